@@ -27,7 +27,7 @@ from typing import Any
 import kvopt
 from kvopt import BatchTime, Line
 from kvopt.certificates import Certificate, certify
-from kvopt.certificates.writing import certificate_text
+from kvopt.certificates.files import certificate_text
 from kvopt.errors import KvoptError
 from kvopt.incumbent.proofs import CheckedBound, VolumeProof
 from kvopt.kernels.pipes import ended_by_reader
@@ -44,10 +44,10 @@ _CHILD = """
 import json, resource, sys, time
 import kvopt.verify as v
 works = []
-class Work(v._Work):
+class Work(v.Work):
     def __init__(self, *a):
         super().__init__(*a); works.append(self)
-v._Work = Work
+v.Work = Work
 began = time.process_time()
 verdict = v.verify(sys.argv[1], 1)  # whatever the file states
 print(json.dumps([time.process_time() - began,
@@ -72,7 +72,6 @@ def seeds(seed: int) -> list[Content]:
         weak = CheckedBound(0, "volume", stairs)
         texts.append(certificate_text(Certificate(instance, found.upper, weak, found.runs)))
         split = json.loads(texts[-2])
-        split["schema"] = "kvopt.certificate/2"
         proof = split["lower"]["proof"]
         split["lower"]["proof"] = {"kind": "split", "parts": [{"from": 0, "proof": proof}]}
         texts.append(json.dumps(split))

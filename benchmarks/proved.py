@@ -51,11 +51,12 @@ AT_ONCE = 500
 
 def with_claims(content: Content, proof: Content, source: random.Random) -> Content:
     """Return a certificate of what a proof gives, or of one more."""
-    memory, rows = content["instance"]["memory"], content["instance"]["requests"]
+    rows = content["instance"]["requests"]
     requests = [verifier.Request(r["arrival"], r["prompt"], r["output"]) for r in rows]
+    problem = verifier.Problem(content["instance"]["memory"], requests)
     try:
         said = json.loads(json.dumps(proof))
-        value = verifier._judged(memory, requests, verifier._Work(), said)[0]
+        value = verifier._judged(problem, said, verifier.Work())[0]
     except verifier.Invalid:  # a schedule is below the target of a search
         value = 0
     return {**content, "lower": {"value": value + source.choice((0, 1)), "proof": proof}}
@@ -95,15 +96,14 @@ def of_a_fleet(instance: Instance, source: random.Random) -> Content:
     workers = source.randint(2, len(instance))
     fleet = Instance(instance.memory, list(instance), workers=workers)
     content = certificate(instance, source)
-    content.update(schema="kvopt.certificate/2", instance=instance_to_json(fleet), hash=fleet.hash)
+    content.update(instance=instance_to_json(fleet), hash=fleet.hash)
     on = [source.randrange(workers) for _ in instance]
     content["upper"]["workers"] = content["policies"][0]["workers"] = on
     proof = source.choice((random_proof(source), {"kind": "volume", "staircases": [[1], [1, 2]]}))
-    used = verifier._Memory(instance.memory)
-    used.workers = workers
     rows = [verifier.Request(r.arrival, r.prompt, r.output) for r in instance]
     said = json.loads(json.dumps(proof))
-    value = verifier._judged(used, rows, verifier._Work(), said)[0]
+    problem = verifier.Problem(instance.memory, rows, workers)
+    value = verifier._judged(problem, said, verifier.Work())[0]
     content["lower"] = {"value": value + source.choice((0, 1)), "proof": proof}
     return content
 

@@ -10,17 +10,18 @@ t = k+1 .. k+o; its latency is k + o - a.  No more than M tokens may be held at 
 optimum is the least total latency of a schedule.
 
 A certificate claims that the optimum is at most ``upper``, with a schedule; that it is at least
-``lower``, with a proof; and what policies reached, with their runs.  It is unreadable when it
-does not have the shape below, and invalid when it has but says something that is not so.  A
-file may state how long its check takes, and is granted that up to about ten minutes.  One that
-takes more steps or memory is unreadable too, with the budget that it needs where that is known;
+``lower``, with a proof; and what policies reached, with their runs.  Its ``scope`` says what
+schedules may do, and ``narrower`` holds both sides of optima of narrower scopes.  It is unreadable
+when it does not have the shape below, and invalid when it has but says something that is not so.
+A file may state how long its check takes, and is granted that up to about ten minutes.  One that
+takes more steps is unreadable too, with the budget that it needs where that is known;
 ``--budget K`` allows K times half a minute.
 
 Of a fleet there are ``workers`` such caches; a schedule names the worker of each request, and on
 each worker no more than M tokens may be held.
 
-A certificate in seconds says the same of a clock on which a round lasts as long as its batch
-needs, see `_Clock`.
+The ``clock`` is that of rounds, or one on which a round lasts as long as its batch needs, see
+`Clock`.
 """
 
 from __future__ import annotations
@@ -35,15 +36,13 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import accumulate, chain, count, pairwise, repeat
 from operator import add, itemgetter, le, mul, sub
 from types import ModuleType
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn
 
 COVERED = (
     "covered: every schedule that runs each request to its end once started, or evicts it, loses "
@@ -77,13 +76,11 @@ LARGEST_FILE = 90_000_000
 STEPS = 600_000_000
 """Steps that a check may take if its file states no more: half a minute, each about 50 ns."""
 BYTES = 850_000_000
-"""Bytes of tables that it may hold at one time then."""
+"""Bytes of tables that come with so many steps, about, at most."""
 MOST_STATED = 20
 """Times as many steps that are granted to a file that states them: about ten minutes."""
-MOST_BYTES = 4_000_000_000
-"""Bytes that are granted to it at most."""
 UNLISTED = 3
-"""Times as many steps for a search of which a file does not state how large its rounds are."""
+"""Times as many for a search of which a file does not state how large its rounds are."""
 MOST_PARTS = 10_000_000
 """Brackets and commas in a file, so that a short text cannot become huge objects."""
 MOST_DIGITS = 300
@@ -93,8 +90,6 @@ LARGEST_FIELD = 2**53 - 1
 MOST_TIMES = 1_000_000
 """Times the default budget; a refusal does not name more than this."""
 
-_FEW_DIGITS = 19
-"""Digits up to which arithmetic costs what a step allows for."""
 _MOST_LINES = 9
 """Lines of a model that the report names one by one."""
 _OF_RUNS = ("configurations", "search", "slot-prices")
@@ -116,101 +111,62 @@ _INSTANCE = {
     "memory": int, "workers?": int, "round_ms?": (int, float), "requests": [_REQUEST],
     "block_size?": int,
 }  # fmt: skip
-_STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
-_PROOFS = (
-    {"kind": "prices", "denominator": int, "first": int, "numerators": [int]},
-    {"kind": "volume", "staircases?": [[int]]},
-    {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE]},
-)
-_RUN = {"value": int, "starts": [int]}
-_FLEET = {**_RUN, "workers?": [int]}
-_PAUSED = {"value": int, "segments": [[[int]]], "workers?": [int]}
-_NAMED = {"policy": str, "outcome": "completed"}
-_POLICY = (
-    {**_NAMED, **_RUN, "lost?": [[int]]},
-    {"policy": str, "outcome": ("livelock", "unfinished"), "value": None},
-)
-_SCOPES = tuple(COVERED_BY)
-_SHARES = {"kind": "shares", "lines": [int], "weights": [int], "company": [int]}
-_SHARES_2 = {**_SHARES, "mix?": [int], "parts?": int}
-_SEARCH = {**_PROOFS[0], "kind": "search", "target": int}
-_SLOTS = {
-    **_PROOFS[0], "kind": "slot-prices", "borders": [int],
-    "slots": [{"count": int, "numerators": [int]}],
-}  # fmt: skip
-_PARTS = (*_PROOFS, _SEARCH, _SLOTS)
-_SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PARTS}]}
-_BLOCK_PRICES = {**_PROOFS[0], "kind": "block-prices"}
-_SLOWER = {"machine": [int], "value": int}
-_BUDGET = (int, {"times": int, "searches": [[int]]})
-_CERTIFICATE = {
-    "schema": "kvopt.certificate/1",
-    "instance": _INSTANCE,
-    "hash": str,
-    "upper": (None, _RUN),
-    "lower": (None, {"value": int, "proof": _PROOFS}),
-    "policies?": [_POLICY],
-    "provenance?": dict,
-}
 _MODEL = {
     "name?": str, "notes?": str, "lines": [{"round_ns": int, "token_ns": int}],
     "kv_ns": int, "prompt_ns": int,
 }  # fmt: skip
-_TIMED = {**_RUN, "lost?": [[int]], "waits?": [[int]]}
-_CHUNKS = {"request": int, "start": int, "tokens": [int]}
-_TIMED_PAUSED = {**_PAUSED, "waits?": [[int]], "chunks?": [_CHUNKS]}
-_SECONDS = {
-    "schema": "kvopt.seconds-certificate/1",
-    "instance": _INSTANCE,
+_STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
+_PRICES = {"kind": "prices", "denominator": int, "first": int, "numerators": [int]}
+_PARTS = (
+    _PRICES,
+    {"kind": "volume", "staircases?": [[int]]},
+    {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE],
+     "kept?": [int]},
+    {**_PRICES, "kind": "search", "target": int, "kept?": [int]},
+    {**_PRICES, "kind": "slot-prices", "borders": [int],
+     "slots": [{"count": int, "numerators": [int]}]},
+)  # fmt: skip
+_PROOFS = (
+    *_PARTS,
+    {"kind": "split", "parts": [{"from": int, "proof": _PARTS}]},
+    {**_PRICES, "kind": "block-prices"},
+    {"kind": "shares", "lines": [int], "weights?": [int], "company?": [int], "mix?": [int],
+     "parts?": int},
+)  # fmt: skip
+_SPANS = {"value": int, "workers?": [int], "waits?": [[int]]}
+_RUNS = (
+    {**_SPANS, "starts": [int], "lost?": [[int]]},
+    {**_SPANS, "segments": [[[int]]], "chunks?": [{"request": int, "start": int, "tokens": [int]}]},
+)
+_SIDES = {
+    "scope": tuple(COVERED_BY),
+    "upper": (None, *_RUNS),
+    "lower": (None, {"value": int, "proof": _PROOFS}),
+}
+_CERTIFICATE = {
+    "schema": "kvopt.certificate/3",
     "hash": str,
-    "model": _MODEL,
-    "upper": (None, _TIMED),
-    "lower": (None, {"value": int, "proof": _SHARES}),
-    "policies?": [({**_TIMED, **_NAMED}, _POLICY[1])],
+    "clock": ("rounds", _MODEL),
+    **_SIDES,
+    "narrower?": [_SIDES],
+    "slower?": [{"machine": [int], "value": int, "proof?": _PROOFS}],
+    "policies?": [
+        (
+            *({"policy": str, "outcome": "completed", **run} for run in _RUNS),
+            {"policy": str, "outcome": ("livelock", "unfinished"), "value": None},
+        )
+    ],
+    "deadlines?": {
+        "aim": ("completion", "first-token"), "after": (int, "own"), "ceiling": int,
+        "proof": {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]},
+        "attained": [(None, int)], "best": (None, *({**run, "attained": int} for run in _RUNS)),
+    },
+    "budget?": int,
     "provenance?": dict,
-}
-_PRICED = {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]}
-_DEADLINES = {
-    "aim": ("completion", "first-token"), "after": (int, "own"), "ceiling": int, "proof": _PRICED,
-    "attained": [(None, int)],
+    "instance": _INSTANCE,
 }  # fmt: skip
-_MANY_IN_TIME = {"attained": int, "lost?": [[int]]}
-_SHAPES: dict[Any, dict[str, Any]] = {
-    "kvopt.certificate/1": _CERTIFICATE,
-    "kvopt.certificate/2": {
-        **_CERTIFICATE,
-        "schema": "kvopt.certificate/2",
-        "upper": (None, _FLEET, _PAUSED),
-        "lower": (None, {"value": int, "proof": (*_PARTS, _SPLIT, _BLOCK_PRICES)}),
-        "policies?": [({**_POLICY[0], **_FLEET}, _POLICY[1], {**_NAMED, **_PAUSED})],
-        "slower?": [{**_SLOWER, "proof?": (*_PARTS, _SPLIT)}],
-        "scope?": _SCOPES,
-        "budget?": _BUDGET,
-        "deadlines?": {
-            **_DEADLINES,
-            "best": (None, {**_FLEET, **_MANY_IN_TIME}, {**_PAUSED, "attained": int}),
-        },
-    },
-    "kvopt.seconds-certificate/1": _SECONDS,
-    "kvopt.seconds-certificate/2": {
-        **_SECONDS,
-        "schema": "kvopt.seconds-certificate/2",
-        "upper": (None, {**_TIMED, **_FLEET}, _TIMED_PAUSED),
-        "lower": (None, {"value": int, "proof": _SHARES_2}),
-        "policies?": [({**_TIMED, **_FLEET, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
-        "slower?": [{**_SLOWER, "proof?": _SHARES_2}],
-        "scope?": _SCOPES,
-        "budget?": _BUDGET,
-        "deadlines?": {
-            **_DEADLINES,
-            "best": (
-                None,
-                {**_TIMED, **_FLEET, **_MANY_IN_TIME},
-                {**_TIMED_PAUSED, "attained": int},
-            ),
-        },
-    },
-}
+
+_OLDER = [f"kvopt.{kind}certificate/{n}" for kind in ("", "seconds-") for n in (1, 2)]
 
 
 @dataclass(frozen=True)
@@ -236,14 +192,50 @@ class Invalid(Exception):
 
 
 class Request(NamedTuple):
-    """Arrival round, prompt tokens, output tokens."""
+    """Arrival on the clock, prompt tokens, output tokens."""
 
     arrival: int
     prompt: int
     output: int
 
 
-_T = TypeVar("_T")
+@dataclass(frozen=True)
+class Problem:
+    """What is scheduled: requests, by workers with a cache each, on a clock.
+
+    Parameters
+    ----------
+    memory, requests, workers
+        Tokens of each cache, what arrives, and how many caches there are.
+    block
+        Memory is given out in blocks of so many tokens.
+    clock
+        How long rounds last, None where they count themselves.
+    pauses, chunks
+        Whether requests may pause, and prompts be processed in pieces.
+    """
+
+    memory: int
+    requests: list[Request]
+    workers: int = 1
+    block: int = 1
+    clock: Clock | None = None
+    pauses: bool = False
+    chunks: bool = False
+
+    @property
+    def used(self) -> int:
+        """How many workers can be of use: no more than there are requests."""
+        return min(self.workers, max(1, len(self.requests)))
+
+    def within(self, scope: str) -> Problem:
+        """Return the same with schedules of a scope."""
+        return replace(self, pauses="pauses" in scope, chunks="chunks" in scope)
+
+    def arriving(self, arrivals: Iterable[int]) -> Problem:
+        """Return the same with other arrivals."""
+        pairs = zip(self.requests, arrivals, strict=True)
+        return replace(self, requests=[r._replace(arrival=a) for r, a in pairs])
 
 
 def verify(
@@ -258,8 +250,8 @@ def verify(
     path
         The file.
     budget
-        How many times the default number of steps, and of bytes, the check may take; None for
-        what the file states, up to about ten minutes and 4 GB.
+        How many times the default number of steps the check may take; None for what the file
+        states, up to about ten minutes.
     progress
         Called with a line every quarter of a minute or so.
 
@@ -268,7 +260,7 @@ def verify(
     ValueError
         If the budget is not a positive number.
     """
-    work = _Work(budget, progress)
+    work = Work(budget, progress)
     try:
         certificate = _read(path, work)
         work.grant(certificate.get("budget"))
@@ -284,13 +276,13 @@ def verify(
 # ---- the budget -------------------------------------------------------------------------
 
 
-class _Work:
+class Work:
     """Counts what a check takes, so that no file keeps the checker busy for hours.
 
-    What is linear in the size of a file is bounded with that.  Everything else is charged before
-    it is done: in steps, and in bytes where it fills tables.  Integers of many digits are slow,
-    and large: ``weight`` is how often a step counts then, ``entry`` the bytes of a number in a
-    list.  Of each search to come ``searches`` has the sizes of rounds that the file states.
+    What is linear in the size of a file is bounded with that.  What a proof takes for sure is
+    known from its sizes before it is begun, see `_expected`.  What depends on its numbers is
+    counted as it is done.  Tables are charged so that BYTES come with STEPS at most; integers of
+    many digits are slow, and large: a step counts ``weight`` times then.
     """
 
     def __init__(
@@ -298,28 +290,19 @@ class _Work:
     ) -> None:
         if times is not None and not 0 < times < math.inf:  # which NaN is not
             raise ValueError("budget: must be a positive number")
-        self.is_told, self.progress, self.searches = times is not None, progress, list[list[int]]()
-        self.used, self.held, self.weight, self.entry, self.mark = 0, 0, 1, 40, _MARK
-        self.times = 1.0 if times is None else times
-        self.bytes = self.times * BYTES
+        self.is_told, self.progress, self.times = times is not None, progress, times or 1.0
+        self.used, self.weight, self.mark = 0, 1, _MARK
 
-    def grant(self, stated: int | dict[str, Any] | None) -> None:
+    def grant(self, stated: int | None) -> None:
         """Allow what a file states that its check needs, unless the reader decided on that."""
-        known = stated if isinstance(stated, dict) else {"times": stated, "searches": []}
-        times = known["times"]
-        if times is not None and times < 2:
-            raise Invalid("budget: must be at least 2")
-        if self.is_told or times is None:
+        if stated is None:
             return
-        if times > MOST_STATED:
-            raise Unreadable(f"the file says that it needs {_needed(times, 'steps')}")
-        self.times, self.bytes = times, min(times * BYTES, MOST_BYTES)
-        self.searches = known["searches"][::-1]
-
-    def widen(self, digits: int) -> None:
-        """Take note that integers may have so many digits."""
-        self.weight = max(self.weight, 1 + digits // 100)
-        self.entry = max(self.entry, 40 + digits // 2)
+        if stated < 2:
+            raise Invalid("budget: must be at least 2")
+        if not self.is_told and stated > MOST_STATED:
+            raise Unreadable(f"the file says that it needs {_needed(stated)}")
+        if not self.is_told:
+            self.times = stated
 
     def spend(self, steps: int, why: str = "") -> None:
         """Take steps, each about the time of an entry of a table."""
@@ -327,8 +310,8 @@ class _Work:
         self.used += steps
         if self.used > self.times * STEPS:
             needed = -(-self.used // STEPS)
-            if steps > STEPS:  # a loop whose length is known, so most of it all
-                raise Unreadable(f"{why}needs about {_needed(needed, 'steps')}")
+            if steps > STEPS:  # known before it is begun, so most of it all
+                raise Unreadable(f"{why}needs about {_needed(needed)}")
             raise Unreadable(
                 f"{why}the budget of {int(self.times * STEPS):,} steps is used up: "
                 f"{_option(max(2 * math.ceil(self.times), needed))}"
@@ -338,50 +321,11 @@ class _Work:
             share = int(100 * self.used / (self.times * STEPS))
             self.progress(f"checking, {share}% of at most about {_minutes(self.times)}")
 
-    def each(self, items: Collection[_T], why: str) -> Iterator[_T]:
-        """Yield items; refuse when those that took half a minute foretell too much for all."""
-        began = self.used
-        for done, item in enumerate(items, 1):
-            yield item
-            if (spent := self.used - began) > STEPS:
-                foretold = self.used + spent * (len(items) - done) // done
-                if foretold > 2 * self.times * STEPS:
-                    raise Unreadable(f"{why}needs about {_needed(-(-foretold // STEPS), 'steps')}")
 
-    def sizes(self) -> Iterator[float]:
-        """Return the most partial schedules of each round of the next search."""
-        if self.searches:
-            return chain([1], (2 * size + 100 for size in self.searches.pop()), repeat(100))
-        if not self.is_told:
-            self.times, self.bytes = min(self.times, UNLISTED), min(self.bytes, UNLISTED * BYTES)
-        return repeat(math.inf)
-
-    def left(self) -> float:
-        """Return how many bytes more may be held."""
-        return self.bytes - self.held
-
-    def check_room(self, size: int, why: str = "") -> None:
-        """Refuse to hold so many bytes more than what is held, if that is too much."""
-        if size > self.left():
-            raise Unreadable(
-                f"{why}needs about {_needed(-(-(self.held + size) // BYTES), 'memory')}"
-            )
-
-    @contextmanager
-    def room(self, size: int, why: str = "") -> Iterator[None]:
-        """Hold so many bytes for a while."""
-        self.check_room(size, why)
-        self.held += size
-        try:
-            yield
-        finally:
-            self.held -= size
-
-
-def _needed(times: int, what: str) -> str:
+def _needed(times: int) -> str:
     if times > MOST_TIMES:
-        return f"more than {MOST_TIMES:,} times the default budget of {what}"
-    return f"{times:,} times the default budget of {what}: {_option(times)}"
+        return f"more than {MOST_TIMES:,} times the default budget of steps"
+    return f"{times:,} times the default budget of steps: {_option(times)}"
 
 
 def _option(times: int) -> str:
@@ -393,10 +337,80 @@ def _minutes(times: float) -> str:
     return "half a minute" if times <= 1 else f"{math.ceil(times / 2):,} min"
 
 
+def needed(problem: Problem, certificate: dict[str, Any], due: Sequence[int]) -> int:
+    """Return how many times the default budget a certificate should state, at most MOST_STATED.
+
+    To what its proofs take for sure comes what such proofs were seen to take, from above.
+
+    Parameters
+    ----------
+    problem, certificate
+        What it is of, in any scope, and its members, without the instance.
+    due
+        By when requests are due, where there are deadlines.
+    """
+    lower, steps = certificate["lower"], 0
+    for each in (*certificate.get("narrower", ()), certificate):
+        if (claim := each["lower"]) is not None:
+            steps += _expected(problem.within(each["scope"]), claim["proof"], likely=True)
+    for claim in certificate.get("slower", ()):
+        there = _slow(problem, *claim["machine"]).within(certificate["scope"])
+        steps += _expected(there, claim.get("proof", lower and lower["proof"]), likely=True)
+    if problem.clock is not None:
+        runs = 2 + len(certificate.get("policies", ()))
+        steps += 8 * len(problem.clock.lines) * len(problem.requests) * runs
+    if (claim := certificate.get("deadlines")) is not None:
+        table = _TimePrices(claim["proof"]["times"], claim["proof"]["numerators"])
+        pairs = zip(problem.requests, due, strict=True)
+        steps += 90 * sum(1 + sub(*table.cells(r.arrival, end)[::-1]) for r, end in pairs)
+    return max(1, min(-(-steps // STEPS), MOST_STATED))
+
+
+def _expected(problem: Problem, proof: dict[str, Any], *, likely: bool = False) -> int:
+    """Return how many steps a proof takes for sure, from its sizes; or about, if not more."""
+    requests, kind = problem.requests, proof["kind"]
+    many, labels = len(requests), int(sum(proof.get("kept", ())))
+    longest = max((request.output for request in requests), default=0)
+    steps: int
+    if kind == "split":
+        parts = _parts(problem, proof)
+        return sum(_expected(part, inner, likely=likely) for part, inner in parts)
+    if kind == "shares":
+        lines = len(proof["lines"]) + len(problem.clock.lines if problem.clock else ())
+        each = 600 + 16 * lines + 600 * min(abs(proof.get("parts", 0)), 64)
+        return int(each * many * (1 + likely))
+    if kind == "volume":
+        stairs, states = proof.get("staircases", ()), sum(request.output for request in requests)
+        each = len(stairs) * (100 * many + 5 * states) + 4 * many * sum(map(len, stairs))
+        return int(each + 1000 * many * likely)
+    if kind == "configurations":
+        steps = sum(stage.steps() for stage in _stages(problem, proof))
+        return steps + 4000 * labels * likely
+    begin, end = _reach(proof)
+    if kind == "search":
+        rounds = max(0, end - min((request.arrival for request in requests), default=0))
+        each = min(80_000, 4000 + longest * labels // 250)
+        return int(rounds * (200 * many + 2000) + each * labels * likely)
+    late = [request for request in requests if request.arrival + request.output > begin]
+    length = end - min([begin, *(request.arrival for request in late)])
+    length = (length + min(longest, length)) if late else 0
+    steps = (50 + 15 * (length >> _SMALL).bit_length()) * length + 20 * many
+    if kind == "block-prices":
+        steps += 15 * min(problem.block, length)
+    if kind == "slot-prices":
+        lines = len(proof["slots"]) + sum(each["count"] for each in proof["slots"])
+        steps += lines * (400 + 230 * len(proof["borders"]))
+    if likely:
+        steps += (1000 + 6000 * len(proof.get("slots", ()))) * many
+        # A request that may pause is looked at token by token, wherever it may complete.
+        steps += problem.pauses * sum(5 * r.output * max(0, end - r.arrival) for r in late)
+    return steps
+
+
 # ---- reading ----------------------------------------------------------------------------
 
 
-def _read(path: str | os.PathLike[str], work: _Work) -> dict[str, Any]:
+def _read(path: str | os.PathLike[str], work: Work) -> dict[str, Any]:
     """Return the object of a file that has the shape of a certificate."""
     try:
         with open(path, "rb") as stream:
@@ -405,10 +419,8 @@ def _read(path: str | os.PathLike[str], work: _Work) -> dict[str, Any]:
         if max(size, len(raw)) > LARGEST_FILE:
             raise Unreadable(f"has more than {LARGEST_FILE:,} bytes")
         text = raw.decode("utf-8-sig")
-        lists, objects, commas = map(text.count, "[{,")
-        if lists + objects + commas > MOST_PARTS:
+        if sum(map(text.count, "[{,")) > MOST_PARTS:
             raise Unreadable(f"has more than {MOST_PARTS:,} parts")
-        work.held = 64 * lists + 240 * objects + 48 * commas
         value = json.loads(text, object_pairs_hook=_no_doubles,
                            parse_int=functools.partial(_short_integer, work),
                            parse_float=_finite, parse_constant=_finite)  # fmt: skip
@@ -417,10 +429,10 @@ def _read(path: str | os.PathLike[str], work: _Work) -> dict[str, Any]:
     except (OSError, ValueError) as error:  # a file that is not there, not text or not JSON
         raise Unreadable(f"cannot be read: {_shown(str(error))}") from None
     schema = value.get("schema") if type(value) is dict else None
-    shape = _SHAPES.get(schema if type(schema) is str else None)
-    if shape is None:
-        raise Unreadable(f"certificate: must have the schema {' or '.join(_SHAPES)}")
-    if misfit := _misfit(value, shape, "certificate"):
+    if schema != _CERTIFICATE["schema"]:
+        older = "; one of before is not read any more: certify again" * (schema in _OLDER)
+        raise Unreadable(f"certificate: must have the schema {_CERTIFICATE['schema']}{older}")
+    if misfit := _misfit(value, _CERTIFICATE, "certificate"):
         raise Unreadable(misfit)
     found: dict[str, Any] = value
     return found
@@ -432,11 +444,10 @@ def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _short_integer(work: _Work, text: str) -> int:
-    if len(text) > _FEW_DIGITS:
-        if len(text) > MOST_DIGITS:
-            raise Unreadable(f"holds an integer of more than {MOST_DIGITS} digits")
-        work.widen(len(text))
+def _short_integer(work: Work, text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise Unreadable(f"holds an integer of more than {MOST_DIGITS} digits")
+    work.weight = max(work.weight, 1 + len(text) // 50)
     return int(text)
 
 
@@ -450,7 +461,8 @@ def _misfit(value: Any, shape: Any, where: str) -> str | None:
     """Say where a value has not the shape it should have; None when it has."""
     if isinstance(shape, tuple):
         misfits = [_misfit(value, choice, where) for choice in shape]
-        return None if None in misfits else max(filter(None, misfits), key=len)
+        deepest = max(filter(None, misfits), key=lambda text: len(text.partition(": ")[0]))
+        return None if None in misfits else deepest
     if isinstance(shape, type):  # not isinstance(value, ...): True is no integer here
         fits = type(value) is shape
         return None if fits else f"{where}: must be {shape.__name__}, is {type(value).__name__}"
@@ -483,45 +495,42 @@ def _shown(text: str) -> str:
 # ---- the instance -----------------------------------------------------------------------
 
 
-class _Memory(int):
-    """Tokens of the cache of a worker, and how many workers have one."""
-
-    workers: int = 1
-
-
-def _memory_of(instance: dict[str, Any]) -> _Memory:
-    """Return the memory of an instance, with its workers."""
-    memory = _Memory(instance["memory"])
-    memory.workers = instance.get("workers", 1)
-    if "workers" in instance and (memory.workers < 2 or instance["schema"][-1] == "1"):
-        raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
-    return memory
-
-
-def _used(memory: int, requests: Sequence[Request]) -> int:
-    """Return how many workers can be of use: no more than there are requests."""
-    return min(getattr(memory, "workers", 1), max(1, len(requests)))
-
-
-def _requests(instance: dict[str, Any]) -> list[Request]:
-    """Return the requests of an instance that keeps its own rules."""
-    memory, rows = instance["memory"], instance["requests"]
+def _problem(certificate: dict[str, Any]) -> Problem:
+    """Return the problem of a certificate whose instance keeps its own rules."""
+    instance = certificate["instance"]
+    memory, rows, is_older = instance["memory"], instance["requests"], instance["schema"][-1] == "1"
+    workers, block = instance.get("workers", 1), instance.get("block_size", 1)
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
+    if not 1 <= memory <= LARGEST_FIELD:
+        raise Invalid("instance: memory must be in 1 .. 2^53 - 1")
+    if "workers" in instance and (workers < 2 or is_older):
+        raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
+    if "block_size" in instance and (not 2 <= block <= LARGEST_FIELD or is_older):
+        raise Invalid("instance: blocks have at least 2 tokens, and the schema kvopt.instance/2")
+    is_timed = certificate["clock"] != "rounds"
+    if block > 1 and (is_timed or certificate.keys() & {"deadlines", "slower"} or workers > 1):
+        raise Invalid("instance: whole blocks go with total latency in rounds, of one worker, only")
+    if block > memory:
+        raise Invalid("instance: memory has not one block")
     for i, (arrival, prompt, output) in enumerate(requests):
         if not (0 <= arrival <= LARGEST_FIELD and prompt >= 0 and output >= 1):
             raise Invalid(f"instance: request {i} has a number that is too small or too large")
-        if prompt + output > memory:
+        if -(-(prompt + output) // block) > memory // block:
             raise Invalid(f"instance: request {i} needs more than the memory, so none is feasible")
-    if not 1 <= memory <= LARGEST_FIELD:
-        raise Invalid("instance: memory must be in 1 .. 2^53 - 1")
-    if instance["schema"][-1] == "1" and any("priority" in r or "deadline" in r for r in rows):
+    if is_older and any("priority" in row or "deadline" in row for row in rows):
         raise Invalid("instance: priorities and deadlines need the schema kvopt.instance/2")
     if not all(1 <= row.get("deadline", 1) <= LARGEST_FIELD for row in rows):
         raise Invalid("instance: a deadline is too small or too large")
     ids = {row.get("id", f"r{i}") for i, row in enumerate(rows)}
     if len(ids) < len(rows) or "" in ids:
         raise Invalid("instance: an id is empty or used twice")
-    return requests
+    if certificate["hash"] != _hash(instance):
+        raise Invalid("hash: is not that of the instance")
+    problem = Problem(memory, requests, workers, block)
+    if not is_timed:
+        return problem
+    clock = Clock.of(certificate["clock"])
+    return replace(problem.arriving(_arrivals(instance)), clock=clock)
 
 
 def _hash(instance: dict[str, Any]) -> str:
@@ -533,137 +542,182 @@ def _hash(instance: dict[str, Any]) -> str:
         if known or "arrival_seconds" in row:
             rows[-1].append(known and [known["lower"], known["upper"]])
         if "arrival_seconds" in row:
-            rows[-1].append(_clock(row["arrival_seconds"]))
+            rows[-1].append(_duration(row["arrival_seconds"]))
         if newer := {name: row[name] for name in ("priority", "deadline") if name in row}:
             rows[-1].append(newer)
-    content = {"schema": instance["schema"], "memory": instance["memory"], "requests": rows}
-    if "workers" in instance:
-        content["workers"] = instance["workers"]
-    if "block_size" in instance:
-        content["block_size"] = instance["block_size"]
+    names = ("schema", "memory", "workers", "block_size")
+    content = {name: instance[name] for name in names if name in instance}
+    content["requests"] = rows
     if "round_ms" in instance:
-        content["round_ms"] = _clock(instance["round_ms"])
+        content["round_ms"] = _duration(instance["round_ms"])
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def _clock(number: float) -> float:
+def _duration(number: float) -> float:
     if not 0 <= number <= sys.float_info.max:
         raise Invalid("instance: a time in seconds or milliseconds is negative or endless")
     return float(number) + 0.0  # which turns -0.0 into 0.0
 
 
-# ---- schedules and runs -----------------------------------------------------------------
+class Clock(NamedTuple):
+    """Rounds that last as long as their batch needs, in nanoseconds.
 
+    With A active requests, S prompt tokens of those that start with it, and H tokens held at its
+    end, a round lasts at least
 
-def _peak_of(
-    memory: int,
-    requests: list[Request],
-    work: _Work,
-    claim: dict[str, Any],
-    what: str,
-    block: int = 1,
-) -> int:
-    """Check starts, lost work, memory and value of a run; return the most tokens it holds."""
-    pieces, _ = _pieces(requests, claim, what)
-    value = sum(end for _, _, end, _ in pieces[: len(requests)])
-    value -= sum(request.arrival for request in requests)
-    if claim["value"] != value:
-        raise Invalid(f"{what}: says {claim['value']:,}, the {_times_of(claim)} give {value:,}")
-    on = _workers_of(memory, requests, claim, what)
-    by_worker: dict[int, list[_Piece]] = defaultdict(list)
-    for piece in pieces:
-        by_worker[on[piece[0]]].append(piece)
-    peak = max(map(_most_held, by_worker.values()), default=0)
-    if peak > memory:
-        raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
-    if block > 1 and (needed := _most_blocks(pieces, block, work)) > memory // block:
-        raise Invalid(
-            f"{what}: {needed:,} blocks are held at one time, there are {memory // block:,}"
+        max over lines of (round_ns + token_ns (A + S))  +  prompt_ns S  +  kv_ns H.
+    """
+
+    lines: list[tuple[int, int]]
+    prompt: int
+    kv: int
+
+    @classmethod
+    def of(cls, model: dict[str, Any]) -> Clock:
+        """Return the clock of a batch-time model."""
+        lines = [(line["round_ns"], line["token_ns"]) for line in model["lines"]]
+        numbers = [model["kv_ns"], model["prompt_ns"], *chain.from_iterable(lines)]
+        if not lines or not all(0 <= number <= LARGEST_FIELD for number in numbers):
+            raise Invalid("model: needs a line, and numbers in 0 .. 2^53 - 1")
+        if min(map(sum, lines)) == 0:
+            raise Invalid("model: a line without any time")
+        return cls(lines, model["prompt_ns"], model["kv_ns"])
+
+    def line(self, tokens: int, chosen: Iterable[int] | None = None) -> int:
+        """Return what the lines, or some of them, say of a round that processes some tokens."""
+        among = self.lines if chosen is None else [self.lines[i] for i in chosen]
+        return max(fixed + each * tokens for fixed, each in among)
+
+    def mixed(self, chosen: list[int], mix: list[int]) -> Clock:
+        """Return a clock whose last line mixes some lines, and all of it ``sum(mix)`` as slow."""
+        slow, own = self.slower(sum(mix)), [self.lines[i] for i in chosen]
+        fixed, each = zip(*own, strict=True)
+        slow.lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
+        return slow
+
+    def slower(self, times: int) -> Clock:
+        """Return a clock on which everything takes so many times as long."""
+        lines = [(times * fixed, times * each) for fixed, each in self.lines]
+        return Clock(lines, times * self.prompt, times * self.kv)
+
+    def words(self) -> str:
+        """Return in words what is assumed of rounds."""
+        shown = [f"{fixed:,} + {each:,} b" for fixed, each in self.lines[:_MOST_LINES]]
+        if more := len(self.lines) - len(shown):
+            shown.append(f"{more:,} more")
+        return (
+            f"a round of b tokens lasts {' and '.join(shown)} ns or more, and {self.prompt:,} ns "
+            f"for each prompt token, {self.kv:,} ns for each token held"
         )
-    return peak
 
 
-def _workers_of(
-    memory: int, requests: Sequence[Request], claim: dict[str, Any], what: str
-) -> list[int]:
-    """Return the worker that each request runs on, 0 where there is one."""
-    most = getattr(memory, "workers", 1)
-    found: list[int] = claim.get("workers", [0] * len(requests) if most == 1 else [])
-    if len(found) != len(requests) or not all(0 <= worker < most for worker in found):
-        raise Invalid(f"{what}: needs one of {most:,} workers for each request")
-    return found
+def _arrivals(instance: dict[str, Any]) -> list[int]:
+    """Return arrivals in nanoseconds: those in seconds, else rounds of round_ms."""
+    rows = instance["requests"]
+    known = [_duration(row["arrival_seconds"]) for row in rows if "arrival_seconds" in row]
+    if known and len(known) == len(rows):
+        return [round(Fraction(seconds) * 10**9) for seconds in known]
+    if known or ("round_ms" not in instance and any(row["arrival"] for row in rows)):
+        raise Invalid("instance: says not of every request at which second it arrives")
+    length = Fraction(_duration(instance.get("round_ms", 0))) * 10**6
+    return [round(row["arrival"] * length) for row in rows]
 
+
+# ---- schedules and runs -----------------------------------------------------------------
 
 _Piece = tuple[int, int, int, int]
 """Request, start, end, and tokens held before: work at the times start + 1 .. end."""
+
+
+def _checked_run(
+    problem: Problem, claim: dict[str, Any], what: str, work: Work, *, first: bool = False
+) -> tuple[int, list[int]]:
+    """Check a run and its value; return the most tokens that a worker holds, and some times.
+
+    They are those at which requests complete, or have their first tokens.  What an eviction loses
+    does not count.
+    """
+    requests, clock = problem.requests, problem.clock
+    pieces, begins = _pieces(requests, claim, what)
+    chunks, waits = _chunks(requests, claim, what), claim.get("waits", [])
+    if clock is None and (waits or chunks):
+        raise Invalid(f"{what}: rounds know neither waits nor pieces of prompts")
+    on: list[int] = claim.get("workers", [0] * len(requests) if problem.workers == 1 else [])
+    if len(on) != len(requests) or not all(0 <= worker < problem.workers for worker in on):
+        raise Invalid(f"{what}: needs one of {problem.workers:,} workers for each request")
+    size = 2 + (problem.workers > 1)  # a wait of a fleet names its worker
+    if any(len(row) != size or row[0] < 0 or not {*row[2:]} <= {*on} for row in waits):
+        raise Invalid(f"{what}: a wait must be [round, time{', worker' * (size > 2)}]")
+    if clock is not None:
+        count = len(pieces) + len(waits) + sum(1 + len(row["tokens"]) for row in chunks)
+        work.spend(8 * len(clock.lines) * count, f"{what}: ")
+    ends = [end for _, _, end, _ in pieces[: len(requests)]]
+    asked = [begin + 1 for begin in begins] if first else ends
+    parts: dict[int, _Part] = defaultdict(_Part)
+    for piece in pieces:
+        parts[on[piece[0]]].pieces.append(piece)
+    for row in chunks:
+        parts[on[row["request"]]].chunks.append(row)
+    for row in waits:
+        parts[sum(row[2:])].waits[row[0]] = row[1]
+    for worker, mark in zip(on, asked, strict=True):
+        parts[worker].asked.add(mark)
+    swept = {worker: _swept(problem, part, what, work) for worker, part in parts.items()}
+    value = sum(swept[worker][1][end] for worker, end in zip(on, ends, strict=True))
+    value -= sum(request.arrival for request in requests)
+    if claim["value"] != value:
+        raise Invalid(f"{what}: says {claim['value']:,}, the {_times_of(claim)} give {value:,}")
+    times = [swept[worker][1][mark] for worker, mark in zip(on, asked, strict=True)]
+    return max((peak for peak, _ in swept.values()), default=0), times
 
 
 def _times_of(claim: dict[str, Any]) -> str:
     return "segments" if "segments" in claim else "starts"
 
 
-def _count_of(requests: list[Request], claim: dict[str, Any]) -> int:
-    """Return about how many pieces of work a run has."""
-    return len(requests) + len(claim.get("lost", [])) + sum(map(len, claim.get("segments", [])))
-
-
 def _pieces(
     requests: list[Request], claim: dict[str, Any], what: str
 ) -> tuple[list[_Piece], list[int]]:
-    """Return all work, and when each request first starts.
+    """Return all work, and the starts of the runs that count.
 
-    The first pieces are those with which the requests complete, in their order.
+    The first pieces are those with which the requests complete, in their order.  In segments
+    [first, last] are the times of tokens in a row, as they are from a start on: a request that
+    paused with g tokens made goes on as one with a prompt of s + g.
     """
-    if "segments" in claim:
-        return _segments(requests, claim["segments"], what)
-    starts = claim["starts"]
-    if len(starts) != len(requests):
-        raise Invalid(f"{what}: has {len(starts)} starts for {len(requests)} requests")
-    if any(k < request.arrival for k, request in zip(starts, requests, strict=True)):
-        raise Invalid(f"{what}: a request starts before it arrives")
-    pieces = [
-        (i, k, k + r.output, r.prompt)
-        for i, (k, r) in enumerate(zip(starts, requests, strict=True))
-    ]
-    free = [request.arrival for request in requests]
-    firsts = list(starts)
-    # Evicted work [i, start, end] held memory at start+1 .. end.  What a request lost lies after
-    # its arrival, apart, and before the start that counts.
+    times = _times_of(claim)
+    if len(claim[times]) != len(requests):
+        raise Invalid(f"{what}: has {len(claim[times])} {times} for {len(requests)} requests")
+    segments = claim.get("segments")
+    if segments is None:
+        pairs = zip(claim["starts"], requests, strict=True)
+        segments = [[[start + 1, start + request.output]] for start, request in pairs]
+    last: list[_Piece] = []
+    more: list[_Piece] = []
+    for i, (request, rows) in enumerate(zip(requests, segments, strict=True)):
+        free, held = 0, request.prompt
+        for row in rows:
+            if len(row) != 2 or not free < row[0] <= row[1]:
+                raise Invalid(f"{what}: work of request {i} is not [first, last] in order, or "
+                              "begins before it arrives")  # fmt: skip
+            more.append((i, row[0] - 1, row[1], held))
+            free, held = row[1], held + row[1] - row[0] + 1
+        if held != request.prompt + request.output:
+            raise Invalid(f"{what}: request {i} makes {held - request.prompt:,} tokens")
+        last.append(more.pop())
+    begins = [rows[0][0] - 1 for rows in segments]
+    # Evicted work [i, start, end] held memory at start+1 .. end.  What a request lost lies apart,
+    # and before the start that counts.
+    ends = [0] * len(requests)
     for row in sorted(claim.get("lost", [])):
         if len(row) != 3 or not 0 <= row[0] < len(requests):
             raise Invalid(f"{what}: lost work must be [request, start, end]")
         i, start, end = row
-        if not free[i] <= start < end <= min(starts[i], start + requests[i].output - 1):
+        if not ends[i] <= start < end <= min(begins[i], start + requests[i].output - 1):
             raise Invalid(f"{what}: request {i} cannot lose the work of {start:,} .. {end:,}")
-        free[i], firsts[i] = end, min(firsts[i], start)
-        pieces.append((i, start, end, requests[i].prompt))
-    return pieces, firsts
-
-
-def _segments(
-    requests: list[Request], segments: list[list[list[int]]], what: str
-) -> tuple[list[_Piece], list[int]]:
-    """Return the pieces of a run with pauses: [first, last] are the times of tokens in a row.
-
-    A request that paused with g tokens made goes on as one with a prompt of s + g.
-    """
-    if len(segments) != len(requests):
-        raise Invalid(f"{what}: has segments of {len(segments)} for {len(requests)} requests")
-    last: list[_Piece] = []
-    before: list[_Piece] = []
-    for i, (request, rows) in enumerate(zip(requests, segments, strict=True)):
-        free, held = request.arrival, request.prompt
-        for row in rows:
-            if len(row) != 2 or not free < row[0] <= row[1]:
-                raise Invalid(f"{what}: a segment of request {i} is not [first, last] after "
-                              "its arrival and the segment before")  # fmt: skip
-            before.append((i, row[0] - 1, row[1], held))
-            free, held = row[1], held + row[1] - row[0] + 1
-        if held != request.prompt + request.output:
-            raise Invalid(f"{what}: request {i} makes {held - request.prompt:,} tokens")
-        last.append(before.pop())
-    return last + before, [rows[0][0] - 1 for rows in segments]
+        ends[i] = end
+        more.append((i, start, end, requests[i].prompt))
+    return last + more, begins
 
 
 def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[dict[str, Any]]:
@@ -691,212 +745,207 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
     return rows
 
 
-def _most_held(pieces: list[_Piece]) -> int:
-    """Return the most tokens that pieces of work hold at one time.
+class _Part:
+    """What one worker does: pieces of work and of prompts, waits, and the rounds asked for."""
 
-    A piece holds held - start + t, so together they hold ``offset + count * t``.  That only
-    falls after an end, so it peaks at an end: ends are visited before begins of the same time.
+    def __init__(self) -> None:
+        self.pieces: list[_Piece] = []
+        self.chunks: list[dict[str, Any]] = []
+        self.waits: dict[int, int] = {}
+        self.asked: set[int] = set()
+
+
+def _swept(problem: Problem, part: _Part, what: str, work: Work) -> tuple[int, dict[int, int]]:
+    """Go through the rounds of a worker; return its most tokens, and when rounds end.
+
+    Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  On a
+    clock in seconds they follow one another at once, except that round r + 1 begins at the time t
+    for each wait [r, t], and what goes on after a pause has its prompt and its tokens processed
+    again.  A piece holds held - start + t at time t, so from one event to the next all hold
+    ``offset + active * t``, which only grows.  In whole blocks, pieces whose ``held - start``
+    leaves the same remainder take a new one at the same times.
     """
-    begins = [(start, 1, held - start) for _, start, _, held in pieces]
-    ends = [(end, -1, start - held) for _, start, end, held in pieces]
-    peak = count = offset = 0
-    for time, change, shift in sorted(begins + ends):
-        peak = max(peak, offset + count * time)
-        count, offset = count + change, offset + shift
-    return peak
-
-
-# ---- memory in whole blocks -------------------------------------------------------------
-
-
-def _block_size(certificate: dict[str, Any], requests: list[Request]) -> int:
-    """Return the tokens of a block: h tokens take ceil(h / B) of floor(M / B) blocks."""
-    instance = certificate["instance"]
-    memory: int = instance["memory"]
-    block: int = instance.get("block_size", 1)
-    if "block_size" not in instance:
-        return 1
-    if not 2 <= block <= LARGEST_FIELD or instance["schema"][-1] == "1":
-        raise Invalid("instance: blocks have at least 2 tokens, and the schema kvopt.instance/2")
-    beside = certificate.keys() & {"model", "deadlines", "slower"}
-    if beside or instance.get("workers", 1) > 1:
-        raise Invalid("instance: whole blocks go with total latency in rounds, of one worker, only")
-    if any(-(-(r.prompt + r.output) // block) > memory // block for r in requests):
-        raise Invalid("instance: a request needs more blocks than the memory has")
-    if block > memory:
-        raise Invalid("instance: memory has not one block")
-    return block
-
-
-def _most_blocks(pieces: list[_Piece], block: int, work: _Work) -> int:
-    """Return the most blocks that pieces of work take at one time.
-
-    They give blocks back only when they end, so the most are taken at ends.  Pieces whose
-    ``held - start`` leaves the same remainder take their blocks at the same times.
-    """
-    events = [(start, 1, held - start) for _, start, _, held in pieces]
-    events += [(end, -1, held - start) for _, start, end, held in pieces]
-    peak = wholes = 0
-    active: dict[int, int] = {}  # by remainder
-    for time, change, offset in sorted(events):
-        if change < 0:
-            work.spend(10 + 4 * len(active))
-            now = sum(n * -(-(rest + time) // block) for rest, n in active.items())
-            peak = max(peak, wholes + now)
-        whole, rest = divmod(offset, block)
-        wholes += change * whole
-        active[rest] = active.get(rest, 0) + change
-        if not active[rest]:
-            del active[rest]
-    return peak
-
-
-def _judged_in_blocks(
-    block: int,
-    memory: int,
-    requests: list[Request],
-    work: _Work,
-    proof: dict[str, Any],
-    pauses: bool,
-) -> tuple[int, str]:
-    """Return what a proof gives, and in words what was looked at.
-
-    Blocks only restrict: every bound for the tokens of all blocks holds.  Prices may also be paid
-    for whole blocks: see `_least_costs`, with ``B ceil((s + j) / B)`` for ``s + j`` and the tokens
-    of all blocks for M.  What is said there of pauses needs only that holdings never shrink.
-    """
-    memory -= memory % block
-    if proof["kind"] == "block-prices":
-        return _price_bound(memory, requests, proof, work, pauses, block), "prices of whole blocks"
-    value, how = _judged(memory, requests, work, proof, pauses)
-    return value, f"{how}, in tokens,"
+    requests, clock, block = problem.requests, problem.clock, problem.block
+    processed = {
+        (row["request"], row["start"] + len(row["tokens"])): sum(row["tokens"])
+        for row in part.chunks
+    }
+    begins, ends, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
+    due: dict[int, int] = defaultdict(int)  # of those that start here, the latest arrival
+    for i, start, end, held in part.pieces:
+        begins[start].append((held - processed.get((i, start), 0), held - start))
+        ends[end].append(held - start)
+        due[start] = max(due[start], requests[i].arrival)
+    for row in part.chunks:  # as what is processed in a round, and held by then
+        due[row["start"]] = max(due[row["start"]], requests[row["request"]].arrival)
+        for mark, step in enumerate(
+            zip(row["tokens"], accumulate(row["tokens"]), strict=True), row["start"]
+        ):
+            chunks[mark].append(step)
+    now = active = offset = peak = 0
+    taken: dict[int, int] = defaultdict(int)  # pieces by remainder
+    known, after = {}, (mark + 1 for mark in chunks)
+    marks = sorted({*begins, *ends, *part.waits, *chunks, *after, *part.asked})
+    for mark, following in pairwise([*marks, *marks[-1:]]):
+        known[mark] = now = mark if clock is None else now
+        prompts = 0
+        for shift in ends[mark]:
+            active, offset = active - 1, offset - shift
+            taken[shift % block] -= 1
+        if (begin := part.waits.get(mark, now)) < now or begin < due[mark]:
+            raise Invalid(
+                f"{what}: at round {mark:,} something begins too early, before it arrives "
+                "or what it waits for"
+            )
+        now = begin
+        for prompt, shift in begins[mark]:
+            active, offset, prompts = active + 1, offset + shift, prompts + prompt
+            taken[shift % block] += 1
+        prompts += sum(done for done, _ in chunks.get(mark, ()))
+        beside = sum(held for _, held in chunks.get(mark, ()))
+        peak = max(peak, offset + active * following + beside)
+        if block > 1:  # the tokens, and what rounding up adds
+            taken = defaultdict(int, {rest: n for rest, n in taken.items() if n})
+            work.spend(10 + 4 * len(taken))
+            spare = sum(n * (-(rest + following) % block) for rest, n in taken.items())
+            if (blocks := (offset + active * following + spare) // block) > problem.memory // block:
+                raise Invalid(f"{what}: {blocks:,} blocks are held at one time, there are "
+                              f"{problem.memory // block:,}")  # fmt: skip
+        if clock is not None and (active or beside) and (rounds := following - mark):
+            now += clock.line(active + prompts) + clock.prompt * prompts
+            now += (rounds - 1) * clock.line(active)
+            held = 2 * offset + active * (mark + 1 + following)  # twice the mean of the rounds
+            now += clock.kv * (rounds * held // 2 + beside)
+    if peak > problem.memory:
+        raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {problem.memory:,}")
+    return peak, known
 
 
 # ---- proofs of lower bounds -------------------------------------------------------------
 
 
-def _judged(
-    memory: int,
-    requests: list[Request],
-    work: _Work,
-    proof: dict[str, Any],
-    pauses: bool = False,
-) -> tuple[int, str]:
+def _judged(problem: Problem, proof: dict[str, Any], work: Work) -> tuple[int, str]:
     """Return the lower bound that a proof gives, and in words what was looked at.
 
     Configurations, searches, slots and staircases judge runs as wholes: they do not cover pauses.
+    Blocks only restrict: every bound for the tokens of all blocks holds.
     """
-    if proof["kind"] == "split":
-        return _by_parts(memory, requests, work, proof["parts"], pauses)
-    if pauses and (proof["kind"] in _OF_RUNS or proof.get("staircases")):
+    kind = proof["kind"]
+    if (kind == "shares") != (problem.clock is not None):
+        raise Invalid("lower: shares of the machine are of a clock in seconds, all else of rounds")
+    if problem.pauses and (kind in _OF_RUNS or proof.get("staircases")):
         raise Invalid("lower: configurations, searches, slots and staircases do not cover pauses")
-    if proof["kind"] == "slot-prices":
-        return _slot_bound(memory, requests, proof, work), "prices of tokens and slots"
-    if proof["kind"] == "search":
-        return _by_search(memory, requests, proof, work)
-    if proof["kind"] == "configurations":
-        return _by_configurations(memory, requests, proof, work)
-    if proof["kind"] == "volume":
-        return _volume_bound(memory, requests, proof.get("staircases", []), work), "volume"
-    return _price_bound(memory, requests, proof, work, pauses), "prices"
+    if problem.block > 1:
+        problem = replace(problem, memory=problem.memory - problem.memory % problem.block)
+        if kind != "block-prices":
+            value, how = _judged(replace(problem, block=1), proof, work)
+            return value, f"{how}, in tokens,"
+    if kind == "split":
+        judged = [_judged(part, own, work)[0] for part, own in _parts(problem, proof)]
+        parts = proof["parts"]
+        kinds = dict.fromkeys(part["proof"]["kind"] for part in parts)
+        return sum(judged), f"{len(parts):,} part{'s' * (len(parts) > 1)} ({', '.join(kinds)})"
+    if "first" in proof:
+        _check_prices(proof)
+    work.spend(_expected(problem, proof), f"lower: {kind}: ")
+    if kind == "shares":
+        return _by_shares(problem, proof, work), "shares of the machine"
+    if kind in ("search", "configurations"):
+        return _by_configurations(problem, proof, work)
+    if kind == "volume":
+        return _volume_bound(problem, proof.get("staircases", [])), "volume"
+    names = {"slot-prices": "prices of tokens and slots", "block-prices": "prices of whole blocks"}
+    how = "prices" if kind == "block-prices" and problem.block == 1 else names.get(kind, kind)
+    return _price_bound(problem, proof, work), how
 
 
-def _by_parts(
-    memory: int,
-    requests: list[Request],
-    work: _Work,
-    parts: list[dict[str, Any]],
-    pauses: bool,
-) -> tuple[int, str]:
-    """Return the sum of what the proofs of parts of the requests give, each for its own.
+def _parts(problem: Problem, proof: dict[str, Any]) -> Iterator[tuple[Problem, dict[str, Any]]]:
+    """Yield parts of the requests, each with its proof; what these give adds up.
 
     A part holds the requests that arrive from its ``from`` on, before that of the next one.  A
     feasible schedule of all requests, less those of other parts, is one of the part; and total
-    latency is a sum over requests.  So the bounds of the parts add up.
+    latency is a sum over requests.  Of no requests the bound is 0.
     """
-    borders = [part["from"] for part in parts]
-    if not parts or any(a >= b for a, b in pairwise(borders)):
+    borders = [part["from"] for part in proof["parts"]]
+    if not borders or any(a >= b for a, b in pairwise(borders)):
         raise Invalid("lower: must have a part, and their begins ascend")
-    shares: list[list[Request]] = [[] for _ in parts]
-    for request in requests:
+    shares: list[list[Request]] = [[] for _ in borders]
+    for request in problem.requests:
         place = bisect_right(borders, request.arrival) - 1
         if place < 0:
             raise Invalid("lower: a request arrives before the first part")
         shares[place].append(request)
-    total = 0
-    kinds = dict.fromkeys(part["proof"]["kind"] for part in parts)
-    for part, own in zip(parts, shares, strict=True):
-        if own:  # the bound of no requests is 0
-            total += _judged(memory, own, work, part["proof"], pauses)[0]
-    return total, f"{len(parts):,} part{'s' * (len(parts) > 1)} ({', '.join(kinds)})"
+    for part, own in zip(proof["parts"], shares, strict=True):
+        if own:
+            yield replace(problem, requests=own), part["proof"]
 
 
-def _price_bound(
-    memory: int,
-    requests: list[Request],
-    proof: dict[str, Any],
-    work: _Work,
-    pauses: bool,
-    block: int = 1,
-) -> int:
-    """Return what prices of tokens prove, see `_least_costs`."""
-    denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
-    if denominator < 1 or first < 1 or min(prices, default=0) < 0:
+def _check_prices(proof: dict[str, Any]) -> None:
+    """Refuse prices of tokens, and of slots, that are not of the right form."""
+    if proof["denominator"] < 1 or proof["first"] < 1 or min(proof["numerators"], default=0) < 0:
         raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
-    least = _least_costs(requests, denominator, first, prices, work, pauses, block)
-    bound: int = -((_used(memory, requests) * memory * sum(prices) - least) // denominator)
-    return bound
-
-
-def _slot_bound(memory: int, requests: list[Request], proof: dict[str, Any], work: _Work) -> int:
-    """Return what prices of tokens and of slots prove.
-
-    Say that a request which holds h tokens needs ``(c + 1) h // (M + 1)`` of c slots.  Requests
-    that hold at most M tokens together need at most ``(c + 1) M // (M + 1) <= c`` slots together.
-    So to the price of its tokens, see `_least_costs`, the cost of a start may add a price for each
-    slot at each time, and M sum_t p_t becomes that plus the prices of all c slots.  In a fleet
-    each worker has its own.
-    """
-    denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
-    borders, slots = proof["borders"], proof["slots"]
-    if denominator < 1 or first < 1 or min(prices, default=0) < 0:
-        raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
-    if len(borders) < 2 or any(a >= b for a, b in pairwise(borders)):
-        raise Invalid("lower: slots need two borders of prices or more, which ascend")
-    if borders[0] < 0 or any(each["count"] < 1 for each in slots):
-        raise Invalid("lower: borders are not negative, and there is a slot of each number")
-    if any(min(each["numerators"], default=-1) < 0 for each in slots):
-        raise Invalid("lower: no price of a slot is negative")
-    if any(len(each["numerators"]) != len(borders) for each in slots):
-        raise Invalid("lower: slots need a price at each border")
-    # Of each threshold: a line, the sum of it and those below, and both moved to the first arrival.
-    lines = len(slots) + sum(each["count"] for each in slots)
-    work.spend(lines * (40 + 20 * len(borders)), "lower: slots: ")
-    room = lines * (600 + 8 * work.entry * len(borders))
-    with work.room(room, "lower: slots: "):
-        return _with_slots(memory, requests, proof, work)
-
-
-def _with_slots(memory: int, requests: list[Request], proof: dict[str, Any], work: _Work) -> int:
-    """Return what `_slot_bound` does, of prices that are of the right form."""
-    denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
-    borders, slots = proof["borders"], proof["slots"]
-    stairs: dict[int, _Line] = {}
-    paid = memory * sum(prices)
+    borders, slots = proof.get("borders", []), proof.get("slots", ())
+    if "borders" in proof and (
+        len(borders) < 2 or borders[0] < 0 or any(a >= b for a, b in pairwise(borders))
+    ):
+        raise Invalid("lower: slots need two borders of prices or more, which ascend from 0 on")
     for each in slots:
-        line = _Line.of(borders, each["numerators"])
-        paid += each["count"] * line.paid(borders[-1])
+        prices = each["numerators"]
+        if each["count"] < 1 or len(prices) != len(borders) or min(prices) < 0:
+            raise Invalid("lower: there is a slot, and at each border its price, not negative")
+
+
+def _reach(proof: dict[str, Any]) -> tuple[int, int]:
+    """Return the time before the first price, and that of the last, those of slots included."""
+    begin, borders = proof["first"] - 1, proof.get("borders", [])
+    return min([begin, *borders]), max([begin + len(proof["numerators"]), *borders])
+
+
+def _price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
+    """Return what prices of tokens prove, or of whole blocks, or of tokens and of slots.
+
+    Let a token held at time t cost p_t >= 0.  The cost of a request started at k is
+
+        (k + o - a) + sum_{j=1..o} p_{k+j} (s + j),
+
+    its latency and the price of its tokens.  A schedule holds at most M tokens at each time, so
+    its costs sum to at most its total latency + M sum_t p_t.  Hence no total latency is below
+    the sum of the *least* costs - M sum_t p_t.  Of a fleet M is what all workers hold together.
+    For whole blocks it is the same with ``B ceil((s + j) / B)`` for ``s + j``.
+
+    *Slots.*  Say that a request which holds h tokens needs ``(c + 1) h // (M + 1)`` of c slots.
+    Requests that hold at most M tokens together need at most ``(c + 1) M // (M + 1) <= c`` slots
+    together.  So the cost of a start may add a price for each slot at each time, and M sum_t p_t
+    becomes that plus the prices of all c slots.  In a fleet each worker has its own.
+    """
+    scale: int = proof["denominator"]
+    requests, (begin, end) = problem.requests, _reach(proof)
+    stairs: dict[int, _Line] = {}
+    paid = problem.memory * sum(proof["numerators"])
+    for each in proof.get("slots", ()):
+        line = _Line.of(proof["borders"], each["numerators"])
+        paid += each["count"] * line.paid(end)
         for number in range(1, each["count"] + 1):
-            threshold = -(-number * (memory + 1) // (each["count"] + 1))
+            threshold = -(-number * (problem.memory + 1) // (each["count"] + 1))
             stairs[threshold] = stairs[threshold].plus(line) if threshold in stairs else line
-    # All prices in one table, which begins with the first of either and ends with the last.
-    begin, end = min(first - 1, borders[0]), max(first - 1 + len(prices), borders[-1])
-    work.spend(end - begin, "lower: too many rounds lie between prices: ")
-    work.check_room(work.entry * (end - begin), "lower: ")
-    table = [0] * (first - 1 - begin) + prices + [0] * (end - (first - 1 + len(prices)))
-    least = _least_costs(requests, denominator, begin + 1, table, work, False, stairs=stairs)
-    bound: int = -((_used(memory, requests) * paid - least) // denominator)
-    return bound
+    total: int = scale * sum(request.output for request in requests) - problem.used * paid
+    # A request that can be done before the first price costs o, and nothing costs less.  The
+    # others arrive at most o rounds before it, so the table begins with few prices of 0.
+    kinds = Counter(request for request in requests if request.arrival + request.output > begin)
+    if kinds:
+        first = min([begin, *(request.arrival for request in kinds)])
+        prices = [0] * (proof["first"] - 1 - first) + proof["numerators"]
+        prices += [0] * (end - first - len(prices))
+        steps = [(tokens, line.shifted(first)) for tokens, line in sorted(stairs.items())]
+        longest = max(request.output for request in kinds)
+        costs = _Costs(scale, prices, longest, work, problem.block, steps)
+        paused = _PausedCosts(scale, prices, work, problem.block) if problem.pauses else None
+        for (arrival, prompt, output), times in kinds.items():
+            least = costs.least(arrival - first, prompt, output)
+            if paused is not None:
+                least = paused.least(arrival - first, prompt, output, least)
+            total += times * least
+    return -(-total // scale)
 
 
 class _Line(NamedTuple):
@@ -996,74 +1045,21 @@ class _Line(NamedTuple):
             place, low = place + 1, high
 
 
-def _least_costs(
-    requests: list[Request],
-    scale: int,
-    first: int,
-    prices: list[int],
-    work: _Work,
-    pauses: bool,
-    block: int = 1,
-    stairs: dict[int, _Line] | None = None,
-) -> int:
-    """Return the sum over requests of the least cost of a request, times the denominator.
-
-    Let a token held at time t cost p_t >= 0.  The cost of a request started at k is
-
-        (k + o - a) + sum_{j=1..o} p_{k+j} (s + j),
-
-    its latency and the price of its tokens.  A schedule holds at most M tokens at each time, so
-    its costs sum to at most its total latency + M sum_t p_t.  Hence no total latency is below
-    the sum of the *least* costs - M sum_t p_t.  Of a fleet M is what all workers hold together.
-
-    With ``stairs`` a request pays, at times within those of the prices, as long as it holds the
-    tokens of a threshold or more, what the line there says.
-    """
-    # A request that can be done before the first price costs o, and nothing costs less.  The
-    # others arrive at most o rounds before it, so the table begins with few prices of 0.
-    total = scale * sum(request.output for request in requests)
-    kinds = Counter(request for request in requests if request.arrival + request.output >= first)
-    begin = min([first - 1, *(request.arrival for request in kinds)])
-    if not kinds:
-        return total
-    gap, longest = first - 1 - begin, max(request.output for request in kinds)
-    length = gap + len(prices) + min(longest, gap + len(prices))
-    levels = max(length.bit_length(), _SMALL) - _SMALL + 1
-    why = "lower: "
-    if gap > len(prices):
-        why = "lower: too many rounds lie between an arrival and the first price: "
-    work.spend((10 + 9 * levels) * length + 20 * len(requests), why)
-    steps = [(tokens, line.shifted(begin)) for tokens, line in sorted((stairs or {}).items())]
-    with work.room((24 + 9 * work.entry) * length, why):
-        costs: _Costs | _BlockCosts = (
-            _Costs(scale, [0] * gap + prices, longest, work, steps)
-            if block == 1
-            else _BlockCosts(scale, [0] * gap + prices, longest, work, block)
-        )
-        paused = _PausedCosts(scale, [0] * gap + prices, work, block) if pauses else None
-        for (arrival, prompt, output), times in work.each(kinds.items(), "lower: "):
-            least = costs.least(arrival - begin, prompt, output)
-            if paused is not None:
-                least = paused.least(arrival - begin, prompt, output, least)
-            total += times * least
-    return total
-
-
 class _Costs:
     """Least costs of requests under the prices q_1 .. q_T over D; q_t = 0 after T.
 
-    Without the latency o that every start has, and times D, a start at k costs
+    With P_k = q_1 + .. + q_k and what token j holds, h_j = B ceil((s + j) / B) where blocks of B
+    tokens are paid for, a start at k costs, without the latency o that every start has, times D,
 
-        D (k - a) + sum_{j=1..o} q_{k+j} (s + j)
-            = X_k - s P_k + (s + o) P_{k+o} - W_{k+o} - D a
+        D (k - a) + h_o P_{k+o} - h_1 P_k - B sum P_{k+j}  over those j < o for which B divides s+j.
 
-    with P_k = q_1 + .. + q_k, W_k = P_0 + .. + P_{k-1} and X_k = D k + W_k.  After T nothing is
-    paid and waiting only costs latency, so k runs over a .. T, T included.
+    These j are B apart, so with S_x = P_x + S_{x-B} the last sum is a difference of two.  After T
+    nothing is paid and waiting only costs latency, so k runs over a .. T, T included.
 
-    *Which starts need no look.*  Let q_t = b t + r_t at all times that the starts of a block pass
-    through.  The line makes their costs linear in k, so least at an end of the block.  The rest
-    adds sum_j r_{k+j} (s + j).  With v = sum_j (s + j) that is at least v min r.  It is also, for
-    any number c and the sums E_t of r_u - c over u <= t,
+    *Which starts need no look.*  Of tokens, no more than of blocks, let q_t = b t + r_t at all
+    times that the starts of a block pass through.  The line makes their costs linear in k, so
+    least at an end of the block.  The rest adds sum_j r_{k+j} (s + j).  With v = sum_j (s + j)
+    that is at least v min r.  It is also, for any number c and the sums E_t of r_u - c over u <= t,
 
         v c + (s + o) E_{k+o} - s E_k - sum_{j=0..o-1} E_{k+j} >= v c - (s + o) (max E - min E).
 
@@ -1080,15 +1076,18 @@ class _Costs:
         scale: int,
         prices: list[int],
         longest: int,
-        work: _Work,
-        stairs: list[tuple[int, _Line]],
+        work: Work,
+        block: int = 1,
+        stairs: Sequence[tuple[int, _Line]] = (),
     ) -> None:
-        self.scale, self.last, self.work, self.stairs = scale, len(prices), work, stairs
+        self.scale, self.last, self.work, self.block = scale, len(prices), work, block
+        self.stairs = stairs
         self.reached = [*accumulate((line for _, line in stairs), _Line.plus)]
         prices = prices + [0] * min(longest, self.last)  # so that k + o is in the tables
         self.paid = list(accumulate(prices, initial=0))  # P
-        self.held = list(accumulate(self.paid, initial=0))  # W
-        self.begun = list(map(add, self.held, count(0, scale)))  # X
+        self.strided = list(self.paid)  # S
+        for x in range(block, len(self.paid)):
+            self.strided[x] += self.strided[x - block]
         # Slopes of lines are fractions: numbers of lines count in units of 1 / (D 2^shift).
         self.shift = len(prices).bit_length()
         fine = [price << self.shift for price in prices]
@@ -1123,9 +1122,10 @@ class _Costs:
             _, begin, end = heappop(blocks)
             size = min(end - begin, 1 << _SMALL)
             crossed = steps[0][1].crossed(begin, end + output) if steps else 0
-            self.work.spend(20 + 2 * size + len(steps) * (40 + 4 * size + 20 * crossed))
+            why = "lower: prices: "
+            self.work.spend(20 + 2 * size + len(steps) * (40 + 4 * size + 20 * crossed), why)
             if end - begin <= 1 << _SMALL:
-                costs = self._costs(begin, end, arrival, prompt, output)
+                costs = self.of_starts(begin, end, arrival, prompt, output)
                 for before, line in steps:
                     ends = line.sums_at(begin + output, end + output)
                     begins = line.sums_at(begin + before, end + before)
@@ -1159,66 +1159,26 @@ class _Costs:
         steps = [(0, self.reached[first - 1])] if first else []
         return steps + [(tokens - prompt - 1, line) for tokens, line in later]
 
-    def _costs(self, begin: int, end: int, arrival: int, prompt: int, output: int) -> Iterable[int]:
+    def of_starts(
+        self, begin: int, end: int, arrival: int, prompt: int, output: int
+    ) -> Iterable[int]:
         """Return the costs of the starts ``begin .. end - 1``, without those of steps."""
-        now, then = slice(begin, end), slice(begin + output, end + output)
-        columns = self.begun[now], self.paid[now], self.paid[then], self.held[then]
-        peak, early = prompt + output, self.scale * arrival
-        return [x - prompt * p + peak * q - w - early for x, p, q, w in zip(*columns, strict=True)]
-
-
-class _BlockCosts:
-    """Least costs of requests that pay for whole blocks: token j costs q_{k+j} B ceil((s + j) / B).
-
-    With P_k = q_1 + .. + q_k and h_j for what token j pays, they sum to
-
-        h_o P_{k+o} - h_1 P_k - B sum P_{k+j}  over those j < o for which B divides s + j.
-
-    These j are B apart, so with S_x = P_x + S_{x-B} the last sum is a difference of two.
-    """
-
-    def __init__(
-        self, scale: int, prices: list[int], longest: int, work: _Work, block: int
-    ) -> None:
-        self.scale, self.last, self.work, self.block = scale, len(prices), work, block
-        prices = prices + [0] * min(longest, self.last)
-        self.paid = list(accumulate(prices, initial=0))
-        self.strided = list(self.paid)
-        for x in range(block, len(self.paid)):
-            self.strided[x] += self.strided[x - block]
-
-    def least(self, arrival: int, prompt: int, output: int) -> int:
-        """Return the least cost of a request over all its starts, its output left out."""
-        if arrival >= self.last:
-            return 0
-        block, output = self.block, min(output, self.last)  # after it no start pays
+        block = self.block
         low, high = (-(-(prompt + j) // block) * block for j in (1, output))
+        waits = range(self.scale * (begin - arrival), self.scale * (end - arrival), self.scale)
+        pairs = self.paid[begin:end], self.paid[begin + output : end + output]
+        costs = [
+            wait + high * then - low * now for wait, now, then in zip(waits, *pairs, strict=True)
+        ]
         first = block - prompt % block  # the token that fills a block
-        final = output - 1 - (output - 1 - first) % block  # the last of them, if any
-        best = self.scale * (self.last - arrival)
-        begin, size = arrival, 1 << _SMALL
-        while begin <= self.last and self.scale * (begin - arrival) < best:
-            end = min(begin + size, self.last + 1)
-            self.work.spend(20 + 3 * (end - begin), "lower: ")
-            waits = range(begin - arrival, end - arrival)
-            pairs = self.paid[begin:end], self.paid[begin + output : end + output]
-            costs: Iterable[int] = (
-                self.scale * wait + high * then - low * now
-                for wait, now, then in zip(waits, *pairs, strict=True)
-            )
-            if first < output:
-                filled = self._filled(begin, end, first, final)
-                costs = map(sub, costs, map(mul, filled, repeat(block)))
-            best, begin, size = min(best, *costs, best), end, 2 * size
-        return best
-
-    def _filled(self, begin: int, end: int, first: int, final: int) -> Iterator[int]:
-        """Return for each start k the sum of P_{k+j} over the tokens j that fill a block."""
-        after = self.strided[begin + final : end + final]
-        x = begin + first - self.block
+        if first >= output:
+            return costs
+        final = output - 1 - (output - 1 - first) % block  # the last of them
+        x = begin + first - block
         missing = min(max(0, -x), end - begin)
         before = [0] * missing + self.strided[x + missing : x + end - begin]
-        return map(sub, after, before)
+        filled = map(sub, self.strided[begin + final : end + final], before)
+        return map(sub, costs, map(mul, filled, repeat(block)))
 
 
 class _PausedCosts:
@@ -1240,27 +1200,23 @@ class _PausedCosts:
     is the least price of the first j tokens, made by t.
     """
 
-    def __init__(self, scale: int, prices: list[int], work: _Work, block: int = 1) -> None:
+    def __init__(self, scale: int, prices: list[int], work: Work, block: int) -> None:
         self.scale, self.prices, self.work, self.block = scale, prices, work, block
-        self.rises = [t for t, (now, after) in enumerate(pairwise(prices)) if now < after]
+        self.rises = [t for t, (now, after) in enumerate(pairwise(prices), 1) if now < after]
 
     def least(self, arrival: int, prompt: int, output: int, most: int) -> int:
         """Return the least cost, its output times D left out, where ``most`` is without pauses."""
-        place = bisect_left(self.rises, arrival)
+        place = bisect_right(self.rises, arrival)
+        rise = self.rises[place] - arrival if place < len(self.rises) else math.inf
         last = min(most // self.scale, max(0, len(self.prices) - arrival)) + output
-        if place == len(self.rises) or self.rises[place] + 1 >= arrival + last:
+        if rise >= last:
             return most
-        self.work.spend(10 * last, "lower: ")
-        with self.work.room((24 + 4 * self.work.entry) * last, "lower: "):
-            prices = self.prices[arrival : arrival + last]
-            prices += [0] * (last - len(prices))
-            falling = list(accumulate(prices, min))
-            worth = [
-                c for c, cost in enumerate(self._in_a_row(falling, prompt, output)) if cost < most
-            ]
-            if not worth or self.rises[place] + 1 >= arrival + output + worth[-1]:
-                return most
-            return min(most, self._with_pauses(prices[: output + worth[-1]], prompt, output))
+        self.work.spend(10 * last, "lower: pauses: ")
+        prices = self.prices[arrival : arrival + last]
+        prices += [0] * (last - len(prices))
+        costs = enumerate(self._in_a_row([*accumulate(prices, min)], prompt, output))
+        end = max((output + c for c, cost in costs if cost < most), default=0)
+        return most if rise >= end else min(most, self._with_pauses(prices[:end], prompt, output))
 
     def _in_a_row(self, prices: list[int], prompt: int, output: int) -> Iterator[int]:
         """Yield what tokens at the times k + 1 .. k + o cost, and waiting for k rounds."""
@@ -1274,21 +1230,16 @@ class _PausedCosts:
     def _with_pauses(self, prices: list[int], prompt: int, output: int) -> int:
         slack = len(prices) - output
         self.work.spend(5 * output * (slack + 1), "lower: pauses: ")
-        made: Iterable[int] = [0] * (slack + 1)
-        for j in range(1, output):
-            tokens = map(mul, prices[j - 1 : j + slack], repeat(self._held(prompt + j)))
-            made = list(accumulate(map(add, made, tokens), min))
-        ends = map(mul, prices[output - 1 :], repeat(self._held(prompt + output)))
-        best: int = min(map(add, map(add, made, ends), count(0, self.scale)))
+        held = [-(-(prompt + j) // self.block) * self.block for j in range(1, output + 1)]
+        made = [0] * (slack + 1)
+        for j, tokens in enumerate(held):
+            prices_of = map(mul, prices[j : j + slack + 1], repeat(tokens))
+            made = list(map(add, accumulate(made, min), prices_of))
+        best: int = min(map(add, made, count(0, self.scale)))
         return best
 
-    def _held(self, tokens: int) -> int:
-        return -(-tokens // self.block) * self.block
 
-
-def _volume_bound(
-    memory: int, requests: list[Request], staircases: list[list[int]], work: _Work
-) -> int:
+def _volume_bound(problem: Problem, staircases: list[list[int]]) -> int:
     """Return what follows from resources used like water: memory, M tokens in each round.
 
     A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
@@ -1296,19 +1247,15 @@ def _volume_bound(
     staircase with so many thresholds no more can stand together: another resource.  Each worker
     of a fleet has as much of both.
     """
-    together = _used(memory, requests)
+    memory, requests = problem.memory, problem.requests
     volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
     soonest = sorted(request.arrival + request.output for request in requests)
-    ranks = list(map(max, soonest, _fluid(requests, volumes, together * memory)))
-    states = sum(request.output for request in requests)
+    ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory)))
     for thresholds in staircases:
         if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
             raise Invalid("lower: thresholds of a staircase ascend, from 1 on")
-        steps = 100 * len(requests) + 5 * states
-        steps += 4 * sum(bisect_right(thresholds, r.prompt + r.output) for r in requests)
-        work.spend(steps, "lower: its staircases would take too long to check: ")
         needed = [_passed(memory, thresholds, request) for request in requests]
-        ranks = list(map(max, ranks, _fluid(requests, needed, together * len(thresholds))))
+        ranks = list(map(max, ranks, _fluid(requests, needed, problem.used * len(thresholds))))
     return sum(ranks) - sum(request.arrival for request in requests)
 
 
@@ -1333,24 +1280,28 @@ def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
     By every time it completes as many requests as any schedule can.  Time is counted in units:
     round t is the units (t - 1) rate + 1 .. t rate.
     """
-    arriving = sorted((r.arrival * rate, v) for r, v in zip(requests, volumes, strict=True))
-    ends = [time for time, _ in arriving[1:]]
-    ends += [arriving[-1][0] + sum(volumes) + 1] if arriving else []  # by then all is served
-    clock = 0
-    waiting: list[int] = []
-    fluid: list[int] = []
-    for (time, volume), end in zip(arriving, ends, strict=True):
-        clock = max(clock, time)
-        heappush(waiting, volume)
-        while waiting and (clock < end or waiting[0] == 0):
-            left = heappop(waiting)
-            served = min(left, end - clock)
-            clock += served
-            if served < left:
-                heappush(waiting, left - served)
-            else:
-                fluid.append(-(-clock // rate))
-    return fluid
+    jobs = [(r.arrival * rate, 0, v) for r, v in zip(requests, volumes, strict=True)]
+    return [-(-end // rate) for _, _, end, is_done in _served(jobs) if is_done]
+
+
+def _served(jobs: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, bool]]:
+    """Serve jobs (arrival, rank, amount): always one of the least rank, then the least left.
+
+    Yield stretches (rank, begin, end), and whether a job was done at the end.
+    """
+    arriving, clock = sorted(jobs, reverse=True), 0
+    waiting: list[tuple[int, int]] = []
+    while arriving or waiting:
+        if not waiting:
+            clock = max(clock, arriving[-1][0])
+        while arriving and arriving[-1][0] <= clock:
+            heappush(waiting, arriving.pop()[1:])
+        rank, left = heappop(waiting)
+        end = min(clock + left, arriving[-1][0]) if arriving else clock + left
+        if end < clock + left:
+            heappush(waiting, (rank, clock + left - end))
+        yield rank, clock, end, end == clock + left
+        clock = end
 
 
 # ---- proofs by configurations -----------------------------------------------------------
@@ -1372,134 +1323,80 @@ def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
 # Each request keeps its cheapest start, whose reduced cost is 0.
 
 
-def _by_configurations(
-    memory: int, requests: list[Request], proof: dict[str, Any], work: _Work
-) -> tuple[int, str]:
-    """Return what stages of prices of states prove, and in words what was looked at.
+def _by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tuple[int, str]:
+    """Return what stages of prices prove, one after the other, and in words what was looked at.
 
-    Times count from the first arrival, so that those before it, at which nothing can be active,
-    are not laid out.
+    Without a target no start is ruled out, so costs of one peak at a time are enough.
     """
-    target, searched = proof["target"], proof["searched"]
-    if searched and _used(memory, requests) > 1:
+    target: int | None
+    target, is_tokens = proof["target"], proof["kind"] == "search"
+    searched = is_tokens or proof["searched"]
+    if searched and problem.used > 1:
         raise Invalid("lower: a search is of one worker")
-    offset = min((request.arrival for request in requests), default=0)
-    requests = [r._replace(arrival=r.arrival - offset) for r in requests]
-    stages = [_Stage(stage, memory, requests, offset, work) for stage in proof["stages"]]
-    if not stages or (target is None and (len(stages) > 1 or searched)):
-        raise Invalid("lower: must have a stage, and just one and no search without a target")
-    if any(stage.times[-1] != stages[0].times[-1] for stage in stages):
-        raise Invalid("lower: the stages must have the same last time")
-    last, kept = stages[0].last, len(requests)
-    if target is None:  # no start will be ruled out, so costs of one peak at a time are enough
-        peaks = Counter(request.prompt + request.output for request in requests)
-        kept = max(peaks.values(), default=0)
-    cells = last * (kept + 9)
-    with work.room(
-        cells * (205 + 2 * work.entry),
-        "lower: has too many requests and rounds for configurations: ",
-    ):
-        return _by_stages(requests, stages, target, searched)
-
-
-def _by_stages(
-    requests: list[Request], stages: list[_Stage], target: int | None, searched: bool
-) -> tuple[int, str]:
-    """Return what stages prove, one after the other, and in words what was looked at."""
-    last, times = stages[0].last, 0
+    stages: Sequence[_Stage | _TokenStage]
+    stages = [_TokenStage(problem, proof, work)] if is_tokens else _stages(problem, proof)
+    requests, last, times, how = stages[0].requests, stages[0].last, 0, "prices"
     starts: Sequence[Sequence[int]]
     # From the last priced time on a start pays nothing: the first of those stands for them all.
     starts = [range(request.arrival, max(request.arrival, last) + 1) for request in requests]
     for used, stage in enumerate(stages, 1):
-        times += len(stage.times)
-        how = f"prices of configurations at {times:,} time" + "s" * (times > 1)
-        how += f" in {used:,} stages" * (used > 1)
-        costs = stage.evaluate(starts, keep=target is not None)
+        if isinstance(stage, _Stage):
+            times += len(stage.times)
+            how = f"prices of configurations at {times:,} time" + "s" * (times > 1)
+            how += f" in {used:,} stages" * (used > 1)
+        costs = stage.evaluate(starts)
         value = -(-stage.total // stage.scale)
         if target is None:
             return value, how
-        budget = _budget(stage, target)
+        budget = (target - 1) * stage.scale - stage.total
         if budget < 0:
             return target, how
-        left = _affordable(starts, costs, budget)
+        pairs = [zip(*pair, strict=True) for pair in zip(starts, costs, strict=True)]
+        left = [{k: cost for k, cost in pair if cost <= budget} for pair in pairs]
         starts = list(map(list, left))
-    if searched:
-        assert target is not None
-        count = _Search(stage, left, target, budget).run()
-        return target, f"{how} and a search of {count:,} partial schedules, none below {target:,},"
-    assert target is not None
-    return min(target, value), how
+    assert target is not None, "a search has one"
+    if not searched:
+        return min(target, value), how
+    known = _Search(stage, left, target, budget, work).run(proof.get("kept", ()))
+    return target, f"{how} and a search of {known:,} partial schedules, none below {target:,},"
 
 
-def _by_search(
-    memory: int, requests: list[Request], proof: dict[str, Any], work: _Work
-) -> tuple[int, str]:
-    """Return what a search under prices of tokens proves, and in words what was looked at.
+def _stages(problem: Problem, proof: dict[str, Any]) -> list[_Stage]:
+    """Return the stages of prices of states of a proof."""
+    target = proof["target"]
+    stages = [_Stage(problem, stage, target is not None) for stage in proof["stages"]]
+    if not stages or (target is None and (len(stages) > 1 or proof["searched"])):
+        raise Invalid("lower: must have a stage, and just one and no search without a target")
+    if any(stage.times[-1] != stages[0].times[-1] for stage in stages):
+        raise Invalid("lower: the stages must have the same last time")
+    return stages
 
-    All of the above holds where F_t is the price of the tokens that a state holds, and R_t that
-    of M tokens: what stands together holds no more.
+
+def _from_first(problem: Problem) -> tuple[int, list[Request]]:
+    """Return the first arrival, and the requests as from then on.
+
+    Times before it, at which nothing can be active, are not laid out.
     """
-    if _used(memory, requests) > 1:
-        raise Invalid("lower: a search is of one worker")
-    offset = min((request.arrival for request in requests), default=0)
-    requests = [r._replace(arrival=r.arrival - offset) for r in requests]
-    stage = _TokenStage(proof, memory, requests, offset, work)
-    cells = stage.last * (len(requests) + 9)
-    why = "lower: has too many requests and rounds for a search: "
-    work.spend(30 * cells, why)
-    with work.room(cells * (205 + 2 * work.entry), why):
-        starts = [range(r.arrival, max(r.arrival, stage.last) + 1) for r in requests]
-        costs = stage.evaluate(starts)
-        budget = _budget(stage, proof["target"])
-        if budget < 0:
-            return proof["target"], "prices"
-        left = _affordable(starts, costs, budget)
-        count = _Search(stage, left, proof["target"], budget).run()
-    return proof["target"], (
-        f"prices and a search of {count:,} partial schedules, none below {proof['target']:,},"
-    )
-
-
-def _budget(stage: _Stage | _TokenStage, target: int) -> int:
-    """Return what a schedule below a target has at most on the right."""
-    return int((target - 1) * stage.scale - stage.total)
-
-
-def _affordable(
-    starts: Sequence[Sequence[int]], costs: list[list[int]], budget: int
-) -> list[dict[int, int]]:
-    """Return the reduced costs of the starts of each request that a better schedule may have."""
-    pairs = [zip(*pair, strict=True) for pair in zip(starts, costs, strict=True)]
-    return [{k: cost for k, cost in pair if cost <= budget} for pair in pairs]
+    offset = min((request.arrival for request in problem.requests), default=0)
+    return offset, [r._replace(arrival=r.arrival - offset) for r in problem.requests]
 
 
 class _TokenStage:
-    """Prices over a denominator of a token at the times ``first``, ``first`` + 1, ....
+    """Prices over a denominator of a token: F is that of the tokens that a state holds.
 
-    Times are counted from an offset, the first arrival: ``last`` is the last one with a price,
-    ``most`` holds R at 0, 1, ..., and ``before`` the sum of all earlier R.
+    R is that of M tokens, as what stands together holds no more.  ``last`` is the last time with a
+    price, ``most`` holds R at 0, 1, ..., and ``before`` the sum of all earlier R.
     """
 
-    def __init__(
-        self,
-        proof: dict[str, Any],
-        memory: int,
-        requests: list[Request],
-        offset: int,
-        work: _Work,
-    ) -> None:
-        self.memory, self.requests, self.work = memory, requests, work
+    def __init__(self, problem: Problem, proof: dict[str, Any], work: Work) -> None:
+        self.memory, self.work = problem.memory, work
+        offset, self.requests = _from_first(problem)
         self.scale, first, prices = proof["denominator"], proof["first"], proof["numerators"]
-        if self.scale < 1 or first < 1 or min(prices, default=0) < 0:
-            raise Invalid("lower: needs a denominator and times of at least 1, no negative price")
         skipped = max(0, offset - first)
-        self.before = memory * sum(prices[:skipped])
+        self.before = self.memory * sum(prices[:skipped])
         gap = max(0, first - offset) if prices[skipped:] else 0
-        why = "lower: too many rounds lie between an arrival and the first price: "
-        work.spend(20 * (gap + len(prices)) + 1000, why)
-        work.check_room(5 * work.entry * (gap + len(prices)), why)
         self.prices = [0] * gap + prices[skipped:] or [0]
-        self.last, self.most = len(self.prices) - 1, [memory * price for price in self.prices]
+        self.last, self.most = len(self.prices) - 1, [self.memory * price for price in self.prices]
         self.total = 0
 
     def price(self, time: int, peak: int, r: int) -> int:
@@ -1507,26 +1404,18 @@ class _TokenStage:
         return int(self.prices[time] * (peak - r))
 
     def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Set ``total``, L, and return the reduced cost of each start.
-
-        With P_t and W_t the sums of p_u and of u p_u over u <= t, the tokens of a start at k cost
-
-            sum_{j=1..o} p_{k+j} (s + j)  =  (s - k) (P_{k+o} - P_k) + W_{k+o} - W_k.
-        """
-        last, scale = self.last, self.scale
-        paid = [*accumulate(self.prices)]
-        timed = [*accumulate(t * price for t, price in enumerate(self.prices))]
-        total, reduced = -self.before - sum(self.most), []
+        """Set ``total``, L, and return the reduced cost of each start; all starts are given."""
+        longest = max((request.output for request in self.requests), default=0)
+        table = _Costs(self.scale, self.prices[1:], longest, self.work)
+        self.total, reduced = -self.before - sum(self.most), []
         for (arrival, prompt, output), own in zip(self.requests, starts, strict=True):
-            costs = []
-            for k in own:
-                a, b = min(k, last), min(k + output, last)
-                held = (prompt - k) * (paid[b] - paid[a]) + timed[b] - timed[a]
-                costs.append(scale * (k + output - arrival) + held)
+            costs = [0]
+            if arrival < self.last:
+                brief = min(output, self.last)  # after the last price no start pays
+                costs = [*table.of_starts(arrival, own[-1] + 1, arrival, prompt, brief)]
             least = min(costs)
-            total += least
+            self.total += least + self.scale * output
             reduced.append([cost - least for cost in costs])
-        self.total = total
         return reduced
 
 
@@ -1539,16 +1428,10 @@ class _Stage:
     are then counted from an offset, the first arrival: ``last`` is the last of them that matters.
     """
 
-    def __init__(
-        self,
-        stage: dict[str, Any],
-        memory: int,
-        requests: list[Request],
-        offset: int,
-        work: _Work,
-    ) -> None:
-        self.memory, self.requests, self.work = memory, requests, work
-        self.scale, self.rows = stage["denominator"], stage["numerators"]
+    def __init__(self, problem: Problem, stage: dict[str, Any], keep: bool) -> None:
+        self.memory, self.used = problem.memory, problem.used
+        offset, self.requests = _from_first(problem)
+        self.scale, self.rows, self.keep = stage["denominator"], stage["numerators"], keep
         if self.scale < 1 or min(stage["times"], default=0) < 1:
             raise Invalid("lower: needs a denominator and times of at least 1")
         self.times = [time - offset for time in stage["times"]]
@@ -1568,6 +1451,37 @@ class _Stage:
             raise Invalid("lower: no price may be negative")
         self.last, self.total, self.before = max(0, self.times[-1]), 0, 0
         self.most: list[int] = []
+        self.alike: dict[int, list[int]] = defaultdict(list)  # positions of requests by peak
+        for i, request in enumerate(self.requests):
+            self.alike[request.prompt + request.output].append(i)
+        # The price at a time has weight strictly between its neighbours.
+        nexts = [*self.times[1:], self.times[-1] + 1]
+        self.windows = [(max(0, a), b) for a, b in zip([0, *self.times[:-1]], nexts, strict=True)]
+
+    def steps(self) -> int:
+        """Return how many steps it takes if no start has been ruled out.
+
+        Tables are charged by what they hold, as well.
+        """
+        many, last = len(self.requests), self.last
+        kept = many if self.keep else max(map(len, self.alike.values()), default=0)
+        steps: int = 200 * last * (kept + 9) + 15 * last * many
+        largest, states = 0, []
+        for peak, own in self.alike.items():
+            places = self.places.get(peak, range(0))
+            outputs = sorted(self.requests[i].output for i in own)
+            soonest = min(self.requests[i].arrival + self.requests[i].output for i in own)
+            rounds = places[: outputs[-1]]
+            steps += 15 * len(own) + len(rounds) * (6 * last + 30 * len(self.times))
+            for r, place in enumerate(rounds):
+                copies = len(outputs) - bisect_right(outputs, r)
+                states.append((r, peak - r, place, copies, soonest - r))
+        known = sorted(states, reverse=True)
+        for row, (_, until) in zip(self.rows, self.windows, strict=True):
+            some = [(r, h, n) for r, h, i, n, soonest in known if row[i] and soonest < until]
+            cells, more = _table_of(self.memory, some)
+            steps, largest = steps + more, max(largest, cells)
+        return steps + 28 * largest
 
     def price(self, time: int, peak: int, r: int) -> int:
         """Return the price of a state at a time up to the last."""
@@ -1580,29 +1494,18 @@ class _Stage:
         gap, later = self.times[x + 1] - known, self.rows[x + 1][places[r]]
         return int(((gap - time + known) * price + (time - known) * later) // gap)
 
-    def evaluate(self, starts: Sequence[Sequence[int]], *, keep: bool) -> list[list[int]]:
+    def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
         """Set R, which is ``most`` at 0, 1, ... and ``before`` in all earlier, and ``total``, L.
 
         Return the reduced cost of each start, or of the cheapest ones only.
         """
         costs: list[list[int]] = [[]] * len(starts)
-        alike, rounds = defaultdict(list), Counter[int]()
-        for i, (_, prompt, output) in enumerate(self.requests):
-            alike[prompt + output].append(i)
-            known = len(self.places.get(prompt + output, ()))
-            rounds[prompt + output] = max(rounds[prompt + output], min(known, output))
-        steps = 9 * self.last + sum(self.last + 15 * len(own) + 20 for own in starts)
-        steps += rounds.total() * (6 * self.last + 17 * len(self.times)) + 30 * len(self.times)
-        self.work.spend(steps, "lower: ")
-        states = [
-            state for peak in alike for state in self._along(peak, alike[peak], starts, costs, keep)
-        ]
+        states = [state for peak in self.alike for state in self._along(peak, starts, costs)]
         states.sort(reverse=True)
-        self._charge(states)
         heaviest = []
         for x, row in enumerate(self.rows):
             some = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
-            heaviest.append(_used(self.memory, self.requests) * _heaviest(self.memory, some))
+            heaviest.append(self.used * _heaviest(self.memory, some))
         # Rounded down as well: what states cost is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
         self.before = _sum_before(self.times, heaviest)
@@ -1610,44 +1513,26 @@ class _Stage:
         self.total = sum(least) - sum(self.most) - self.before
         return [[cost - low for cost in row] for row, low in zip(costs, least, strict=True)]
 
-    def _charge(self, states: list[tuple[int, int, int, list[int]]]) -> None:
-        """Charge the tables of all times before the first of them is filled."""
-        steps, why = 0, "lower: memory is too large for configurations: "
-        for x, row in enumerate(self.rows):
-            some = [(r, h, most[x]) for r, h, i, most in states if row[i] and most[x]]
-            cells, more = table_of(self.memory, some)
-            self.work.check_room(self.work.entry * cells, why)
-            steps += more
-        self.work.spend(steps, why)
-
     def _along(
-        self,
-        peak: int,
-        alike: list[int],
-        starts: Sequence[Sequence[int]],
-        costs: list[list[int]],
-        keep: bool,
+        self, peak: int, starts: Sequence[Sequence[int]], costs: list[list[int]]
     ) -> list[tuple[int, int, int, list[int]]]:
         """Set the costs of the requests of one peak, or keep the least; return the peak's states.
 
         A state is (r, h, place, copies).  What completes at c is in the state of r at the time
         c - r.  ``paid[c]`` is the sum of those prices below some r; ``ends[c]`` counts the
         requests of more than r rounds that may complete at c.  So at time t at most ends[t + r]
-        are in the state of r.  The price at times[x] has weight strictly between its neighbours:
-        the largest of those counts limits the copies of a state in R.
+        are in the state of r: the largest of those counts in a window limits its copies in R.
         """
         places, last, scale = self.places.get(peak, range(0)), self.last, self.scale
-        outputs = {i: self.requests[i].output for i in alike}
-        waiting = sorted(alike, key=lambda i: -outputs[i])
+        outputs = {i: self.requests[i].output for i in self.alike[peak]}
+        waiting = sorted(outputs, key=lambda i: -outputs[i])
         rounds = min(len(places), outputs[waiting[0]])
         paid, ends = ([0] * (2 * last + rounds + 1) for _ in range(2))
         done = {}  # from last + rounds on nothing is paid, and those may count as one
-        for i in alike:
+        for i in outputs:
             done[i] = [min(k, last) + min(outputs[i], last + rounds) for k in starts[i]]
             for c in done[i]:
                 ends[c] += 1
-        nexts = [*self.times[1:], self.times[-1] + 1]
-        windows = [(max(0, a), b) for a, b in zip([0, *self.times[:-1]], nexts, strict=True)]
         states = []
         for r in range(rounds + 1):
             while waiting and (r == rounds or outputs[waiting[-1]] == r):
@@ -1657,12 +1542,12 @@ class _Stage:
                 delay = outputs[i] - self.requests[i].arrival
                 pairs = zip(starts[i], done[i], strict=True)
                 costs[i] = [scale * (k + delay) + paid[c] for k, c in pairs]
-                if not keep:
+                if not self.keep:
                     costs[i] = [min(costs[i])]
             if r < rounds:
                 column = _filled(self.times, [row[places[r]] for row in self.rows])
                 paid[r : r + last + 1] = map(add, paid[r : r + last + 1], column)
-                copies = [max(ends[a + 1 + r : b + r]) if a + 1 < b else 0 for a, b in windows]
+                copies = [max(ends[a + 1 + r : b + r]) if a + 1 < b else 0 for a, b in self.windows]
                 states.append((r, peak - r, places[r], copies))
         return states
 
@@ -1735,7 +1620,7 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]]) -> int:
     return max(map(max, best))
 
 
-def table_of(memory: int, states: list[tuple[int, int, int]]) -> tuple[int, int]:
+def _table_of(memory: int, states: list[tuple[int, int, int]]) -> tuple[int, int]:
     """Return the cells, and the steps, of the table of `_heaviest` for states (r, h, copies)."""
     if not states:
         return 0, 0
@@ -1784,17 +1669,15 @@ class _Search:
         reduced_costs: list[dict[int, int]],
         target: int,
         budget: int,
+        work: Work,
     ) -> None:
-        self.stage, self.target, self.budget = stage, target, budget
-        self.requests, self.work = stage.requests, stage.work
+        self.stage, self.target, self.budget, self.work = stage, target, budget, work
+        self.requests = stage.requests
         latest = max((request.arrival for request in self.requests), default=0)
         rounds = max(stage.last, latest) + budget // stage.scale
         longest = max((request.output for request in self.requests), default=0)
         cells = (rounds + longest) * len(reduced_costs)
-        why = "lower: the search has too many rounds: "
-        self.work.spend(8 * cells, why)
-        self.work.check_room(200 * cells, why)
-        self.work.held += 200 * cells
+        work.spend(150 * cells, "lower: the search has too many rounds: ")
         shapes = defaultdict(list)
         for i in sorted(range(len(reduced_costs)), key=lambda i: self.requests[i].arrival):
             shapes[self.requests[i][1:]].append(i)
@@ -1802,7 +1685,8 @@ class _Search:
         # Bytes of a partial schedule, about and at most.
         least = min((request.prompt + 1 for request in self.requests), default=1)
         together = min(len(reduced_costs), stage.memory // least)
-        self.width = 400 + 8 * len(shapes) + 72 * together + 40 * longest
+        width = 400 + 8 * len(shapes) + 72 * together + 40 * longest
+        self.most, self.steps = work.times * BYTES // width, 40 + longest // 2 + 2 * together
         self.ramps = [tuple(range(s + 1, s + o + 1)) for s, o in shapes]
         self.reduced_costs, self.least = reduced_costs, []
         for request, own in zip(self.requests, reduced_costs, strict=True):
@@ -1812,14 +1696,22 @@ class _Search:
             backwards = (own.get(k, budget + 1) for k in range(max(own), request.arrival - 1, -1))
             self.least.append([*accumulate(backwards, min, initial=budget + 1)][::-1])
 
-    def run(self) -> int:
-        """Return how many partial schedules there were, none of them below the target."""
-        count = 0
+    def run(self, kept: Sequence[int]) -> int:
+        """Return how many partial schedules there were, none of them below the target.
+
+        Where the file says how many it ``kept`` of each round, there must not be many more.
+        """
+        known = 0
+        said: Iterable[float] = repeat(math.inf)
+        if kept and not self.work.is_told:
+            said = chain([1], (2 * size + 100 for size in kept), repeat(100))
+        elif not self.work.is_told:
+            self.work.times = min(self.work.times, UNLISTED)
         # Before the first arrival nothing can be active, so all of those R are lost.
         lost = self.stage.before + self.stage.most[0]
         nothing: _Partial = ((0,) * len(self.shapes), (), lost, 0, ())
         layer = [nothing] if lost <= self.budget else []
-        for k, most in enumerate(self.work.sizes(), 1):
+        for k, most in enumerate(said, 1):
             if len(layer) > most:
                 raise Unreadable(
                     f"lower: the search has {len(layer):,} partial schedules at round {k - 1:,}, "
@@ -1827,8 +1719,7 @@ class _Search:
                 )
             if not layer:
                 break
-            count += len(layer)
-            self.work.spend(20 * len(self.requests) + 200 + 10 * len(layer) * len(self.shapes))
+            known += len(layer)
             plans = [self._plan(members, k - 1) for members in self.shapes]
             found: dict[Any, _Partial] = {}
             prices: dict[tuple[int, int], int] = {}
@@ -1836,11 +1727,10 @@ class _Search:
                 part = layer[begin : begin + 100]
                 for shape, plan in enumerate(plans):
                     if any(plan):
-                        others = len(layer) + len(found) + len(part)
-                        part = self._begun(part, shape, k - 1, others, *plan)
+                        part = self._begun(part, shape, k - 1, len(layer) + len(found), *plan)
                 self._pass(part, k, prices, found)
             layer = self._undominated(found.values())
-        return count
+        return known
 
     def _ahead(self, i: int, k: int) -> int:
         """Return the least reduced cost of a request over its starts from k on."""
@@ -1870,21 +1760,23 @@ class _Search:
         """
         ramp, size, most = self.ramps[shape], len(self.ramps[shape]), self.stage.memory
         grown: list[_Partial] = []
-        room, steps = self.work.left() // self.width - others, 40 + size + len(self.shapes) // 4
         for partial in layer:
             started, active, bound, latency, held = partial
             if waits[started[shape]] == 0 and started[shape] not in gains:
                 grown.append(partial)
                 continue
+            if others + len(layer) + len(grown) > self.most:
+                raise Unreadable(
+                    "lower: the search has too many partial schedules: more memory is needed, "
+                    f"{_option(2 * math.ceil(self.work.times))}"
+                )
             for j in range(started[shape], len(waits)):
                 if bound + waits[j] <= self.budget:
                     now = (*started[:shape], j, *started[shape + 1 :])
                     grown.append((now, active, bound + waits[j], latency, held))
                 if j not in gains or (bound := bound + gains[j]) > self.budget:
                     break
-                self.work.spend(steps + len(held) + len(active) // 4)
-                if len(grown) > room:
-                    self._refuse(others + len(grown))
+                self.work.spend(self.steps + size, "lower: the search: ")
                 if size <= len(held) and held[size - 1] + ramp[-1] > most:
                     break
                 padded = held + (0,) * (size - len(held))
@@ -1895,11 +1787,6 @@ class _Search:
                 latency += k + size - self.requests[self.shapes[shape][j]].arrival
         return grown
 
-    def _refuse(self, count: int) -> None:
-        """Refuse to have so many partial schedules at one time."""
-        why = "lower: the search has too many partial schedules: "
-        self.work.check_room(count * self.width, why)
-
     def _pass(
         self,
         layer: list[_Partial],
@@ -1909,8 +1796,8 @@ class _Search:
     ) -> None:
         """Let a time pass, with its R - F; of equal partial schedules the best one stays."""
         full = tuple(map(len, self.shapes))
+        self.work.spend((10 * len(full) + 2 * self.steps) * len(layer), "lower: the search: ")
         for started, active, bound, latency, held in layer:
-            self.work.spend(40 + 4 * len(active) + (len(held) + len(full)) // 8)
             if started == full:
                 if latency < self.target:
                     raise Invalid(f"lower: a schedule has a total latency of {latency:,}")
@@ -1930,10 +1817,10 @@ class _Search:
         """Leave out what another is at least as good as, see above; of equals the first stays."""
         kept: dict[tuple[int, ...], list[_Partial]] = defaultdict(list)
         compared = len(layer).bit_length()  # times, about, that sorting looks at each of them
-        self.work.spend(sum(20 + compared * (1 + len(partial[4]) // 5) for partial in layer))
         for partial in sorted(layer, key=lambda partial: partial[3:]):
             held, rivals = partial[4], kept[partial[0]]
-            self.work.spend((4 + len(held) // 2) * len(rivals))
+            steps = 20 + compared * (1 + len(held) // 5) + (4 + len(held) // 2) * len(rivals)
+            self.work.spend(steps, "lower: the search: ")
             if not any(len(r[4]) <= len(held) and all(map(le, r[4], held)) for r in rivals):
                 rivals.append(partial)
         return [partial for rivals in kept.values() for partial in rivals]
@@ -1942,221 +1829,7 @@ class _Search:
 # ---- seconds ----------------------------------------------------------------------------
 
 
-class _Clock:
-    """Rounds that last as long as their batch needs, in nanoseconds.
-
-    With A active requests, S prompt tokens of those that start with it, and H tokens held at its
-    end, a round lasts at least
-
-        max over lines of (round_ns + token_ns (A + S))  +  prompt_ns S  +  kv_ns H.
-    """
-
-    def __init__(self, model: dict[str, Any]) -> None:
-        self.kv: int = model["kv_ns"]
-        self.prompt: int = model["prompt_ns"]
-        self.lines: list[tuple[int, int]] = [
-            (line["round_ns"], line["token_ns"]) for line in model["lines"]
-        ]
-        numbers = [self.kv, self.prompt, *(number for line in self.lines for number in line)]
-        if not self.lines or not all(0 <= number <= LARGEST_FIELD for number in numbers):
-            raise Invalid("model: needs a line, and numbers in 0 .. 2^53 - 1")
-        if min(map(sum, self.lines)) == 0:
-            raise Invalid("model: a line without any time")
-
-    def line(self, tokens: int, chosen: Iterable[int] | None = None) -> int:
-        """Return what the lines, or some of them, say of a round that processes some tokens."""
-        among = self.lines if chosen is None else [self.lines[i] for i in chosen]
-        return max(fixed + each * tokens for fixed, each in among)
-
-    def mixed(self, chosen: list[int], mix: list[int]) -> _Clock:
-        """Return a clock whose last line mixes some lines, and all of it ``sum(mix)`` as slow."""
-        by, (fixed, each) = sum(mix), zip(*(self.lines[i] for i in chosen), strict=True)
-        slow = copy(self)
-        slow.kv, slow.prompt = by * self.kv, by * self.prompt
-        slow.lines = [(by * line[0], by * line[1]) for line in self.lines]
-        slow.lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
-        return slow
-
-    def slower(self, times: int) -> _Clock:
-        """Return a clock on which everything takes so many times as long."""
-        slow = copy(self)
-        slow.kv, slow.prompt = times * self.kv, times * self.prompt
-        slow.lines = [(times * fixed, times * each) for fixed, each in self.lines]
-        return slow
-
-    def words(self) -> list[str]:
-        """Return in words what is assumed of rounds."""
-        shown = [f"{fixed:,} + {each:,} b" for fixed, each in self.lines[:_MOST_LINES]]
-        if more := len(self.lines) - len(shown):
-            shown.append(f"{more:,} more")
-        lines = " and ".join(shown)
-        return [
-            f"a round of b tokens lasts {lines} ns or more, and {self.prompt:,} ns for each prompt "
-            f"token, {self.kv:,} ns for each token held",
-        ]
-
-
-def _arrivals(instance: dict[str, Any]) -> list[int]:
-    """Return arrivals in nanoseconds: those in seconds, else rounds of round_ms."""
-    rows = instance["requests"]
-    known = [_clock(row["arrival_seconds"]) for row in rows if "arrival_seconds" in row]
-    if known and len(known) == len(rows):
-        return [round(Fraction(seconds) * 10**9) for seconds in known]
-    if known or ("round_ms" not in instance and any(row["arrival"] for row in rows)):
-        raise Invalid("instance: says not of every request at which second it arrives")
-    length = Fraction(_clock(instance.get("round_ms", 0))) * 10**6
-    return [round(row["arrival"] * length) for row in rows]
-
-
-class _Timed(NamedTuple):
-    """Requests, and on a clock in seconds how long rounds last and when the requests arrive."""
-
-    requests: list[Request]
-    clock: _Clock | None = None
-    arrivals: Sequence[int] = ()
-
-
-def _timed_peak(
-    memory: int,
-    timed: _Timed,
-    work: _Work,
-    claim: dict[str, Any],
-    what: str,
-    seen: dict[int, dict[int, int]] | None = None,
-) -> int:
-    """Check a run on the clock and its value; return the most tokens that a worker holds.
-
-    Of each worker ``seen`` is as for `_timed`.
-    """
-    on = _workers_of(memory, timed.requests, claim, what)
-    parts = [(what, timed, claim)]
-    if getattr(memory, "workers", 1) > 1:
-        parts = [*_by_worker(timed, claim, on, what)]
-    found = [
-        _timed(memory, own, work, part, who, (seen or {}).get(worker))
-        for worker, (who, own, part) in zip(sorted(set(on)) or [0], parts, strict=False)
-    ]
-    value = sum(part for _, part in found)
-    if claim["value"] != value:
-        raise Invalid(f"{what}: says {claim['value']:,}, the rounds give {value:,}")
-    return max((peak for peak, _ in found), default=0)
-
-
-def _by_worker(
-    timed: _Timed, claim: dict[str, Any], on: list[int], what: str
-) -> Iterator[tuple[str, _Timed, dict[str, Any]]]:
-    """Yield the part of each worker in a run, with what to call it: each has rounds of its own.
-
-    A wait names its worker, lost work is that of the worker on which its request completes.
-    """
-    times = _times_of(claim)
-    if len(claim[times]) != len(on):
-        raise Invalid(f"{what}: has {len(claim[times])} {times} for {len(on)} requests")
-    members: dict[int, list[int]] = {worker: [] for worker in sorted(set(on))}
-    place = []
-    for i, worker in enumerate(on):
-        place.append(len(members[worker]))
-        members[worker].append(i)
-    lost, waits, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
-    for row in claim.get("lost", []):
-        if len(row) != 3 or not 0 <= row[0] < len(on):
-            raise Invalid(f"{what}: lost work must be [request, start, end]")
-        lost[on[row[0]]].append([place[row[0]], *row[1:]])
-    for row in claim.get("chunks", []):
-        if not 0 <= row["request"] < len(on):
-            raise Invalid(f"{what}: pieces of a prompt of request {row['request']} of {len(on)}")
-        chunks[on[row["request"]]].append({**row, "request": place[row["request"]]})
-    for row in claim.get("waits", []):
-        if len(row) != 3 or row[2] not in members:
-            raise Invalid(f"{what}: a wait of a fleet must be [round, time, worker]")
-        waits[row[2]].append(row[:2])
-    for worker, own in members.items():
-        part = {
-            times: [claim[times][i] for i in own], "lost": lost[worker],
-            "waits": waits[worker], "chunks": chunks[worker],
-        }  # fmt: skip
-        some = _Timed(
-            [timed.requests[i] for i in own], timed.clock, [timed.arrivals[i] for i in own]
-        )
-        yield f"{what}, worker {worker}", some, part
-
-
-def _timed(
-    memory: int,
-    timed: _Timed,
-    work: _Work,
-    claim: dict[str, Any],
-    what: str,
-    seen: dict[int, int] | None = None,
-) -> tuple[int, int]:
-    """Check a run of one worker, from start to start; return its most tokens and its value.
-
-    When the rounds that are keys of ``seen`` end is filled in.
-
-    Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  They
-    follow one another at once, except that round r + 1 begins at the time t for each wait [r, t].
-    A request that goes on after a pause has its prompt and its tokens processed again.
-    """
-    requests, clock, arrivals = timed
-    assert clock is not None, "rounds of length 1 are not timed"
-    count = _count_of(requests, claim) + len(claim.get("waits", []))
-    count += sum(1 + len(row["tokens"]) for row in claim.get("chunks", []))
-    work.spend(8 * len(clock.lines) * count)
-    pieces, firsts = _pieces(requests, claim, what)
-    chunks = _chunks(requests, claim, what)
-    processed = {(row["request"], row["start"] + len(row["tokens"])): row for row in chunks}
-    if any(len(row) != 2 or row[0] < 0 for row in claim.get("waits", [])):
-        raise Invalid(f"{what}: a wait must be [round, time]")
-    waits = dict(claim.get("waits", []))
-    begins, ends = defaultdict(list), defaultdict(list)
-    for number, (i, start, end, held) in enumerate(pieces):
-        before = processed.get((i, start))
-        begins[start].append((held - sum(before["tokens"]) if before else held, held - start))
-        ends[end].append((number < len(requests), held - start))
-    due: dict[int, int] = defaultdict(int)  # of those that start here, the latest arrival
-    for arrival, first in zip(arrivals, firsts, strict=True):
-        due[first] = max(due[first], arrival)
-    parts: dict[int, list[tuple[int, int]]] = defaultdict(list)  # prompts in pieces: done and held
-    for row in chunks:
-        due[row["start"]] = max(due[row["start"]], arrivals[row["request"]])
-        steps = zip(row["tokens"], accumulate(row["tokens"]), strict=True)
-        for mark, step in enumerate(steps, row["start"]):
-            parts[mark].append(step)
-    now = active = offset = total = peak = 0  # round r ends with offset + active * r tokens
-    marks = sorted({*begins, *ends, *waits, *parts, *(mark + 1 for mark in parts), *(seen or ())})
-    for mark, following in pairwise([*marks, *marks[-1:]]):
-        if seen and mark in seen:
-            seen[mark] = now
-        for counts, change in ends[mark]:
-            total += now if counts else 0
-            active, offset = active - 1, offset - change
-        if waits.get(mark, now) < now or waits.get(mark, now) < due[mark]:
-            raise Invalid(f"{what}: at round {mark:,} something begins too early")
-        now, prompts = waits.get(mark, now), 0
-        for prompt, change in begins[mark]:
-            active, offset, prompts = active + 1, offset + change, prompts + prompt
-        prompts += sum(done for done, _ in parts.get(mark, ()))
-        beside = sum(held for _, held in parts.get(mark, ()))
-        if (active or beside) and (rounds := following - mark):
-            now += clock.line(active + prompts) + clock.prompt * prompts
-            now += (rounds - 1) * clock.line(active)
-            held = 2 * offset + active * (mark + 1 + following)  # twice the mean of the rounds
-            now += clock.kv * (rounds * held // 2 + beside)
-            peak = max(peak, offset + active * following + beside)
-    if peak > memory:
-        raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
-    return peak, total - sum(arrivals)
-
-
-def _by_shares(
-    memory: int,
-    requests: list[Request],
-    arrivals: list[int],
-    clock: _Clock,
-    work: _Work,
-    proof: dict[str, Any],
-    chunks: bool = False,
-) -> tuple[int, str]:
+def _by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     """Return what follows from the part of the machine that each request takes.
 
     Let f(b) be what some lines say of a round of b tokens, and call a request's *work* in a
@@ -2183,57 +1856,52 @@ def _by_shares(
     of a part is not served before those of the parts before, alone, could have ended; and all parts
     of it have one slope.  Company then counts the work of tokens as well, see `_company`.
     """
-    chosen, weights = proof["lines"], proof["weights"] or [64] * len(requests)
-    company = proof["company"] or [0] * len(requests)
+    requests, clock = problem.requests, problem.clock
+    assert clock is not None, "shares are of a clock in seconds"
+    chosen, weights = proof["lines"], proof.get("weights") or [64] * len(requests)
+    company = proof.get("company") or [0] * len(requests)
+    scale, mix, count = 1, proof.get("mix", []), proof.get("parts", 0)
     if not chosen or not all(0 <= i < len(clock.lines) for i in chosen):
         raise Invalid("lower: needs lines of the model")
-    scale, mix = 1, proof.get("mix", [])
     if mix:
         if not (len(mix) == len(set(chosen)) == len(chosen) and min(mix) >= 1):
             raise Invalid("lower: a mix has a number of at least 1 for each of different lines")
         scale, clock, chosen = sum(mix), clock.mixed(chosen, mix), [len(clock.lines)]
-        arrivals = [scale * arrival for arrival in arrivals]
-    if any(company) and _used(memory, requests) > 1:
+    if any(company) and problem.used > 1:
         raise Invalid("lower: company is of one worker")
-    if chunks and len(set(chosen)) > 1:
+    chosen = sorted(set(chosen))
+    if problem.chunks and len(chosen) > 1:
         raise Invalid("lower: several lines unmixed do not cover prompts in pieces")
-    count = proof.get("parts", 0)
-    if not 0 <= count <= 64 or (count and chunks):
+    if not 0 <= count <= 64 or (count and problem.chunks):
         raise Invalid("lower: needs 0 .. 64 parts, and none where prompts come in pieces")
     if not len(weights) == len(company) == len(requests):
         raise Invalid("lower: needs a weight, and company, for each request, or none at all")
     if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
         raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
-    chosen = sorted(set(chosen))
-    each = 600 + 16 * (len(chosen) + len(clock.lines)) + 600 * count
-    work.spend(each * len(requests), "lower: ")
-    work.check_room((500 + 12 * work.entry) * (1 + count) * len(requests), "lower: ")
-    parts = [_part(memory, request, clock, chosen) for request in requests]
-    one = memory
-    memory *= _used(memory, requests)  # one of this size is served as fast as all of them
-    unit = max((takes for takes, *_ in parts), default=1) << 30
-    total, jobs, works = 0, [], []
-    for request, arrival, weight, (takes, delays, alone) in zip(
-        requests, arrivals, weights, parts, strict=True
-    ):
-        slope = weight * unit // (64 * takes)
+    parts = [_part(problem.memory, request, clock, chosen) for request in requests]
+    # Memory of this size is served as fast as that of all workers.
+    memory, unit = problem.memory * problem.used, max((p[0] for p in parts), default=1) << 30
+    total, jobs, works, windows = 0, [], [], []
+    for request, weight, (takes, delays, alone) in zip(requests, weights, parts, strict=True):
+        arrival, slope = scale * request.arrival, weight * unit // (64 * takes)
         total += 2 * memory * ((unit - slope * takes) * (arrival + alone) - unit * arrival)
         total += memory * slope * delays
-        cut = _cut(one, request, clock, chosen, count, (takes, alone))
-        jobs += [((arrival + begin) * memory, slope, part) for begin, part, _, _ in cut]
+        cut = _cut(problem.memory, request, clock, chosen, count, (takes, alone))
+        jobs += [((arrival + begin) * memory, -slope, part) for begin, part, _, _ in cut]
         works.append([(begin, added, free) for begin, _, added, free in cut])
-    total += _least_served(jobs)
+        windows.append((arrival, arrival + alone))
+    # The least sum of 2 slope t dt: the largest slope is served first.
+    total -= sum(rank * (end * end - begin * begin) for rank, begin, end, _ in _served(jobs))
     if any(company):
-        if chunks or not count:
-            works = [[(0, *_prompt(s, clock, chunks))] for _, s, _ in requests]
-        windows = [(a, a + alone) for a, (_, _, alone) in zip(arrivals, parts, strict=True)]
+        if problem.chunks or not count:
+            works = [[(0, *_prompt(r.prompt, clock, problem.chunks))] for r in requests]
         rest = [64 - share for share in map(add, weights, company)]
         total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest, work)
-    return -(-total // (2 * memory * unit * scale)), "shares of the machine"
+    return -(-total // (2 * memory * unit * scale))
 
 
 def _cut(
-    memory: int, request: Request, clock: _Clock, chosen: list[int], count: int,
+    memory: int, request: Request, clock: Clock, chosen: list[int], count: int,
     whole: tuple[int, int],
 ) -> list[tuple[int, int, int, int]]:  # fmt: skip
     """Return begins, M times what is taken, works and free delays of the parts of a request.
@@ -2263,7 +1931,7 @@ def _company(
     works: list[list[tuple[int, int, int]]],
     company: list[int],
     rest: list[int],
-    budget: _Work,
+    budget: Work,
 ) -> int:
     """Return what the works of prompts add to times alone, times 64.
 
@@ -2285,18 +1953,18 @@ def _company(
     times = [time for time, _ in changes]
     prices = [*accumulate((change for _, change in changes), initial=0)]
     lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
-    total, why = 0, "lower: company takes too long to check: "
-    rows = [*zip(windows, works, company, rest, strict=True)]
-    for (arrival, _), parts, share, rate in budget.each(rows, why):
+    total = 0
+    for (arrival, _), parts, share, rate in zip(windows, works, company, rest, strict=True):
         work, paid = sum(added for _, added, _ in parts), 0
         for begin, added, early in parts if rate and work else ():  # without rest it waits for ever
             place = bisect_right(times, arrival + begin)
             best, free = work * prices[place], arrival + begin + early
             while place < len(times) and rate * (times[place] - free) < best:
                 end = min((place | 63) + 1, len(times))
-                budget.spend(12, why)
-                if rate * max(times[place] - free, 0) + work * lows[place >> 6] < best:
-                    budget.spend(6 * (end - place), why)
+                least = rate * max(times[place] - free, 0) + work * lows[place >> 6]
+                is_near = least < best
+                budget.spend(12 + 6 * is_near * (end - place), "lower: company: ")
+                if is_near:
                     part = zip(times[place:end], prices[place + 1 : end + 1], strict=True)
                     best = min(best, *(rate * max(t - free, 0) + work * p for t, p in part))
                 place = end
@@ -2305,7 +1973,7 @@ def _company(
     return total
 
 
-def _prompt(prompt: int, clock: _Clock, chunks: bool) -> tuple[int, int]:
+def _prompt(prompt: int, clock: Clock, chunks: bool) -> tuple[int, int]:
     """Return the work of a prompt in the company of others, and how early its pieces may begin."""
     none, least, whole = map(clock.line, (0, 1, prompt + 1))
     own = clock.prompt * prompt
@@ -2315,7 +1983,7 @@ def _prompt(prompt: int, clock: _Clock, chunks: bool) -> tuple[int, int]:
     return work + whole - none, 0
 
 
-def _part(memory: int, request: Request, clock: _Clock, chosen: list[int]) -> tuple[int, int, int]:
+def _part(memory: int, request: Request, clock: Clock, chosen: list[int]) -> tuple[int, int, int]:
     """Return M X, 2 M X e and E of a request.
 
     With r rounds to go it holds h tokens, has some work, and alone it lasts at least ``length``;
@@ -2349,140 +2017,76 @@ def _summed(values: list[int], count: int) -> int:
     return total
 
 
-def _least_served(jobs: list[tuple[int, int, int]]) -> int:
-    """Serve jobs (arrival, slope, takes), largest slope first; return the sum of 2 slope t dt."""
-    arriving = sorted(jobs, key=lambda job: -job[0])
-    waiting: list[tuple[int, int]] = []
-    clock = total = 0
-    while arriving or waiting:
-        if not waiting:
-            clock = max(clock, arriving[-1][0])
-        while arriving and arriving[-1][0] <= clock:
-            _, slope, takes = arriving.pop()
-            heappush(waiting, (-slope, takes))
-        slope, left = heappop(waiting)
-        until = min(clock + left, arriving[-1][0]) if arriving else clock + left
-        total -= slope * (until * until - clock * clock)
-        if until < clock + left:
-            heappush(waiting, (slope, clock + left - until))
-        clock = until
-    return total
-
-
 # ---- deadlines --------------------------------------------------------------------------
 
 
 def _in_time(
-    certificate: dict[str, Any], requests: list[Request], work: _Work
-) -> tuple[list[str], list[str]]:
+    certificate: dict[str, Any], problem: Problem, reached: Sequence[list[int] | None], work: Work
+) -> tuple[str, list[str]]:
     """Check how many requests attain their deadlines; say what was checked and what it proves.
 
     Request i attains if it completes, or has its first token, by ``d_i``: so long after its
-    arrival.  What an eviction loses does not count.
+    arrival.  The runs ``reached`` these times.
     """
-    claim, instance = certificate["deadlines"], certificate["instance"]
-    memory, rounds = _memory_of(instance), "model" not in certificate
-    arrivals = [r.arrival for r in requests] if rounds else _arrivals(instance)
-    clock = None if rounds else _Clock(certificate["model"])
-    first = claim["aim"] == "first-token"
-    due = list(map(add, arrivals, _allowed(instance, claim["after"], rounds)))
-    proved, misses = _most_in_time(certificate, requests, arrivals, due, clock, work)
-    if claim["ceiling"] < proved:
-        raise Invalid(f"deadlines: says at most {claim['ceiling']:,}, the proof gives {proved:,}")
+    claim, scope = certificate["deadlines"], certificate["scope"]
+    first, ceiling, best = claim["aim"] == "first-token", claim["ceiling"], claim["best"]
+    due = _due(certificate, problem)
+    proved, misses = _most_in_time(problem, claim["proof"], due, work, first=first)
+    if ceiling < proved:
+        raise Invalid(f"deadlines: says at most {ceiling:,}, the proof gives {proved:,}")
     runs = certificate.get("policies", [])
     if len(claim["attained"]) != len(runs):
         raise Invalid("deadlines: needs a number, or null, for each policy")
-    best = claim["best"]
-    counted = list(zip(runs, claim["attained"], strict=True))
-    counted += [(best, best["attained"])] if best else []
-    for run, attained in counted:
-        what = "best in time" if run is best else _shown(run["policy"])
-        if run["value"] is None or attained is None:
-            if attained is not None or run["value"] is not None:
-                raise Invalid(f"deadlines: {what} must have a number if and only if it completed")
-            continue
-        if run is best:
-            if used := _uncovered(run, certificate.get("scope", "restarts")):
-                raise Invalid(f"deadlines: the best has {used}, which the scope does not cover")
-            if rounds:
-                _peak_of(memory, requests, work, run, what)
-        times = _token_times(memory, requests, arrivals, clock, work, run, first)
-        if attained != (found := sum(map(le, times, due))):
-            raise Invalid(f"deadlines: {what} says {attained:,} attain, {found:,} do")
-    if best and best["attained"] > claim["ceiling"]:
+    counted: list[tuple[str, list[int] | None, int | None]]
+    counted = [*zip(map(itemgetter("policy"), runs), reached, claim["attained"], strict=True)]
+    if best is not None:
+        if used := _uncovered(best, scope):
+            raise Invalid(f"deadlines: the best has {used}, which the scope does not cover")
+        _, times = _checked_run(problem, best, "deadlines", work, first=first)
+        counted.append(("best in time", times, best["attained"]))
+    for name, ends, attained in counted:
+        found = None if ends is None else sum(map(le, ends, due))
+        if attained != found:
+            raise Invalid(f"deadlines: {_shown(name)} says {attained} attain, {found} do")
+    if best and best["attained"] > ceiling:
         raise Invalid("deadlines: more attain than the ceiling, an error of the checker itself")
-    ceiling, aim = claim["ceiling"], "have their first token" if first else "complete"
-    checked = [f"  deadlines: the ceiling {ceiling:,}: its proof by prices gives {proved:,}"]
-    after = claim["after"]
-    within = "by a deadline of their own"
+    within, after = "by a deadline of their own", claim["after"]
     if isinstance(after, int):
-        length = f"{after:,} rounds" if rounds else f"{after // 10**9:,}.{after % 10**9:09} s"
+        seconds = f"{after // 10**9:,}.{after % 10**9:09} s"
+        length = f"{after:,} rounds" if problem.clock is None else seconds
         within = f"within {length} of their arrival"
-    said = f"  at most {ceiling:,} of {len(requests):,} requests can {aim} {within}"
+    aim = "have their first token" if first else "complete"
+    said = f"  at most {ceiling:,} of {len(due):,} requests can {aim} {within}"
     said += f"; {misses:,} cannot even alone" if misses else ""
     lines = [said, *([f"  a schedule does for {best['attained']:,}"] if best else [])]
     for run, attained in zip(runs, claim["attained"], strict=True):
         if attained is not None:
-            used = _uncovered(run, certificate.get("scope", "restarts"))
+            used = _uncovered(run, scope)
             beyond = f" with {used}, which the ceiling does not cover" if used else ""
             lines.append(f"  {_shown(run['policy'])} does for {attained:,}{beyond}")
-    return checked, lines
+    return f"  deadlines: the ceiling {ceiling:,}: its proof by prices gives {proved:,}", lines
 
 
-def _allowed(instance: dict[str, Any], after: int | str, rounds: bool) -> list[int]:
-    """Return how long each request may take; its own deadline counts rounds."""
-    rows = instance["requests"]
+def _due(certificate: dict[str, Any], problem: Problem) -> list[int]:
+    """Return by when each request is due; its own deadline counts rounds."""
+    instance, after = certificate["instance"], certificate["deadlines"]["after"]
+    rows, length = instance["requests"], Fraction(1)
     if isinstance(after, int):
         if not 0 <= after <= LARGEST_FIELD:
             raise Invalid("deadlines: needs a length of time")
-        return [after] * len(rows)
+        return [request.arrival + after for request in problem.requests]
     if not all("deadline" in row for row in rows):
         raise Invalid("deadlines: a request has none of its own")
-    own = [row["deadline"] for row in rows]
-    if rounds:
-        return own
-    if "round_ms" not in instance:
-        raise Invalid("deadlines: rounds have no length")
-    length = Fraction(instance["round_ms"]) * 1_000_000
-    return [math.floor(number * length) for number in own]
-
-
-def _token_times(
-    memory: int,
-    requests: list[Request],
-    arrivals: list[int],
-    clock: _Clock | None,
-    work: _Work,
-    claim: dict[str, Any],
-    first: bool,
-) -> list[int]:
-    """Return when each request of a run completes, or has its first token."""
-    free = requests if clock is None else [request._replace(arrival=0) for request in requests]
-    if "segments" in claim:
-        pieces, begins = _segments(free, claim["segments"], "deadlines")
-        ends = [end for _, _, end, _ in pieces[: len(requests)]]
-        rounds = [begin + 1 for begin in begins] if first else ends
-    else:
-        outputs = [1 if first else request.output for request in requests]
-        rounds = list(map(add, claim["starts"], outputs))
-    if clock is None:
-        return rounds
-    on = _workers_of(memory, requests, claim, "deadlines")
-    seen: dict[int, dict[int, int]] = defaultdict(dict)
-    for worker, number in zip(on, rounds, strict=False):  # what has too few starts is refused
-        seen[worker][number] = 0
-    timed = _Timed(free, clock, arrivals)
-    _timed_peak(memory, timed, work, claim, "deadlines", seen)
-    return [seen[worker][number] for worker, number in zip(on, rounds, strict=True)]
+    if problem.clock is not None:
+        if "round_ms" not in instance:
+            raise Invalid("deadlines: rounds have no length")
+        length = Fraction(instance["round_ms"]) * 1_000_000
+    own = (math.floor(row["deadline"] * length) for row in rows)
+    return [request.arrival + most for request, most in zip(problem.requests, own, strict=True)]
 
 
 def _most_in_time(
-    certificate: dict[str, Any],
-    requests: list[Request],
-    arrivals: list[int],
-    due: list[int],
-    clock: _Clock | None,
-    work: _Work,
+    problem: Problem, proof: dict[str, Any], due: list[int], work: Work, *, first: bool
 ) -> tuple[int, int]:
     """Return how many requests can attain at most, and how many cannot even alone.
 
@@ -2497,51 +2101,39 @@ def _most_in_time(
     `_by_shares`: at least its X_i cheapest nanoseconds.  For a first token X_i is that of the
     first round, which is a request that produces one token.
     """
-    claim = certificate["deadlines"]
-    proof, scope = claim["proof"], certificate.get("scope", "restarts")
     borders, prices, one = proof["times"], proof["numerators"], proof["denominator"]
     if one < 1 or min(prices, default=0) < 0 or len(prices) != max(len(borders) - 1, 0):
         raise Invalid("deadlines: needs a denominator, and between borders no negative price")
     if any(a >= b for a, b in pairwise(borders)):
         raise Invalid("deadlines: the borders of prices must ascend")
-    memory, workers = certificate["instance"]["memory"], certificate["instance"].get("workers", 1)
-    first = claim["aim"] == "first-token"
-    short = [request._replace(output=1) if first else request for request in requests]
-    chosen = sorted(set(proof.get("lines", [])))
+    memory, clock, chosen = problem.memory, problem.clock, sorted(set(proof.get("lines", [])))
     if clock is None and chosen:
         raise Invalid("deadlines: rounds have no lines")
-    if clock is not None:
-        if not chosen or not all(0 <= line < len(clock.lines) for line in chosen):
-            raise Invalid("deadlines: needs lines of the model")
-        if "chunks" in scope and len(chosen) > 1:
-            raise Invalid("deadlines: several lines do not cover prompts in pieces")
+    if clock is not None and not (chosen and all(0 <= i < len(clock.lines) for i in chosen)):
+        raise Invalid("deadlines: needs lines of the model")
+    if clock is not None and problem.chunks and len(chosen) > 1:
+        raise Invalid("deadlines: several lines do not cover prompts in pieces")
     table = _TimePrices(borders, prices)
-    total, misses = workers * memory * sum(map(mul, prices, table.lengths)), 0
-    for request, brief, arrival, end in zip(requests, short, arrivals, due, strict=True):
+    total, misses = problem.workers * memory * sum(map(mul, prices, table.lengths)), 0
+    for request, end in zip(problem.requests, due, strict=True):
+        arrival, prompt, output = request
+        brief = request._replace(output=1) if first else request
         if clock is None:
-            alone, amount, top = brief.output, brief.output, brief.prompt + brief.output
+            alone, amount, top = brief.output, brief.output, prompt + brief.output
         else:
             (amount, _, alone), top = _part(memory, brief, clock, chosen), 1
         if arrival + alone > end:
             misses += 1
             continue
-        if clock is None and "pauses" not in scope:  # a run goes on after its first token
-            end += request.output - brief.output
-        left, right = table.cells(arrival, end)
+        left, right = table.cells(arrival, end + first * output)
         work.spend(90 * (right - left), "deadlines: ")
-        least = min(prices[left:right]) if table.holds(arrival, end) else 0
-        size = request.prompt * request.output + request.output * (request.output + 1) // 2
-        if clock is None and "pauses" not in scope:
-            if least * size >= one:
-                continue
-            cost = table.of_run(request, arrival, end - request.output)
-        elif clock is not None and least * amount >= one:
-            continue
+        if clock is None and not problem.pauses:  # a run goes on after its first token
+            cost = table.of_run(request, arrival, end - brief.output)
         else:
             rate = 1 if clock is None else memory
             cost = table.of_cheapest(arrival, end, amount, top, int(clock is None), rate)
         total += max(0, one - cost)
-    return min(total // one, len(requests) - misses), misses
+    return min(total // one, len(due) - misses), misses
 
 
 class _TimePrices:
@@ -2558,10 +2150,6 @@ class _TimePrices:
         """Return the range of the prices that the times begin + 1 .. end touch."""
         left = max(bisect_right(self.borders, begin) - 1, 0)
         return left, max(left, min(bisect_left(self.borders, end), len(self.prices)))
-
-    def holds(self, begin: int, end: int) -> bool:
-        """Whether all of the times have a price."""
-        return bool(self.prices) and self.borders[0] <= begin < end <= self.borders[-1]
 
     def sums(self, time: int) -> tuple[int, int]:
         """Return the sums of p_t and of t p_t up to a time."""
@@ -2642,12 +2230,7 @@ def _sum_of_times(begin: int, end: int) -> int:
 
 
 def _slower(
-    memory: int,
-    timed: _Timed,
-    work: _Work,
-    claim: dict[str, Any],
-    lower: dict[str, Any] | None,
-    scope: str,
+    problem: Problem, claim: dict[str, Any], lower: dict[str, Any] | None, work: Work
 ) -> tuple[int, int, str]:
     """Check that no schedule on a machine P / Q times slower has a total latency of ``value``.
 
@@ -2671,39 +2254,30 @@ def _slower(
     proof = claim.get("proof", lower and lower["proof"])
     if proof is None:
         raise Invalid("slower: needs a proof, as there is no lower bound")
+    there = _slow(problem, by, of)
     try:
-        is_above, how = _beyond(memory, timed, work, (by, of), value, proof, scope)
+        proved, how = _judged(there, proof, work)
     except Invalid as error:
         raise Invalid(f"slower: {str(error).removeprefix('lower: ')}") from None
-    parts = -(-1000 * by // of)
-    if not is_above:
+    least, most, parts = proved, of * value, -(-1000 * by // of)
+    if problem.clock is None:  # of the sums of completions
+        late, early = ([r.arrival for r in own.requests] for own in (problem, there))
+        first = min(late, default=0)
+        least, most = by * (proved + sum(early)), of * (value + sum(late) - first * len(late))
+    if least <= most:
         raise Invalid(f"slower: on a machine {_times(parts)} times slower the proof does not give "
                       f"more than {value:,}")  # fmt: skip
     return parts, value, how
 
 
-def _beyond(
-    memory: int,
-    timed: _Timed,
-    work: _Work,
-    machine: tuple[int, int],
-    value: int,
-    proof: dict[str, Any],
-    scope: str,
-) -> tuple[bool, str]:
-    """Return whether a proof gives more than a value on a machine, and what was looked at."""
-    (by, of), (requests, clock, arrivals) = machine, timed
-    if clock is not None:
-        there = [of * arrival for arrival in arrivals]
-        slow = clock.slower(by)
-        proved, how = _by_shares(memory, requests, there, slow, work, proof, "chunks" in scope)
-        return proved > of * value, how
-    first = min((request.arrival for request in requests), default=0)
-    late = [request.arrival - first for request in requests]
-    early = [of * time // by for time in late]
-    moved = [request._replace(arrival=t) for request, t in zip(requests, early, strict=True)]
-    proved, how = _judged(memory, moved, work, proof, "pauses" in scope)
-    return by * (proved + sum(early)) > of * (value + sum(late)), how
+def _slow(problem: Problem, by: int, of: int) -> Problem:
+    """Return what is to be bounded of a machine by / of times slower, see `_slower`."""
+    arrivals = [request.arrival for request in problem.requests]
+    if problem.clock is not None:
+        there = problem.arriving(of * arrival for arrival in arrivals)
+        return replace(there, clock=problem.clock.slower(by))
+    first = min(arrivals, default=0)
+    return problem.arriving(of * (arrival - first) // by for arrival in arrivals)
 
 
 def _no_slower(name: str, value: int, machines: list[tuple[int, int]]) -> list[str]:
@@ -2720,90 +2294,87 @@ def _no_slower(name: str, value: int, machines: list[tuple[int, int]]) -> list[s
 # ---- the report -------------------------------------------------------------------------
 
 
-def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]:
+def _report(certificate: dict[str, Any], work: Work | None = None) -> list[str]:
     """Check everything; say what was checked and what it proves."""
-    work = work or _Work()
-    instance, claimed_hash = certificate["instance"], certificate["hash"]
-    memory, requests = _memory_of(instance), _requests(instance)
-    if claimed_hash != _hash(instance):
-        raise Invalid("hash: is not that of the instance")
+    work, problem = work or Work(), _problem(certificate)
+    memory, many, clock = problem.memory, len(problem.requests), problem.clock
+    instance, runs = certificate["instance"], certificate.get("policies", [])
+    each = f" on each of {problem.workers:,} workers" * (problem.workers > 1)
     lines = [
-        f"instance {_shown(instance.get('name', ''))}: {len(requests):,} requests, memory "
-        f"{memory:,}{f' on each of {memory.workers:,} workers' * (memory.workers > 1)}, "
-        f"{claimed_hash}",
+        f"instance {_shown(instance.get('name', ''))}: {many:,} requests, memory {memory:,}{each}, "
+        f"{certificate['hash']}"
     ]
-    if (block := _block_size(certificate, requests)) > 1:
+    if (block := problem.block) > 1:
         lines.append(f"memory in {memory // block:,} whole blocks of {block:,} tokens")
-    scope = certificate.get("scope", "restarts")
-    pauses, chunks = "pauses" in scope, "chunks" in scope
-    if "model" in certificate:
-        clock, arrivals = _Clock(certificate["model"]), _arrivals(instance)
-        free = [request._replace(arrival=0) for request in requests]  # by its number of rounds
-        timed = _Timed(free, clock, arrivals)
-        peak_of = functools.partial(_timed_peak, memory, timed, work)
-        judged = functools.partial(_by_shares, memory, free, arrivals, clock, work, chunks=chunks)
-        conclusions = _in_seconds
-        lines += [*clock.words(), "checked in integers of nanoseconds, from these alone:"]
-    else:
-        peak_of = functools.partial(_peak_of, memory, requests, work, block=block)
-        judged = functools.partial(_judged, memory, requests, work, pauses=pauses)
-        if block > 1:
-            judged = functools.partial(
-                _judged_in_blocks, block, memory, requests, work, pauses=pauses
-            )
-        timed = _Timed(requests)
-        conclusions = _conclusions
+    if clock is None:
         lines.append("checked in integers, from the instance alone:")
-    upper = lower = None
-    if (claim := certificate["upper"]) is not None:
-        upper = claim["value"]
-        if used := _uncovered(claim, scope):
-            raise Invalid(f"upper: has {used}, which its scope does not cover")
-        peak = peak_of(claim, "upper")
-        lines.append(
-            f"  upper {upper:,}: its {_times_of(claim)} give it and hold {peak:,} tokens at most"
-        )
-    if (claim := certificate["lower"]) is not None:
-        lower, (proved, how) = claim["value"], judged(claim["proof"])
-        if lower > proved:
-            raise Invalid(f"lower: says {lower:,}, the proof gives {proved:,}")
-        if upper is not None and lower > upper:
-            raise Invalid("lower is above upper: an error of the checker itself")
-        lines.append(f"  lower {lower:,}: its proof by {how} gives {proved:,}")
-    machines = []
+    else:
+        lines += [clock.words(), "checked in integers of nanoseconds, from these alone:"]
+    first = certificate.get("deadlines", {}).get("aim") == "first-token"
+    sides = []
+    for side in (*certificate.get("narrower", []), certificate):
+        scope, upper, lower = side["scope"], side["upper"], side["lower"]
+        if upper is not None:
+            if used := _uncovered(upper, scope):
+                raise Invalid(f"upper: has {used}, which its scope does not cover")
+            peak, _ = _checked_run(problem, upper, "upper", work)
+            lines.append(
+                f"  upper {upper['value']:,}: its {_times_of(upper)} give it and hold {peak:,} "
+                "tokens at most"
+            )
+        if lower is not None:
+            proved, how = _judged(problem.within(scope), lower["proof"], work)
+            if lower["value"] > proved:
+                raise Invalid(f"lower: says {lower['value']:,}, the proof gives {proved:,}")
+            if upper is not None and lower["value"] > upper["value"]:
+                raise Invalid("lower is above upper: an error of the checker itself")
+            lines.append(f"  lower {lower['value']:,}: its proof by {how} gives {proved:,}")
+        sides.append((scope, upper and upper["value"], lower and lower["value"]))
+    problem, scope = problem.within(certificate["scope"]), certificate["scope"]
+    machines: list[tuple[int, int]] = []
     for claim in certificate.get("slower", []):
-        parts, value, how = _slower(memory, timed, work, claim, certificate["lower"], scope)
+        parts, value, how = _slower(problem, claim, certificate["lower"], work)
         lines.append(
             f"  slower {_times(parts)}: its proof by {how} gives more than {value:,} on a machine "
             "so many times slower"
         )
         machines.append((parts, value))
-    ratios = []
-    for claim in certificate.get("policies", []):
-        name, value = _shown(claim["policy"]), claim["value"]
+    rows: dict[str, list[str]] = defaultdict(list)  # by the narrowest scope that covers a run
+    beyond, reached = [], []
+    for claim in runs:
+        name, value, times = _shown(claim["policy"]), claim["value"], None
         if value is None:
             lines.append(f"  {name}: {claim['outcome']}, nothing is claimed")
-            continue
-        peak = peak_of(claim, name)
-        lost = f" with {len(claim['lost']):,} evictions" if claim.get("lost") else ""
-        times = _times_of(claim)
-        lines.append(
-            f"  {name} {value:,}: its {times}{lost} give it and hold {peak:,} tokens at most"
-        )
-        if used := _uncovered(claim, scope):
-            ratios.append(f"  of {name} nothing: it has {used}, which the bounds do not cover")
         else:
-            ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
-            ratios += _no_slower(name, value, machines)
-    best = [] if upper is None else _no_slower("this schedule", upper, machines)
+            peak, times = _checked_run(problem, claim, name, work, first=first)
+            lost = f" with {len(claim['lost']):,} evictions" if claim.get("lost") else ""
+            lines.append(
+                f"  {name} {value:,}: its {_times_of(claim)}{lost} give it and hold {peak:,} "
+                "tokens at most"
+            )
+            among = [side for side in sides if not _uncovered(claim, side[0])]
+            if among:
+                own, *ends = among[0]
+                rows[own].append(f"  {name} is {_ratio(value, *ends)}")
+                rows[own] += _no_slower(name, value, machines) if among[-1] == sides[-1] else []
+            else:
+                used = _uncovered(claim, scope)
+                beyond.append(f"  of {name} nothing: it has {used}, which the bounds do not cover")
+        reached.append(times)
     in_time: list[str] = []
     if "deadlines" in certificate:
-        checked, in_time = _in_time(certificate, requests, work)
-        lines += checked
-    lines += ["proved:", *conclusions(len(requests), upper, lower), *best, *ratios, *in_time]
-    if lower is not None or machines or in_time:
-        lines.append(COVERED_BY[scope])
-    if ratios:
+        checked, in_time = _in_time(certificate, problem, reached, work)
+        lines.append(checked)
+    lines.append("proved:")
+    for own, upper, lower in sides:
+        lines += _conclusions(many, upper, lower, clock)
+        if own == scope:
+            lines += [] if upper is None else _no_slower("this schedule", upper, machines)
+            rows[own] += [*beyond, *in_time]
+        lines += rows[own]
+        if lower is not None or (own == scope and (machines or in_time)):
+            lines.append(COVERED_BY[own])
+    if beyond or any(run["value"] is not None for run in runs):
         lines.append("not checked: that a policy would decide as recorded under its name")
     return [*lines, "VALID"]
 
@@ -2818,27 +2389,23 @@ def _uncovered(claim: dict[str, Any], scope: str) -> str:
     return " and ".join(used)
 
 
-def _conclusions(count: int, upper: int | None, lower: int | None) -> list[str]:
+def _conclusions(many: int, upper: int | None, lower: int | None, clock: object) -> list[str]:
+    """Say what both sides prove; in seconds of mean latencies, rounded outward to microseconds."""
+    latency, under, scale = "total latency", "", max(many, 1) * 1000
+    shown = [f"{value or 0:,}" for value in (upper, lower)]
+    if clock is not None:
+        latency, under = "mean latency", " s under this batch-time model"
+        micros = -(-(upper or 0) // scale), (lower or 0) // scale
+        shown = [f"{value / 1_000_000:,.6f}" for value in micros]
     found = []
     if lower is not None:
-        found.append(f"  no schedule of these {count:,} requests has total latency below {lower:,}")
-    if upper is not None:
-        found.append(f"  a schedule of total latency {upper:,} is {_ratio(upper, None, lower)}")
-    return found
-
-
-def _in_seconds(count: int, upper: int | None, lower: int | None) -> list[str]:
-    """Say it of mean latencies in seconds, rounded outward to microseconds."""
-    found, scale = [], max(count, 1) * 1000
-    if lower is not None:
-        mean = f"{lower // scale / 1_000_000:,.6f}"
+        a = "a " if clock else ""
         found.append(
-            f"  no schedule of these {count:,} requests has a mean latency below {mean} s "
-            "under this batch-time model"
+            f"  no schedule of these {many:,} requests has {a}{latency} below {shown[1]}{under}"
         )
     if upper is not None:
-        mean, ratio = f"{-(-upper // scale) / 1_000_000:,.6f}", _ratio(upper, None, lower)
-        found.append(f"  a schedule of mean latency {mean} s is {ratio}")
+        unit = " s" if clock else ""
+        found.append(f"  a schedule of {latency} {shown[0]}{unit} is {_ratio(upper, None, lower)}")
     return found
 
 

@@ -5,8 +5,7 @@
 
 from kvopt.certificates.building import certify
 from kvopt.certificates.certificate import Certificate
+from kvopt.certificates.files import read_certificate, write_certificate
 from kvopt.certificates.judged import JudgedRun
-from kvopt.certificates.reading import read_certificate
-from kvopt.certificates.writing import write_certificate
 
 __all__ = ["Certificate", "JudgedRun", "certify", "read_certificate", "write_certificate"]

@@ -31,7 +31,31 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from kvopt.certificates.deadlines import InTime
-    from kvopt.certificates.effort import Budget
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """Both sides of the optimum among the schedules of a scope.
+
+    Parameters
+    ----------
+    scope
+        What the bound covers, and the schedule may make use of.
+    upper
+        Best schedule known, checked in integers; on a clock of seconds the best run.
+    lower
+        Best bound with a proof.
+    """
+
+    scope: Scope
+    upper: Schedule | None
+    lower: CheckedBound | None
+
+    @property
+    def ends(self) -> tuple[int | None, int | None]:
+        """Total latency of the schedule, and the bound."""
+        upper, lower = self.upper, self.lower
+        return None if upper is None else upper.objective, None if lower is None else lower.value
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,10 +81,11 @@ class Certificate(Summarised):
         are unfinished.
     clock
         How long rounds last, and so what totals are: rounds, or nanoseconds.
-    budget
-        What a check by `kvopt.verify` needs at least, where a file said so.
     scope
         What the lower bound covers, and the best schedule may make use of.
+    narrower
+        The same of narrower scopes, the narrowest first: a run is compared with the first that
+        covers it.
     in_time
         Both sides of how many requests attain a deadline, where one was asked for.
     slower
@@ -76,10 +101,20 @@ class Certificate(Summarised):
     notes: tuple[str, ...] = ()
     signal_number: int | None = None
     clock: Clock = ROUNDS
-    budget: Budget = 1
     scope: Scope = Scope.RUNS
+    narrower: tuple[Optimum, ...] = ()
     in_time: InTime | None = None
     slower: tuple[SlowerBound, ...] | None = None
+
+    @property
+    def whole(self) -> Optimum:
+        """Both sides among all schedules of the scope."""
+        return Optimum(self.scope, self.upper, self.lower)
+
+    def optimum_of(self, run: JudgedRun) -> Optimum | None:
+        """Return the sides of the narrowest scope that covers a run, None where none does."""
+        sides = (*self.narrower, self.whole)
+        return next((each for each in sides if each.scope.covers(run.scope)), None)
 
     def best_run(self) -> JudgedRun | None:
         """Return the upper side in the form of a run."""
@@ -112,9 +147,9 @@ class Certificate(Summarised):
         An end is None while it is unknown, or when its bound is 0 and tells nothing; both are
         where the run makes use of what the scope leaves out.
         """
-        if not self.scope.covers(run.scope):
-            return None, None
-        return ratio(run.value, self.objective), ratio(run.value, self.lower_bound)
+        sides = self.optimum_of(run)
+        upper, lower = (None, None) if sides is None else sides.ends
+        return ratio(run.value, upper), ratio(run.value, lower)
 
     @cached_property
     def is_backlog(self) -> bool:
@@ -157,13 +192,14 @@ class Certificate(Summarised):
 
     def worded_ratio(self, run: JudgedRun) -> tuple[str, str]:
         """Return the ends of that interval in words, rounded outward."""
-        value = run.value if self.scope.covers(run.scope) else None
-        return times(value, self.objective, up=False), times(value, self.lower_bound, up=True)
+        sides = self.optimum_of(run)
+        upper, lower = (None, None) if sides is None else sides.ends
+        return times(run.value, upper, up=False), times(run.value, lower, up=True)
 
     @property
     def footnote(self) -> str:  # type: ignore[override]
-        """Which schedules the bound speaks of."""
-        return self.scope.sentence
+        """Which schedules the bounds speak of."""
+        return "\n".join(each.scope.sentence for each in (*self.narrower, self.whole))
 
     def facts(self) -> Facts:
         """Return what a summary says: both sides, and how far each run is from the optimum."""
@@ -312,6 +348,9 @@ class Certificate(Summarised):
             "gap": self.gap,
             **self._slower_member(),
             "scope": str(self.scope),
+            **(
+                {"narrower": [self._sides(each) for each in self.narrower]} if self.narrower else {}
+            ),
             **({} if self.in_time is None else self.in_time.to_json()),
             "policies": judged,
         }
@@ -319,6 +358,11 @@ class Certificate(Summarised):
             late = [run.policy for run in self.runs if run.outcome == UNFINISHED]
             return {**said, "unfinished": late, "provenance": self.provenance}
         return {**said, "provenance": self.provenance, "notes": list(self.notes)}
+
+    def _sides(self, optimum: Optimum) -> dict[str, Any]:
+        """Return both sides of a narrower scope, as they are printed at the top."""
+        (upper, lower), totals = optimum.ends, self.clock.suffix
+        return {"scope": str(optimum.scope), f"upper{totals}": upper, f"lower{totals}": lower}
 
     def _slower_member(self, run: JudgedRun | None = None) -> dict[str, float | None]:
         """Return what is said of slower machines, nothing where they were not asked for."""

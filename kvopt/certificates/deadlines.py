@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -81,16 +80,6 @@ class InTime:
             "best_attained": self.best_attained,
             "sure_misses": self.sure_misses,
         }
-
-    def steps(self, found: Certificate) -> int:
-        """Return about how many steps `kvopt.verify` takes to check it."""
-        instance, clock, borders = found.instance, found.clock, self.proof.times
-        allowed = self.deadline.allowed(instance, rounds=clock.is_even)
-        touched = sum(
-            1 + bisect_left(borders, arrival + most) - bisect_right(borders, arrival)
-            for arrival, most in zip(clock.arrivals(instance), allowed, strict=True)
-        )
-        return 90 * touched
 
     def members(self) -> dict[str, Any]:
         """Return the object of a certificate file, but for the best run."""

@@ -11,8 +11,8 @@ import typer
 
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.deadlines import deadline_of
+from kvopt.certificates.files import write_certificate
 from kvopt.certificates.judged import JudgedRun
-from kvopt.certificates.writing import write_certificate
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress

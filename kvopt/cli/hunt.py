@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvopt.certificates.writing import write_certificate
+from kvopt.certificates.files import write_certificate
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.outputs import certificate_written, try_outputs

@@ -36,8 +36,6 @@ class Clock(ABC):
     """After a time in a message."""
     suffix: ClassVar[str]
     """After names of totals in JSON."""
-    schema: ClassVar[str]
-    """Of certificates, without its number."""
 
     @abstractmethod
     def arrivals(self, instance: Instance) -> list[int]:
@@ -105,7 +103,6 @@ class Rounds(Clock):
     scale = 1
     unit = ""
     suffix = ""
-    schema = "kvopt.certificate"
 
     def arrivals(self, instance: Instance) -> list[int]:
         """Return the rounds of arrival."""
@@ -139,7 +136,6 @@ class Seconds(Clock):
     scale = NANOSECONDS
     unit = " ns"
     suffix = "_ns"
-    schema = "kvopt.seconds-certificate"
 
     def arrivals(self, instance: Instance) -> list[int]:
         """Return the nanoseconds of arrival, see `kvopt.problem.arrivals`."""

@@ -10,6 +10,7 @@ import block_oracle
 import numpy as np
 import pytest
 from block_comparison import drawn, in_blocks
+from certificates import proved
 from effort import many
 from scope_comparison import Figures
 from strategies import plain
@@ -21,8 +22,6 @@ from kvopt.bounds.prices import price_value
 from kvopt.bounds.scan import Scanner
 from kvopt.incumbent.proofs import BlockPrices, Prices
 from kvopt.problem.scopes import Scope
-from kvopt.verify import Request as Row
-from kvopt.verify import _judged_in_blocks, _Work
 
 SCOPES = (Scope.RUNS, Scope.PAUSES)
 
@@ -85,8 +84,7 @@ def test_prices_of_blocks_are_exact_and_no_bound_is_above_the_optimum(pauses: bo
         proof = {"kind": "block-prices", "denominator": prices.denominator, "first": first}
         proof["numerators"] = list(own)
         memory, requests = plain(instance)
-        rows, size = [Row(*request) for request in requests], instance.block_size
-        value, _ = _judged_in_blocks(size, memory, rows, _Work(), proof, pauses)
+        size, value = instance.block_size, proved(instance, proof, pauses=pauses)
         assert value == -((rent - least) // prices.denominator)
         assert value <= block_oracle.optimum(memory, requests, size, pauses=pauses)
 

@@ -22,8 +22,8 @@ from kvopt.heuristics.attaining.fleets import attaining_on_workers
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.problem.deadlines import Aim
+from kvopt.verify import Clock, Problem, Work, _most_in_time, _TimePrices
 from kvopt.verify import Request as Plain
-from kvopt.verify import _Clock, _most_in_time, _TimePrices, _Work
 
 SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 
@@ -116,16 +116,11 @@ def test_ceiling_and_floor_hold_the_most_of_all_schedules_between_them() -> None
 
 def judged(case: Case, proof: dict[str, Any]) -> tuple[int, int]:
     """Return what the checker makes of prices."""
-    claim = {"proof": proof, "aim": str(case.aim)}
-    instance = {"memory": case.memory, "workers": case.workers}
-    certificate = {"instance": instance, "scope": case.scope, "deadlines": claim}
-    requests = [Plain(0 if case.in_seconds else a, s, o) for a, s, o in case.requests]
-    arrivals = [a for a, _, _ in case.requests]
-    due = [a + most for a, most in zip(arrivals, case.allowed, strict=True)]
-    clock = None if case.model is None else _Clock(case.model.to_json())
-    if clock is None:
-        requests = [Plain(*triple) for triple in case.requests]
-    return _most_in_time(certificate, requests, arrivals, due, clock, _Work())
+    requests = [Plain(*triple) for triple in case.requests]
+    due = [a + most for (a, _, _), most in zip(requests, case.allowed, strict=True)]
+    clock = None if case.model is None else Clock.of(case.model.to_json())
+    problem = Problem(case.memory, requests, case.workers, clock=clock).within(case.scope)
+    return _most_in_time(problem, proof, due, Work(), first=case.aim == "first-token")
 
 
 def drawn_prices(case: Case, source: random.Random) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 import pytest
-from certificates import random_proof
+from certificates import problem_of, proved, random_proof
 from effort import many
 from fleet_oracle import fleet_optimum, timed_fleet_optimum
 from strategies import plain, random_instances
@@ -21,13 +21,12 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
 from kvopt.bounds.staircases import staircase_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.certificates.writing import proof_to_json
+from kvopt.certificates.files import proof_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices, Proof, SharesProof
 from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.instance_files import instance_to_json
 from kvopt.search.fleet_bounding import bounds_by_workers
 
 METHODS = ("volume", "lp", "lagrangian", "slots", "configuration", "auto")
@@ -41,10 +40,7 @@ def fleets(count: int, seed: int, **limits: int) -> list[Instance]:
 
 def verified(instance: Instance, proof: Proof) -> int:
     """Return what the verifier makes of a proof."""
-    memory = checker._memory_of(instance_to_json(instance))
-    rows = [checker.Request(*request.kind) for request in instance]
-    said = json.loads(json.dumps(proof_to_json(proof)))
-    return checker._judged(memory, rows, checker._Work(), said)[0]
+    return proved(instance, json.loads(json.dumps(proof_to_json(proof))))
 
 
 def some_staircase(source: random.Random, memory: int) -> tuple[int, ...]:
@@ -165,12 +161,8 @@ def test_seconds_stay_below_the_optimum_and_are_verified() -> None:
 
 def timed(instance: Instance, model: dict[str, object], proof: SharesProof) -> int:
     """Return what the verifier makes of a proof in seconds."""
-    memory = checker._memory_of(instance_to_json(instance))
-    rows = [checker.Request(0, r.prompt, r.output) for r in instance]
-    said = json.loads(json.dumps(proof_to_json(proof)))
-    clock, work = checker._Clock(model), checker._Work()
-    value, _ = checker._by_shares(memory, rows, list(arrivals_ns(instance)), clock, work, said)
-    return value
+    problem = problem_of(instance, clock=checker.Clock.of(model)).arriving(arrivals_ns(instance))
+    return checker._judged(problem, json.loads(json.dumps(proof_to_json(proof))), checker.Work())[0]
 
 
 def test_one_request_served_as_fast_as_all_workers() -> None:

@@ -16,8 +16,8 @@ from kvopt import BatchTime, Instance, Line, Request
 from kvopt.bounds.seconds import MIX, seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
 from kvopt.incumbent.proofs import SharesProof
+from kvopt.verify import Clock, Problem, Work, _judged
 from kvopt.verify import Request as Row
-from kvopt.verify import _by_shares, _Clock, _Work
 
 LINES = [[(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(9, 1), (0, 4)]]
 
@@ -149,11 +149,14 @@ class TestMixes:
             weights = tuple(source.randint(0, 64) for _ in requests)
             company = tuple(source.choice((0, 64 - weight)) for weight in weights)
             proof = SharesProof(tuple(range(len(mix))), weights, company, mix)
-            rows = [Row(0, s, o) for _, s, o in requests]
             arrivals = [a for a, _, _ in requests]
-            claim = {"lines": proof.lines, "weights": weights, "company": company, "mix": mix}
-            clock = _Clock(model.to_json())
-            value, _ = _by_shares(instance.memory, rows, arrivals, clock, _Work(), claim, True)
+            claim = {"kind": "shares", "lines": proof.lines, "weights": weights}
+            clock = Clock.of(model.to_json())
+            problem = Problem(
+                instance.memory, [Row(*request) for request in requests], clock=clock, chunks=True
+            )
+            claim |= {"company": company, "mix": mix}
+            value, _ = _judged(problem, claim, Work())
             assert value == shares_bound(instance, model, proof, arrivals, chunks=True)
 
     def test_of_huge_numbers_single_lines_are_left(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from certificates import certificate, judged
+from certificates import certificate, judged, proved
 from effort import many
 from fleet_oracle import fleet_optimum
 from hypothesis import given
@@ -19,16 +19,18 @@ from hypothesis import strategies as st
 from oracle import optimum
 from strategies import instances, plain, random_instances, slot_prices
 
-import kvopt.verify as checker
 from kvopt import Instance, Request, bound, generate, run, verify
 from kvopt.bounds.coarse import coarse_prices, sampled, thresholds
 from kvopt.bounds.slots import slot_bound
-from kvopt.certificates.reading import read_certificate
-from kvopt.certificates.writing import certificate_text, proof_to_json, write_certificate
+from kvopt.certificates.files import (
+    certificate_text,
+    proof_to_json,
+    read_certificate,
+    write_certificate,
+)
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices, SlotPrices
-from kvopt.problem.instance_files import instance_to_json
 
 
 def random_slot_prices(source: random.Random, last: int) -> SlotPrices:
@@ -82,10 +84,7 @@ def by_definition(instance: Instance, proof: SlotPrices) -> Fraction:
 
 
 def verified(instance: Instance, proof: SlotPrices) -> int:
-    memory = checker._memory_of(instance_to_json(instance))
-    rows = [checker.Request(*request.kind) for request in instance]
-    said = json.loads(json.dumps(proof_to_json(proof)))
-    return checker._judged(memory, rows, checker._Work(), said)[0]
+    return proved(instance, json.loads(json.dumps(proof_to_json(proof))))
 
 
 @given(
@@ -182,7 +181,6 @@ def by_slots(instance: Instance, proof: SlotPrices) -> dict[str, Any]:
     return certificate(
         instance,
         random.Random(0),
-        schema="kvopt.certificate/2",
         lower={"value": slot_bound(instance, proof), "proof": proof_to_json(proof)},
     )
 
@@ -244,7 +242,7 @@ def test_certificates_are_written_as_they_were_read(tmp_path: Path) -> None:
         path.write_text(json.dumps(content))
         found = read_certificate(path)
         write_certificate(found, path)
-        assert json.loads(path.read_text())["schema"] == "kvopt.certificate/2"
+        assert json.loads(path.read_text())["schema"] == "kvopt.certificate/3"
         assert path.read_text() == certificate_text(read_certificate(path))
         assert verify(path).valid
 

@@ -6,22 +6,22 @@ import json
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import oracle
 import pytest
-from certificates import as_fractions, literal_bound, random_proof
+from certificates import as_fractions, literal_bound, proved, random_proof
 from effort import many
 from strategies import instance_of, plain, random_instances
 
-import kvopt.verify as checker
 from kvopt import Instance, certify, generate, read_certificate, solve, verify, write_certificate
 from kvopt.bounds.configurations.evaluation import CLOSED
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.certificates import Certificate
-from kvopt.certificates.writing import proof_to_json
+from kvopt.certificates.files import proof_to_json
 from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import CheckedBound, Prices, SearchProof
 from kvopt.verify import Invalid
@@ -45,9 +45,7 @@ def claim(instance: Instance, value: int, proof: SearchProof) -> Certificate:
 
 def judged(instance: Instance, proof: SearchProof) -> int:
     """Return what the verifier makes of a proof."""
-    rows = [checker.Request(r.arrival, r.prompt, r.output) for r in instance]
-    said = json.loads(json.dumps(proof_to_json(proof)))
-    return checker._judged(instance.memory, rows, checker._Work(), said)[0]
+    return proved(instance, json.loads(json.dumps(proof_to_json(proof))))
 
 
 @pytest.mark.slow
@@ -172,8 +170,5 @@ def test_it_covers_neither_pauses_nor_fleets(tmp_path: Path) -> None:
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, "scope": "pauses"}))
     assert "do not cover pauses" in "\n".join(verify(path).lines)
-    rows = [checker.Request(r.arrival, r.prompt, r.output) for r in instance]
-    memory = checker._Memory(instance.memory)
-    memory.workers = 2
     with pytest.raises(Invalid, match="one worker"):
-        checker._judged(memory, rows, checker._Work(), proof_to_json(proof))
+        proved(replace(instance, workers=2), proof_to_json(proof))

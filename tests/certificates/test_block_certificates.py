@@ -81,7 +81,9 @@ def certificate(block: int | None, **more: Any) -> dict[str, Any]:
     if block is not None:
         instance["block_size"] = block
     said = {
-        "schema": "kvopt.certificate/2",
+        "schema": "kvopt.certificate/3",
+        "clock": "rounds",
+        "scope": "runs",
         "instance": instance,
         "hash": _hash(instance),
         "upper": {"value": 5, "starts": [0, 0, 0]},
@@ -115,7 +117,7 @@ def test_blocks_of_which_a_request_needs_too_many(tmp_path: Path) -> None:
     said["instance"]["requests"][0]["output"] = 6
     said["hash"] = _hash(said["instance"])
     assert judged(tmp_path, said) == (
-        "INVALID: instance: a request needs more blocks than the memory has"
+        "INVALID: instance: request 0 needs more than the memory, so none is feasible"
     )
 
 

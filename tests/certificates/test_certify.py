@@ -19,8 +19,8 @@ from strategies import instance_of, plain, random_instances
 
 import kvopt
 from kvopt import BatchTime, Instance, Line, Request, Schedule, certify, generate
-from kvopt.certificates import sides, writing
-from kvopt.certificates.writing import certificate_text, write_certificate
+from kvopt.certificates import files, sides
+from kvopt.certificates.files import certificate_text, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.problem.clocks import Seconds
@@ -189,13 +189,13 @@ class TestWriting:
     def test_prices_begin_where_they_matter(
         self, prices: tuple[int, ...], first: int, numerators: list[int]
     ) -> None:
-        written = writing.proof_to_json(Prices(prices, 9))
+        written = files.proof_to_json(Prices(prices, 9))
         assert written["first"] == first
         assert written["numerators"] == numerators
         assert written["denominator"] == 9
 
     def test_the_volume_proof_says_its_name(self) -> None:
-        assert writing.proof_to_json(VolumeProof()) == {"kind": "volume"}
+        assert files.proof_to_json(VolumeProof()) == {"kind": "volume"}
 
     def test_every_label_survives(self, tmp_path: Path) -> None:
         request = kvopt.Request(1, 2, 3, "ü\u2028", kvopt.Prediction(1, 9), 0.25)
@@ -214,7 +214,7 @@ class TestWriting:
     def test_what_verify_would_refuse_is_not_written(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(writing, "LARGEST_FILE", 100)
+        monkeypatch.setattr("kvopt.verify.LARGEST_FILE", 100)
         with pytest.raises(TooLarge):
             write_certificate(certify(UNEVEN, time_limit=0), tmp_path / "c")
         assert list(tmp_path.iterdir()) == []
@@ -242,7 +242,7 @@ class TestCommands:
         assert "'mc-sf' is at most" in out
         assert "no schedule of these 4 requests has total latency below" in out
         content = json.loads(target.read_text())
-        assert content["schema"] == "kvopt.certificate/1"
+        assert content["schema"] == "kvopt.certificate/3"
         assert content["provenance"]["command"].startswith("kvopt certify ")
 
     def test_json(self, run: Run, uneven: Path, tmp_path: Path) -> None:

@@ -43,11 +43,11 @@ def drawn(source: random.Random) -> Content:
         instance["block_size"] = block
     elif source.random() < 0.4:
         instance["workers"] = source.choice((2, 3))
-    content = {"schema": "kvopt.certificate/2", "instance": instance, "hash": _hash(instance),
-               "scope": source.choice(SCOPES), "upper": None, "lower": None}  # fmt: skip
+    content = {"schema": "kvopt.certificate/3", "clock": "rounds", "instance": instance,
+               "hash": _hash(instance), "scope": source.choice(SCOPES), "upper": None,
+               "lower": None}  # fmt: skip
     if timed:
-        content["schema"] = "kvopt.seconds-certificate/2"
-        content["model"] = {
+        content["clock"] = {
             "lines": [{"round_ns": a, "token_ns": b} for a, b in source.choice(LINES)],
             "kv_ns": source.choice((0, 0, 1)), "prompt_ns": source.choice((0, 0, 1)),
         }  # fmt: skip
@@ -57,7 +57,7 @@ def drawn(source: random.Random) -> Content:
 def proof_of(content: Content, source: random.Random) -> Content:
     """Return a proof of a kind that may go with the problem."""
     memory, rows = content["instance"]["memory"], content["instance"]["requests"]
-    if "model" in content:
+    if content["clock"] != "rounds":
         lines = some_lines(content, source)
         weights = [source.choice((0, 16, 32, 64)) for _ in rows] if source.random() < 0.6 else []
         shares = {"kind": "shares", "lines": lines, "weights": weights, "company": []}
@@ -109,7 +109,7 @@ def configurations(rows: list[Content], source: random.Random) -> Content:
 
 
 def some_lines(content: Content, source: random.Random) -> list[int]:
-    count = len(content["model"]["lines"])
+    count = len(content["clock"]["lines"])
     return source.sample(range(count), source.randint(1, count))
 
 
@@ -173,7 +173,7 @@ def test_no_more_attain_than_any_prices_say() -> None:
         scale = source.choice((1, 3, 10))
         prices = {"times": times, "denominator": scale,
                   "numerators": [source.randint(0, scale) for _ in times[1:]]}  # fmt: skip
-        if "model" in content:
+        if content["clock"] != "rounds":
             prices["lines"] = some_lines(content, source)
         claim: Content = {"aim": source.choice(("completion", "first-token")), "attained": [],
                           "after": source.choice(("own", source.randint(0, 30))),

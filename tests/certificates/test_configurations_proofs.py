@@ -12,6 +12,7 @@ from typing import Any
 
 import oracle
 import pytest
+from certificates import proved
 from effort import many
 from strategies import instance_of, plain, random_instances
 
@@ -23,7 +24,7 @@ from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.stages import Rising
 from kvopt.certificates import Certificate, write_certificate
-from kvopt.certificates.writing import certificate_text, proof_to_json
+from kvopt.certificates.files import certificate_text, proof_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
@@ -151,10 +152,7 @@ class TestReplay:
 
 def given(instance: Instance, proof: Proof) -> int:
     """Return what the verifier makes of a proof."""
-    requests = [checker.Request(*triple) for triple in plain(instance)[1]]
-    said = json.loads(json.dumps(proof))
-    found: int = checker._judged(instance.memory, requests, checker._Work(), said)[0]
-    return found
+    return proved(instance, json.loads(json.dumps(proof)))
 
 
 # Mistakes.

@@ -15,7 +15,7 @@ from claims import untrue
 
 from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify
 from kvopt.certificates import Certificate, read_certificate, write_certificate
-from kvopt.certificates.writing import certificate_text
+from kvopt.certificates.files import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
@@ -136,7 +136,9 @@ def fleet_certificate() -> dict[str, Any]:
     rows = [{"arrival": 0, "prompt": s, "output": 1} for s in (4, 2, 1)]
     instance = {"schema": "kvopt.instance/2", "memory": 5, "workers": 2, "requests": rows}
     return {
-        "schema": "kvopt.certificate/2",
+        "schema": "kvopt.certificate/3",
+        "clock": "rounds",
+        "scope": "runs",
         "instance": instance,
         "hash": _hash(instance),
         "upper": {"value": 3, "starts": [0, 0, 0], "workers": [0, 1, 1]},
@@ -154,10 +156,11 @@ def in_seconds() -> dict[str, Any]:
     model = {"lines": [{"round_ns": 9, "token_ns": 1}], "kv_ns": 0, "prompt_ns": 0}
     shares = {"kind": "shares", "lines": [0], "weights": [], "company": []}
     return {
-        "schema": "kvopt.seconds-certificate/2",
+        "schema": "kvopt.certificate/3",
+        "scope": "runs",
         "instance": instance,
         "hash": _hash(instance),
-        "model": model,
+        "clock": model,
         "upper": {
             "value": 22, "starts": [0, 0], "workers": [0, 1], "waits": [[0, 7, 1]]
         },
@@ -176,7 +179,7 @@ def in_time() -> dict[str, Any]:
     instance = {"schema": "kvopt.instance/2", "memory": 5, "requests": rows}
     prices = {"times": [0, 2], "numerators": [1], "denominator": 9}
     return {
-        "schema": "kvopt.certificate/2",
+        "schema": "kvopt.certificate/3", "clock": "rounds", "scope": "runs",
         "instance": instance,
         "hash": _hash(instance),
         "upper": {"value": 6, "starts": [0, 2]},
@@ -229,7 +232,7 @@ TIMED: dict[str, tuple[Change, str]] = {
     "weights too large": (lambda c: shares(c, weights=[64, 65], company=[]), "in 0 .. 64"),
     "lines unmixed": (
         lambda c: (
-            c["model"]["lines"].append({"round_ns": 0, "token_ns": 2}),
+            c["clock"]["lines"].append({"round_ns": 0, "token_ns": 2}),
             c["lower"]["proof"].update(lines=[0, 1]),
             c.update(scope="chunks"),
         ),

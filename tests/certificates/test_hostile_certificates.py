@@ -20,7 +20,7 @@ from strategies import instance_of, plain, random_instances
 
 import kvopt.verify as checker
 from kvopt import bound, generate
-from kvopt.certificates.writing import proof_to_json
+from kvopt.certificates.files import proof_to_json
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json, instance_to_json
 from kvopt.problem.requests import Prediction, Request
@@ -160,9 +160,15 @@ def test_prices_that_are_none_are_invalid(tmp_path: Path, proof: dict[str, Any])
 
 
 WRONG: list[tuple[Place, Any]] = [
-    (("schema",), "kvopt.certificate/3"),
+    (("schema",), "kvopt.certificate/1"),
+    (("schema",), "kvopt.seconds-certificate/2"),
+    (("schema",), "kvopt.certificate/4"),
+    (("clock",), "seconds"),
+    (("clock",), {}),
+    (("scope",), "all"),
+    (("narrower",), [{}]),
     (("schema",), []),
-    (("budget",), 2),
+    (("budget",), 2.0),
     (("schema",), None),
     (("extra",), 1),
     (("hash",), None),
@@ -263,7 +269,7 @@ HOSTILE = {
     "NaN": VALID.replace('"seed": 7', '"seed": NaN'),
     "Infinity": VALID.replace('"seed": 7', '"seed": -Infinity'),
     "a key twice": VALID.replace('"seed": 7', '"seed": 7, "seed": 7'),
-    "the schema twice": VALID.replace("{", '{"schema": "kvopt.certificate/1", ', 1),
+    "the schema twice": VALID.replace("{", '{"schema": "kvopt.certificate/3", ', 1),
     "the end cut off": VALID[:-20],
     "something after it": VALID + "{}",
     "a comment": "// kvopt\n" + VALID,
@@ -318,7 +324,7 @@ class TestHostile:
 
     def test_prices_far_after_a_long_request_are_refused(self) -> None:
         long = Instance(2**52, [Request(0, 0, 2**51)])
-        with pytest.raises(checker.Unreadable, match="first price"):
+        with pytest.raises(checker.Unreadable, match="lower: prices: needs about"):
             proved(long, prices_proof(1, 2**50, [1]))
 
     def test_prices_that_keep_the_checker_busy_are_refused(
@@ -329,7 +335,9 @@ class TestHostile:
         instance = Instance(4000, [Request(0, s, 40) for s in range(1, 3000)])
         prices = prices_proof(10**6, 1, [source.randint(0, 10**4) for _ in range(20_000)])
         content = {
-            "schema": "kvopt.certificate/1",
+            "schema": "kvopt.certificate/3",
+            "clock": "rounds",
+            "scope": "runs",
             "instance": instance_to_json(instance),
             "hash": instance.hash,
             "upper": None,

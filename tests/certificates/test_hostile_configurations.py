@@ -23,7 +23,7 @@ from configuration_proofs import (
 )
 
 import kvopt.verify as checker
-from kvopt.certificates.writing import proof_to_json
+from kvopt.certificates.files import proof_to_json
 from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
 from kvopt.verify import Invalid, Unreadable
 
@@ -132,18 +132,18 @@ class TestHostile:
     def test_late_times_are_refused_at_once(self, tmp_path: Path, last: int) -> None:
         stage = {**STAGE, "times": [1, 4, last]}
         verdict = judged(tmp_path / "c", content_of(SMALL, proof_of([stage]), 0))
-        assert "UNREADABLE: lower: has too many requests and rounds" in verdict.lines[0]
+        assert "UNREADABLE: lower: configurations: needs" in verdict.lines[0]
 
     def test_many_requests(self, tmp_path: Path) -> None:
         stage = {**STAGE, "times": [1, 4, 1000]}
         content = content_of((7, ((0, 1, 2),) * 3000), proof_of([stage]), 0)
-        assert "too many requests and rounds" in judged(tmp_path / "c", content).lines[0]
+        assert "lower: configurations: needs" in judged(tmp_path / "c", content).lines[0]
 
     def test_a_table_that_would_be_too_large(self, tmp_path: Path) -> None:
         memory = 10**9
         stage = {**STAGE, "peaks": [[memory, 6]]}
         content = content_of((memory, ((0, memory - 3, 3),)), proof_of([stage]), 0)
-        assert "memory is too large" in judged(tmp_path / "c", content).lines[0]
+        assert "lower: configurations: needs" in judged(tmp_path / "c", content).lines[0]
 
     def test_states_that_nobody_reaches_need_no_table(self) -> None:
         problem = 2**53 - 1, ((0, 1, 1), (2**53 - 9, 1, 2**53 - 3))
@@ -153,25 +153,25 @@ class TestHostile:
     def test_targets_far_above(self, problem: Problem) -> None:
         proof = proof_of([STAGE], 10**15, True)
         with pytest.raises((Unreadable, Invalid), match=r"too many rounds|a total latency of 0"):
-            checker._judged(*plainly(problem), checker._Work(), proof)
+            checker._judged(plainly(problem), proof, checker.Work())
 
     def test_far_arrivals(self) -> None:
         problem = 7, ((0, 1, 3), (10**12, 1, 3))
         assert proved(problem, proof_of([STAGE])) is not None
         with pytest.raises(Unreadable, match="too many rounds"):
-            checker._judged(*plainly(problem), checker._Work(), proof_of([STAGE], 6, True))
+            checker._judged(plainly(problem), proof_of([STAGE], 6, True), checker.Work())
 
     def test_long_outputs_cannot_be_searched(self) -> None:
         problem = 10**15, ((0, 1, 10**14),)
         with pytest.raises(Unreadable, match="too many rounds"):
-            checker._judged(*plainly(problem), checker._Work(), proof_of([STAGE], 10**14 + 3, True))
+            checker._judged(plainly(problem), proof_of([STAGE], 10**14 + 3, True), checker.Work())
 
     def test_partial_schedules_at_one_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = 30, tuple((0, s, o) for s in (1, 2, 3) for o in (2, 3, 4))
         proof = proof_of([{**STAGE, "peaks": [], "numerators": [[]] * 3}], 10**3, True)
         monkeypatch.setattr(checker, "BYTES", 3 * 10**6)
         with pytest.raises(Unreadable, match="too many partial schedules"):
-            checker._judged(*plainly(problem), checker._Work(), proof)
+            checker._judged(plainly(problem), proof, checker.Work())
 
     def test_all_work_is_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = 30, tuple((0, s, o) for s in (1, 2, 3) for o in (2, 3, 4))
@@ -183,7 +183,7 @@ class TestHostile:
         ):
             monkeypatch.setattr(checker, "STEPS", least)
             with pytest.raises(Unreadable, match="budget of"):
-                checker._judged(*plainly(problem), checker._Work(), proof)
+                checker._judged(plainly(problem), proof, checker.Work())
 
     def test_no_requests(self) -> None:
         empty: Problem = (7, ())

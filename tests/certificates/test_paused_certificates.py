@@ -13,7 +13,7 @@ from pause_oracle import optimum
 from strategies import instance_of, plain, random_instances
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
-from kvopt.certificates.writing import certificate_text
+from kvopt.certificates.files import certificate_text
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
@@ -105,8 +105,8 @@ class TestRounds:
     def test_without_anything_new_the_file_is_as_before(self) -> None:
         found = certify(WORKED, ["mc-sf"], time_limit=1)
         text = certificate_text(found)
-        assert '"kvopt.certificate/1"' in text
-        assert "scope" not in text
+        assert '"scope": "runs"' in text
+        assert "narrower" not in text
 
     @pytest.mark.parametrize(("scope", "best"), [("chunks", 14), ("pauses+chunks", 12)])
     def test_pieces_of_prompts_change_nothing(self, tmp_path: Path, scope: str, best: int) -> None:
@@ -153,7 +153,7 @@ class TestSeconds:
             ({"tokens": [40]}, "has no prompt to process"),
             ({"tokens": [1] * 9}, "has no prompt to process"),
             ({"start": 0}, "begins too early"),
-            ({"tokens": [1]}, "the rounds give"),
+            ({"tokens": [1]}, "the segments give"),
         ],
     )
     def test_changed_pieces_are_refused(

@@ -32,7 +32,7 @@ from strategies import instance_of, random_instances
 
 from kvopt import certify, generate
 from kvopt.certificates import coq_checker as checker
-from kvopt.certificates.writing import certificate_text
+from kvopt.certificates.files import certificate_text
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.problem.requests import Request
@@ -172,7 +172,9 @@ class TestProgram:
         instance = {"schema": "kvopt.instance/2", "memory": 3, "workers": 2, "requests": rows}
         upper = {"value": 9, "starts": [0, 1, 0, 1], "workers": [0, 0, 1, 1]}
         content = {
-            "schema": "kvopt.certificate/2",
+            "schema": "kvopt.certificate/3",
+            "clock": "rounds",
+            "scope": "runs",
             "instance": instance,
             "hash": "",
             "upper": upper,
@@ -252,7 +254,7 @@ class TestProgram:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            ({"schema": "kvopt.seconds-certificate/1"}, "NOT COVERED: certificates in seconds"),
+            ({"clock": {}}, "NOT COVERED: certificates in seconds"),
             ({"schema": "kvopt.certificate/9"}, "UNREADABLE: certificate: has an unknown schema"),
             ({"scope": "pauses+chunks"}, "NOT COVERED: prompts in pieces"),
             (

@@ -21,7 +21,7 @@ from kvopt import (
     read_certificate,
     write_certificate,
 )
-from kvopt.certificates.effort import Budget
+from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof, StatePrices
 from kvopt.problem.clocks import Seconds
 
 SMALL = generate("arrival-1", n=6, seed=3)
@@ -64,12 +64,16 @@ def test_what_a_file_does_not_say_stays_unknown(tmp_path: Path) -> None:
     assert (judged.outcome, judged.value, judged.evictions) == ("livelock", None, None)
 
 
-@pytest.mark.parametrize("budget", [7, {"times": 7, "searches": [[10**6] * 99]}])
-def test_a_budget_that_a_file_states_is_kept(tmp_path: Path, budget: Budget) -> None:
-    write_certificate(replace(certify(SMALL), budget=budget), tmp_path / "c.json")
-    back = read_certificate(tmp_path / "c.json")
-    assert back.budget == budget
-    write_certificate(back, tmp_path / "d.json")
+def test_how_large_a_search_is_comes_back(tmp_path: Path) -> None:
+    """So a check is granted as much as before."""
+    found = certify(SMALL)
+    assert found.lower is not None
+    stage = StatePrices(1, ((3, 1),), (1,), ((0,),))
+    proof = ConfigurationProof((stage,), 1, searched=True, kept=(10**6,) * 99)
+    bound = CheckedBound(1, "a search", proof)
+    write_certificate(replace(found, lower=bound), tmp_path / "c.json")
+    write_certificate(read_certificate(tmp_path / "c.json"), tmp_path / "d.json")
+    assert '"budget": 20' in (tmp_path / "c.json").read_text()
     assert (tmp_path / "c.json").read_text() == (tmp_path / "d.json").read_text()
 
 

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import Place, judged, numbers_in
+from certificates import Place, judged, numbers_in, problem_of
 from commands import Run
 from timed_oracle import Server, timed_optimum
 
 import kvopt.verify as checker
 from kvopt import BatchTime, Instance, Line, Request, certify, generate, write_instance
 from kvopt.bounds.seconds_evaluation import shares_bound
-from kvopt.certificates import writing
-from kvopt.certificates.reading import proof_from_json
-from kvopt.certificates.writing import certificate_text, proof_to_json, write_certificate
+from kvopt.certificates.files import (
+    certificate_text,
+    proof_from_json,
+    proof_to_json,
+    write_certificate,
+)
 from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.arrivals import arrivals_ns
@@ -93,7 +96,7 @@ def literal_value(
 def is_true(found: dict[str, Any]) -> bool:
     """Whether every claim holds, by brute force; the proof is not looked at."""
     instance = instance_from_json(found["instance"])
-    model = found["model"]
+    model = found["clock"]
     lines = [(line["round_ns"], line["token_ns"]) for line in model["lines"]]
     server = Server(lines, model["prompt_ns"], model["kv_ns"])
     triples = [
@@ -166,7 +169,7 @@ class TestMutations:
     def test_a_faster_machine_is_another_claim(self, tmp_path: Path) -> None:
         found = content(tiny(), ROOF)
         for line in range(2):
-            slower = changed(found, ("model", "lines", line, "round_ns"), lambda n: n + 5)
+            slower = changed(found, ("clock", "lines", line, "round_ns"), lambda n: n + 5)
             assert not judged(tmp_path / "c", slower).valid
 
 
@@ -192,14 +195,12 @@ def test_verifier_and_producer_agree_on_random_proofs() -> None:
         left = [64 - weight for weight in weights] or [0] * len(requests)
         company = [source.choice((most // 2, most)) for most in left] * (source.random() < 0.8)
         parts = source.choice((0, 1, 3, 8))
-        found, how = checker._by_shares(
-            20,
-            [checker.Request(0, r.prompt, r.output) for r in instance],
-            arrivals_ns(instance),
-            checker._Clock(model.to_json()),
-            checker._Work(),
+        problem = problem_of(instance, clock=checker.Clock.of(model.to_json()))
+        found, how = checker._judged(
+            problem.arriving(arrivals_ns(instance)),
             {"kind": "shares", "lines": chosen, "weights": weights, "company": company,
              "parts": parts},
+            checker.Work(),
         )  # fmt: skip
         assert how == "shares of the machine"
         proof = SharesProof(tuple(chosen), tuple(weights), tuple(company), parts=parts)
@@ -238,7 +239,6 @@ def test_parts_are_written_read_and_checked(tmp_path: Path) -> None:
     side_by_side = Instance(16_000, requests)
     model = BatchTime([Line(10_000_000, 2_000_000)], 80)
     found = content(side_by_side, model)
-    assert found["schema"].endswith("/2")
     proof = found["lower"]["proof"]
     assert proof["parts"] > 0
     assert judged(tmp_path / "c", found).valid
@@ -287,7 +287,7 @@ def test_no_requests(tmp_path: Path) -> None:
 def test_a_file_that_verify_would_refuse_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "LARGEST_FILE", 100)
+    monkeypatch.setattr(checker, "LARGEST_FILE", 100)
     with pytest.raises(TooLarge):
         write_certificate(certify(tiny(), clock=Seconds(ROOF)), tmp_path / "c")
     assert not (tmp_path / "c").exists()
@@ -296,14 +296,14 @@ def test_a_file_that_verify_would_refuse_is_not_written(
 WRONG: list[tuple[Place, Any, int]] = [
     (("schema",), "kvopt.seconds-certificate/3", 2),
     (("extra",), 1, 2),
-    (("model",), None, 2),
-    (("model", "lines"), [[1, 2]], 2),
-    (("model", "lines", 0, "round_ns"), 1.5, 2),
-    (("model", "speed"), 1, 2),
-    (("model", "lines"), [], 1),
-    (("model", "lines", 0, "round_ns"), -1, 1),
-    (("model", "kv_ns"), 2**53, 1),
-    (("model", "lines", 1), {"round_ns": 0, "token_ns": 0}, 1),
+    (("clock",), None, 2),
+    (("clock", "lines"), [[1, 2]], 2),
+    (("clock", "lines", 0, "round_ns"), 1.5, 2),
+    (("clock", "speed"), 1, 2),
+    (("clock", "lines"), [], 1),
+    (("clock", "lines", 0, "round_ns"), -1, 1),
+    (("clock", "kv_ns"), 2**53, 1),
+    (("clock", "lines", 1), {"round_ns": 0, "token_ns": 0}, 1),
     (("upper", "waits"), [[1]], 1),
     (("upper", "waits"), [[0, -1]], 1),
     (("upper", "waits"), {}, 2),
@@ -358,10 +358,11 @@ class TestHostile:
                     {"arrival": 0, "prompt": 0, "output": 1, "arrival_seconds": 0}]  # fmt: skip
         instance = {"schema": "kvopt.instance/1", "memory": 2**53 - 1, "requests": requests}
         found = {
-            "schema": "kvopt.seconds-certificate/1",
+            "schema": "kvopt.certificate/3",
+            "scope": "runs",
             "instance": instance,
             "hash": instance_from_json(instance).hash,
-            "model": ROOF.to_json(),
+            "clock": ROOF.to_json(),
             "upper": {"value": 0, "starts": [far, 0], "waits": [[far, 10**299]]},
             "lower": None,
         }
@@ -388,11 +389,11 @@ class TestHostile:
         monkeypatch.setattr(checker, "STEPS", 600_000)
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 2
-        assert "company takes too long to check" in verdict.lines[0]
+        assert "lower: company: " in verdict.lines[0]
 
     def test_labels_cannot_forge_the_report(self, tmp_path: Path) -> None:
         found = content(tiny(), ROOF, "fcfs")
-        found["model"]["name"] = found["policies"][0]["policy"] = "x\nVALID\x1b[2J" + "y" * 9999
+        found["clock"]["name"] = found["policies"][0]["policy"] = "x\nVALID\x1b[2J" + "y" * 9999
         lines = judged(tmp_path / "c", found).lines
         assert lines.count("VALID") == 1
         assert all(line.isascii() and line.isprintable() and len(line) < 300 for line in lines)
@@ -441,7 +442,7 @@ class TestCommand:
         assert code == 0
         assert 0 < shown["lower_ns"] <= shown["upper_ns"] <= shown["policies"][0]["value_ns"]
         assert (
-            json.loads((tmp_path / "c.json").read_text())["model"]["name"] == "llama-2-70b-2xa100"
+            json.loads((tmp_path / "c.json").read_text())["clock"]["name"] == "llama-2-70b-2xa100"
         )
 
     @pytest.mark.parametrize(

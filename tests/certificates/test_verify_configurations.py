@@ -88,9 +88,7 @@ class TestSearch:
         (count,) = re.findall(form, text)
         assert int(count) < 200
         with pytest.raises(Invalid, match="a schedule has a total latency of 234"):
-            checker._judged(
-                *plainly(problem), checker._Work(), proof_of([stage], optimum + 1, True)
-            )
+            checker._judged(plainly(problem), proof_of([stage], optimum + 1, True), checker.Work())
 
 
 # Mistakes that a checker might make.
@@ -98,10 +96,10 @@ class TestSearch:
 
 MISTAKES = {
     "the rounded bound removes": (
-        "* stage.scale - stage.total)",
-        "* stage.scale + -stage.total // stage.scale * stage.scale)",
+        "* stage.scale - stage.total\n",
+        "* stage.scale + -stage.total // stage.scale * stage.scale\n",
     ),
-    "the target itself is out of sight": ("int((target - 1)", "int((target - 2)"),
+    "the target itself is out of sight": ("budget = (target - 1)", "budget = (target - 2)"),
     "what is just within the budget is removed": ("if cost <= budget", "if cost < budget"),
     "the start at the last time is left out": (
         "range(request.arrival, max(request.arrival, last) + 1)",

@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import certificates
 import pytest
 from certificates import as_fractions, judged, prices_proof, random_proof
 from oracle import Triple
@@ -20,7 +21,7 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.verify import COVERED, COVERED_BY, Invalid, Request, _judged, _Work
+from kvopt.verify import COVERED, COVERED_BY, Invalid
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 """14 without pauses; with one of a round 12."""
@@ -46,8 +47,7 @@ def paused_bound(memory: int, requests: Sequence[Triple], prices: dict[int, Frac
 
 
 def proved(instance: Instance, proof: dict[str, Any]) -> int:
-    rows = [Request(*triple) for triple in plain(instance)[1]]
-    return _judged(instance.memory, rows, _Work(), proof, pauses=True)[0]
+    return certificates.proved(instance, proof, pauses=True)
 
 
 class TestBounds:
@@ -59,8 +59,7 @@ class TestBounds:
             proof = random_proof(source, 7)
             exact = paused_bound(*plain(instance), as_fractions(proof))
             assert proved(instance, proof) == math.ceil(exact)
-            rows = [Request(*triple) for triple in plain(instance)[1]]
-            helped += proved(instance, proof) < _judged(instance.memory, rows, _Work(), proof)[0]
+            helped += proved(instance, proof) < certificates.proved(instance, proof)
         assert helped > 20  # prices that rise, where a pause is cheaper
 
     @pytest.mark.slow
@@ -79,8 +78,7 @@ class TestBounds:
 
     def test_prices_that_rise_may_not_be_taken_for_runs(self) -> None:
         memory, requests = plain(RISING)
-        rows = [Request(*triple) for triple in requests]
-        assert _judged(memory, rows, _Work(), RISING_PRICES)[0] == 10
+        assert certificates.proved(RISING, RISING_PRICES) == 10
         assert proved(RISING, RISING_PRICES) <= optimum(memory, requests) == 9
 
     @pytest.mark.parametrize(
@@ -101,7 +99,8 @@ class TestBounds:
 def paused(**members: Any) -> dict[str, Any]:
     """Return a certificate of the worked example."""
     made: dict[str, Any] = {
-        "schema": "kvopt.certificate/2",
+        "schema": "kvopt.certificate/3",
+        "clock": "rounds",
         "scope": "pauses",
         "instance": instance_to_json(WORKED),
         "hash": WORKED.hash,
@@ -148,14 +147,14 @@ class TestCertificates:
     @pytest.mark.parametrize(
         ("segments", "reason"),
         [
-            ([[[1, 6], [8, 11]]], "segments of 1 for 2 requests"),
+            ([[[1, 6], [8, 11]]], "has 1 segments for 2 requests"),
             ([[[1, 6], [8, 11]], []], "request 1 makes 0 tokens"),
             ([[[1, 6], [8, 12]], [[7, 7]]], "request 0 makes 11 tokens"),
-            ([[[0, 6], [8, 10]], [[7, 7]]], "a segment of request 0"),
-            ([[[1, 6], [6, 9]], [[7, 7]]], "a segment of request 0"),
-            ([[[1, 6], [9, 8], [9, 12]], [[7, 7]]], "a segment of request 0"),
-            ([[[1, 6], [8, 9, 11]], [[7, 7]]], "a segment of request 0"),
-            ([[[1, 6], [8, 11]], [[6, 6]]], "a segment of request 1"),
+            ([[[0, 6], [8, 10]], [[7, 7]]], "work of request 0"),
+            ([[[1, 6], [6, 9]], [[7, 7]]], "work of request 0"),
+            ([[[1, 6], [9, 8], [9, 12]], [[7, 7]]], "work of request 0"),
+            ([[[1, 6], [8, 9, 11]], [[7, 7]]], "work of request 0"),
+            ([[[1, 6], [8, 11]], [[6, 6]]], "something begins too early"),
             ([[[1, 10]], [[7, 7]]], "13 tokens are held at one time"),
             ([[[1, 6], [9, 12]], [[7, 7]]], "the segments give 13"),
         ],
@@ -172,8 +171,6 @@ class TestCertificates:
     def test_an_upper_side_with_pauses_needs_their_scope(self, tmp_path: Path) -> None:
         verdict = judged(tmp_path / "c.json", paused(scope="restarts"))
         assert "upper: has pauses, which its scope does not cover" in verdict.lines[-1]
-        verdict = judged(tmp_path / "c.json", paused(schema="kvopt.certificate/1"))
-        assert not verdict.readable
 
     def test_random_changes_of_times_are_never_taken(self, tmp_path: Path) -> None:
         source = random.Random(6)

@@ -16,7 +16,7 @@ from studied import tiny
 from kvopt import Schedule, generate, verify, write_schedule
 from kvopt.bounds.configurations.bound import rising_bounds
 from kvopt.certificates.certificate import Certificate
-from kvopt.certificates.writing import write_certificate
+from kvopt.certificates.files import write_certificate
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import (
     Record,

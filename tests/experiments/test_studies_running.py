@@ -26,7 +26,7 @@ from strategies import plain
 from studied import BAD_POLICIES, tiny
 
 import kvopt
-from kvopt.certificates.writing import certificate_text
+from kvopt.certificates.files import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import StudyProgress, read_records, read_study, run_study
 from kvopt.experiments.studies.description import builtin_study, builtin_text

@@ -15,7 +15,7 @@ from strategies import plain, random_feasible_starts
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.verify import Request, Verdict, _judged, _most_in_time, _Work, verify
+from kvopt.verify import Problem, Request, Verdict, Work, _judged, _most_in_time, verify
 
 Place = tuple[str | int, ...]
 
@@ -48,10 +48,15 @@ def as_fractions(proof: dict[str, Any]) -> dict[int, Fraction]:
     return {time: Fraction(number, proof["denominator"]) for time, number in numbers}
 
 
-def proved(instance: Instance, proof: dict[str, Any]) -> int:
+def problem_of(instance: Instance, **more: Any) -> Problem:
+    """Return an instance as the verifier has it, in rounds if nothing else is said."""
+    requests = [Request(request.arrival, request.prompt, request.output) for request in instance]
+    return Problem(instance.memory, requests, instance.workers, instance.block_size, **more)
+
+
+def proved(instance: Instance, proof: dict[str, Any], **more: Any) -> int:
     """Return what the verifier makes of a proof."""
-    rows = [Request(*triple) for triple in plain(instance)[1]]
-    return _judged(instance.memory, rows, _Work(), proof)[0]
+    return _judged(problem_of(instance, **more), proof, Work())[0]
 
 
 def random_proof(source: random.Random, most: int = 12) -> dict[str, Any]:
@@ -75,7 +80,9 @@ def certificate(instance: Instance, source: random.Random, **members: Any) -> di
     value = sum(k + r.output - r.arrival for k, r in zip(starts, instance, strict=True))
     proof = random_proof(source)
     return {
-        "schema": "kvopt.certificate/1",
+        "schema": "kvopt.certificate/3",
+        "clock": "rounds",
+        "scope": "runs",
         "instance": instance_to_json(instance),
         "hash": instance.hash,
         "upper": {"value": value, "starts": list(starts)},
@@ -121,18 +128,16 @@ def paused_certificate(instance: Instance, source: random.Random) -> dict[str, A
     if run["value"] < value:
         upper = {"value": run["value"], "starts": run["starts"]}
     proof = source.choice((random_proof(source), random_proof(source), {"kind": "volume"}))
-    rows = [Request(*triple) for triple in plain(instance)[1]]
-    value = _judged(instance.memory, rows, _Work(), proof, pauses=True)[0]
-    lower = {"value": value, "proof": proof}
+    lower = {"value": proved(instance, proof, pauses=True), "proof": proof}
     return certificate(
-        instance, source, schema="kvopt.certificate/2", scope="pauses", upper=upper, lower=lower,
+        instance, source, scope="pauses", upper=upper, lower=lower,
         policies=[run, named],
     )  # fmt: skip
 
 
 def with_deadlines(content: dict[str, Any], source: random.Random) -> dict[str, Any]:
     """Return a valid certificate with deadlines: random prices, and runs as they are."""
-    content = {**content, "schema": "kvopt.certificate/2"}
+    content = dict(content)
     rows = content["instance"]["requests"]
     borders = sorted({source.randint(0, 25) for _ in range(source.randint(0, 6))})
     one = source.choice((1, 5, 100, 2**40))
@@ -146,15 +151,15 @@ def with_deadlines(content: dict[str, Any], source: random.Random) -> dict[str, 
         "proof": {"times": borders, "numerators": prices, "denominator": one},
     }
     content["deadlines"] = claim
-    arrivals = [row["arrival"] for row in rows]
     due: list[int] = [row["arrival"] + (row["deadline"] if own else claim["after"]) for row in rows]
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
-    claim["ceiling"] = _most_in_time(content, requests, arrivals, due, None, _Work())[0]
+    problem = Problem(content["instance"]["memory"], requests, pauses="pauses" in content["scope"])
+    first = claim["aim"] == "first-token"
+    claim["ceiling"] = _most_in_time(problem, claim["proof"], due, Work(), first=first)[0]
 
     def attained(run: dict[str, Any]) -> int | None:
         if run["value"] is None:
             return None
-        first = claim["aim"] == "first-token"
         times: list[int]
         if "segments" in run:
             times = [row[0][0] if first else row[-1][1] for row in run["segments"]]

@@ -53,10 +53,10 @@ class Problem:
         self.workers: int = instance.get("workers", 1)
         self.block: int = instance.get("block_size", 1)
         self.round_ns = Fraction(instance.get("round_ms", 0)) * 1_000_000
-        self.scope: str = content.get("scope", "restarts")
-        self.server, model = ROUNDS, content.get("model")
-        self.in_rounds = model is None
-        if model is not None:
+        self.scope: str = content["scope"]
+        self.server, model = ROUNDS, content["clock"]
+        self.in_rounds = model == "rounds"
+        if not self.in_rounds:
             lines = [(line["round_ns"], line["token_ns"]) for line in model["lines"]]
             self.server = Server(lines, model["prompt_ns"], model["kv_ns"])
         self.requests = [(self._arrival(r), r["prompt"], r["output"]) for r in self.rows]

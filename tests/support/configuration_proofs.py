@@ -109,9 +109,9 @@ def best(problem: Problem) -> int:
 def proved(problem: Problem, proof: Proof, using: Any = checker) -> int | None:
     """Return what the verifier makes of a proof, None if it is refused by a schedule."""
     memory, triples = problem
-    requests = [using.Request(*triple) for triple in triples]
+    problem = using.Problem(memory, [using.Request(*triple) for triple in triples])
     try:
-        value: int = using._judged(memory, requests, using._Work(), proof)[0]
+        value: int = using._judged(problem, proof, using.Work())[0]
     except using.Invalid:
         return None
     return value
@@ -215,16 +215,18 @@ def examples() -> list[tuple[Problem, Proof, int | None]]:
     return [(*pair, replay(*pair)) for pair in drawn_proofs(5, 500)]
 
 
-def plainly(problem: Problem) -> tuple[int, list[checker.Request]]:
+def plainly(problem: Problem) -> checker.Problem:
     memory, triples = problem
-    return memory, [checker.Request(*triple) for triple in triples]
+    return checker.Problem(memory, [checker.Request(*triple) for triple in triples])
 
 
 def content_of(problem: Problem, proof: Proof, value: int) -> dict[str, Any]:
     """Return a certificate of nothing but a proof."""
     instance = instance_of(*problem)
     return {
-        "schema": "kvopt.certificate/1",
+        "schema": "kvopt.certificate/3",
+        "clock": "rounds",
+        "scope": "runs",
         "instance": instance_to_json(instance),
         "hash": instance.hash,
         "upper": None,

@@ -28,7 +28,6 @@ def drawn(seed: int, count: int) -> Iterator[dict[str, Any]]:
         if number % 7 == 0:
             first = min((request.arrival for request in instance), default=0)
             parts = [{"from": first, "proof": proof}, {"from": 5, "proof": random_proof(source)}]
-            content["schema"] = "kvopt.certificate/2"
             proof = {"kind": "split", "parts": [p for p in parts if p["from"] in (first, 5)]}
             if first >= 5:
                 proof["parts"].pop()

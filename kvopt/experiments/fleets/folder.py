@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kvopt.certificates.certificate import Certificate
-from kvopt.certificates.reading import read_certificate
-from kvopt.certificates.writing import write_certificate
+from kvopt.certificates.files import read_certificate, write_certificate
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets.measures import Measure, Misses
 from kvopt.incumbent.proofs import CheckedBound

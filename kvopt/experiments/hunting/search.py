@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Unpack
 
 from kvopt.certificates import Certificate, certify
-from kvopt.certificates.writing import certificate_text
+from kvopt.certificates.files import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order

@@ -22,7 +22,6 @@ from kvopt.reports.words import counted, size_of
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Lost
 
-_SCHEMAS = ("kvopt.certificate/1", "kvopt.certificate/2")
 _BEST = "best schedule found"
 _LEGEND = {"prompt": "prompt tokens", "grown": "tokens produced", "lost": "lost to an eviction"}
 _FEW, _MOST, _OPEN = 6, 12, 3
@@ -127,8 +126,7 @@ def _read(path: Path) -> tuple[Instance, dict[str, Any]]:
     value = parse_json(read_text(path))
     if not isinstance(value, dict):
         raise InvalidInput(f"must be an object, got {shown(value)}")
-    # Which schema: what pauses or restarts is in the second, and both are read alike.
-    check_schema(value, value["schema"] if value.get("schema") in _SCHEMAS else _SCHEMAS[0])
+    check_schema(value, "kvopt.certificate/3")
     return instance_from_json(value.get("instance")), value
 
 

@@ -1,0 +1,415 @@
+"""Certificate files: ``kvopt.certificate/3``, described in ``docs/certificates.md``.
+
+What is read was checked by `kvopt.verify`, as if it had just been made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import kvopt.verify as checker
+from kvopt.certificates.certificate import Certificate, Optimum
+from kvopt.certificates.deadlines import in_time_from
+from kvopt.certificates.judged import UNFINISHED, JudgedRun
+from kvopt.errors import FalseClaim, InvalidInput, TooLarge
+from kvopt.files.atomic import write_atomically
+from kvopt.files.reading import blamed_on, parse_json, read_text
+from kvopt.incumbent.proofs import (
+    BlockPrices,
+    CheckedBound,
+    ConfigurationProof,
+    PartProof,
+    Prices,
+    Proof,
+    SearchProof,
+    SharesProof,
+    SlotPrices,
+    SlowerBound,
+    SplitProof,
+    StatePrices,
+    VolumeProof,
+)
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA
+from kvopt.problem.hardware.batch_time_files import batch_time_from_json
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_from_json, instance_to_json, request_to_json
+from kvopt.problem.requests import Request
+from kvopt.problem.scopes import Scope
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.work import Chunks, Lost, scope_of
+
+SCHEMA = "kvopt.certificate/3"
+
+Json = dict[str, Any]
+
+
+def write_certificate(certificate: Certificate, path: str | Path) -> None:
+    """Write a certificate, all of it or nothing.
+
+    Raises
+    ------
+    TooLarge
+        If ``kvopt verify`` would refuse a file of this size.
+    """
+    text, most = certificate_text(certificate), checker.LARGEST_FILE
+    if len(text.encode()) > most:
+        raise TooLarge(f"{path}: the certificate would have more than {most:,} bytes")
+    write_atomically(path, text)
+
+
+def certificate_text(certificate: Certificate) -> str:
+    """Return the JSON text of a certificate: a member a line, a request a line.
+
+    The instance is the last member.
+    """
+    instance, clock, slower = certificate.instance, certificate.clock, certificate.slower
+    members: Json = {
+        "schema": SCHEMA,
+        "clock": clock.batch_time.to_json() if isinstance(clock, Seconds) else "rounds",
+        "hash": instance.hash,
+        **_sides_to_json(certificate.whole),
+        "narrower": [_sides_to_json(optimum) for optimum in certificate.narrower],
+        "slower": None if slower is None else [_slower_to_json(certificate, b) for b in slower],
+        "policies": [
+            {"policy": run.policy, "outcome": run.outcome, **_run_to_json(run)}
+            for run in certificate.runs
+        ],
+    }
+    if not certificate.narrower:
+        del members["narrower"]
+    if slower is None:
+        del members["slower"]
+    if (in_time := certificate.in_time) is not None:
+        best = in_time.best and {"attained": in_time.best_attained, **_run_to_json(in_time.best)}
+        members["deadlines"] = {**in_time.members(), "best": best}
+    if (times := _times_needed(certificate, members)) > 1:
+        members["budget"] = times
+    members["provenance"] = {**certificate.provenance, "notes": certificate.notes}
+    lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
+    lines.append(f'"instance": {_instance_text(instance)}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def read_certificate(path: str | Path, budget: float | None = None) -> Certificate:
+    """Read a certificate, after `kvopt.verify` has checked every claim in it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    budget
+        How many times the default number of steps the check may take; None for what the file
+        states, up to about ten minutes.
+
+    Raises
+    ------
+    InvalidInput
+        If it cannot be read or takes more to check than the budget allows, with the file and the
+        field at fault; `FalseClaim` if it says what is not so.
+
+    Examples
+    --------
+    >>> found = read_certificate("ec1.cert.json")       # doctest: +SKIP
+    >>> found.objective, found.lower_bound              # doctest: +SKIP
+    (12, 12)
+    """
+    with blamed_on(path):
+        value = parse_json(read_text(path))
+        verdict = checker.verify(path, budget)
+        if not verdict.valid:
+            _, _, reason = verdict.lines[-1].partition(": ")
+            raise (FalseClaim if verdict.readable else InvalidInput)(reason)
+        return _certificate(value)
+
+
+def _certificate(value: Json) -> Certificate:
+    instance, clock = instance_from_json(value["instance"]), _clock(value["clock"])
+    provenance = dict(value.get("provenance", {}))
+    notes, said = provenance.pop("notes", []), provenance.get("deadline")
+    sides = [
+        _optimum(side, instance, clock, provenance) for side in (*value.get("narrower", ()), value)
+    ]
+    in_time, claim = None, value.get("deadlines")
+    if claim is not None:
+        named = {"policy": "best in time", "outcome": "completed"}
+        run = None if claim["best"] is None else _run({**named, **claim["best"]}, instance)
+        in_time = in_time_from(claim, run, said, instance, rounds=clock.is_even)
+    slower = value.get("slower")
+    return Certificate(
+        instance=instance,
+        upper=sides[-1].upper,
+        lower=sides[-1].lower,
+        runs=tuple(_run(row, instance) for row in value.get("policies", ())),
+        provenance=provenance,
+        notes=tuple(map(str, notes if isinstance(notes, list) else [notes])),
+        clock=clock,
+        scope=sides[-1].scope,
+        narrower=tuple(sides[:-1]),
+        in_time=in_time,
+        slower=slower and tuple(_slower(row, value["lower"], instance) for row in slower),
+    )
+
+
+def _clock(value: Json | str) -> Clock:
+    if isinstance(value, str):
+        return ROUNDS
+    return Seconds(batch_time_from_json({"schema": MODEL_SCHEMA, **value}))
+
+
+def _times_needed(certificate: Certificate, members: Json) -> int:
+    """Return how many times its default budget `kvopt.verify` needs, about."""
+    instance, clock, in_time = certificate.instance, certificate.clock, certificate.in_time
+    arrivals = clock.arrivals(instance)
+    problem = checker.Problem(
+        instance.memory,
+        [
+            checker.Request(arrival, request.prompt, request.output)
+            for arrival, request in zip(arrivals, instance, strict=True)
+        ],
+        instance.workers,
+        instance.block_size,
+        checker.Clock.of(clock.batch_time.to_json()) if isinstance(clock, Seconds) else None,
+    )
+    allowed: Sequence[int] = ()
+    if in_time is not None:
+        allowed = in_time.deadline.allowed(instance, rounds=clock.is_even)
+    return checker.needed(problem, members, list(map(sum, zip(arrivals, allowed, strict=False))))
+
+
+# ---- both sides -------------------------------------------------------------------------
+
+
+def _sides_to_json(optimum: Optimum) -> Json:
+    upper, lower = optimum.upper, optimum.lower
+    run = JudgedRun("", UNFINISHED) if upper is None else JudgedRun.of(PolicyRun.of(upper, ""))
+    return {
+        "scope": optimum.scope,
+        "upper": None if run.value is None else _run_to_json(run),
+        "lower": lower and {"value": lower.value, "proof": proof_to_json(lower.proof)},
+    }
+
+
+def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) -> Optimum:
+    upper: Any = None
+    claim, bound = value["upper"], value["lower"]
+    if claim is not None:
+        name = str(provenance.get("found_by") or "best run")
+        said = {"policy": name, "outcome": "completed", **claim}
+        upper = made = _run(said, instance).on(instance, clock)
+        if made is not None and clock.is_even:
+            upper = made.schedule or made
+    lower = None
+    if bound is not None:
+        method = str(provenance.get("bounded_by") or bound["proof"]["kind"])
+        lower = CheckedBound(bound["value"], method, _whole_proof(bound["proof"], instance))
+    return Optimum(Scope.parse(value["scope"]), upper, lower)
+
+
+def _slower_to_json(certificate: Certificate, bound: SlowerBound) -> Json:
+    """Return what is said of a slower machine; a proof that is that of the bound is left out."""
+    phi, lower = bound.phi, certificate.lower
+    row: Json = {"machine": [phi.numerator, phi.denominator], "value": bound.value}
+    if lower is None or bound.proof != lower.proof:
+        row["proof"] = proof_to_json(bound.proof)
+    return row
+
+
+def _slower(claim: Json, lower: Json | None, instance: Instance) -> SlowerBound:
+    if "proof" in claim:
+        proof = proof_from_json(claim["proof"])
+    else:
+        assert lower is not None, "what was checked has a proof"
+        proof = _whole_proof(lower["proof"], instance)
+    return SlowerBound(Fraction(*claim["machine"]), claim["value"], proof)
+
+
+# ---- runs -------------------------------------------------------------------------------
+
+
+def _run_to_json(run: JudgedRun) -> Json:
+    """Return what is claimed of a run, and with which times that is checked."""
+    if run.value is None:
+        return {"value": None}
+    claim: Json = {"segments": run.segments} if run.segments else {"starts": run.starts}
+    rows = [
+        {"request": row.request, "start": row.start, "tokens": row.tokens} for row in run.chunks
+    ]
+    lost = [[piece.request, piece.start, piece.end] for piece in run.lost or ()]
+    more = {"workers": run.workers, "chunks": rows, "lost": lost, "waits": _waits(run)}
+    return {"value": run.value, **claim, **{name: row for name, row in more.items() if row}}
+
+
+def _waits(run: JudgedRun) -> list[tuple[int, ...]]:
+    """Return when a server that was idle began to work: round, time, and of a fleet the worker."""
+    own = [(worker,) if run.workers else () for worker, _ in enumerate(run.resumed)]
+    rows = zip(own, run.resumed, strict=True)
+    return sorted((r, time, *worker) for worker, known in rows for r, time in known.items() if time)
+
+
+def _run(claim: Json, instance: Instance) -> JudgedRun:
+    lost = tuple(Lost(*piece) for piece in claim.get("lost", ()))
+    segments = tuple(tuple(map(tuple, rows)) for rows in claim.get("segments", ()))
+    rows = claim.get("chunks", ())
+    chunks = tuple(Chunks(row["request"], row["start"], tuple(row["tokens"])) for row in rows)
+    waits, workers = claim.get("waits", ()), tuple(claim.get("workers", ()))
+    resumed: list[dict[int, int]] = [{} for _ in range(instance.workers)]
+    for number, time, *worker in waits:
+        resumed[worker[0] if worker else 0][number] = time
+    return JudgedRun(
+        policy=claim["policy"],
+        outcome=claim["outcome"],
+        value=claim["value"],
+        starts=tuple(claim.get("starts", [rows[-1][0] - 1 for rows in segments])),
+        lost=None if claim["value"] is None else lost,
+        resumed=resumed if waits else (),
+        segments=segments,
+        chunks=chunks,
+        scope=scope_of(segments, chunks, lost),
+        workers=workers,
+    )
+
+
+# ---- proofs -----------------------------------------------------------------------------
+
+_KINDS: dict[str, type[Any]] = {
+    "prices": Prices,
+    "slot-prices": SlotPrices,
+    "block-prices": BlockPrices,
+    "search": SearchProof,
+    "volume": VolumeProof,
+    "configurations": ConfigurationProof,
+    "shares": SharesProof,
+    "split": SplitProof,
+}
+"""What proofs are called in files; their members are the fields of these."""
+
+
+def proof_to_json(proof: Proof, begin: int = 0) -> Json:
+    """Return the JSON object of a proof whose times count from ``begin``.
+
+    A proof that has one part is that of the part.
+    """
+    if isinstance(proof, SplitProof) and len(proof.parts) == 1:
+        return proof_to_json(proof.parts[0].proof, proof.parts[0].begin)
+    kind = next(name for name, made in _KINDS.items() if type(proof) is made)
+    return {"kind": kind, **_members(proof, begin)}
+
+
+def _members(proof: object, begin: int) -> Json:
+    """Return the fields of a proof; prices begin with the first that is not 0.
+
+    What is empty is left out.
+    """
+    found: Json = {}
+    if isinstance(proof, Prices):
+        first = next((t for t, price in enumerate(proof.numerators, 1) if price), 1)
+        numerators = list(proof.numerators[first - 1 :])
+        return {"denominator": proof.denominator, "first": begin + first, "numerators": numerators}
+    for field in fields(proof):  # type: ignore[arg-type]
+        value = getattr(proof, field.name)
+        if value == () or (field.name == "parts" and not value):
+            continue
+        match field.name:
+            case "prices":
+                found |= _members(value, begin)
+                continue
+            case "borders" | "times":
+                value = [begin + time for time in value]
+            case "stages":
+                value = [_members(stage, begin) for stage in value]
+            case "slots":
+                value = [{"count": many, "numerators": prices} for many, prices in value]
+            case "parts" if isinstance(proof, SplitProof):
+                value = [{"from": p.begin, "proof": proof_to_json(p.proof, p.begin)} for p in value]
+        found[field.name] = value
+    return found
+
+
+def _whole_proof(proof: Json, instance: Instance) -> Any:
+    """Return the proof of a bound on all requests; its times count from the first arrival.
+
+    Else there would be a price for each round before, and those may be many.
+    """
+    first = min((request.arrival for request in instance), default=0)
+    if not first or proof["kind"] in ("volume", "shares", "block-prices", "split"):
+        return proof_from_json(proof)
+    return SplitProof((_part({"from": first, "proof": proof}),))
+
+
+def proof_from_json(said: Json, begin: int = 0) -> Any:
+    """Return the proof whose JSON object `proof_to_json` gave.
+
+    Prices of times up to ``begin`` are left out: nothing is active then, and without them as much
+    is proved.
+    """
+    return _made(_KINDS[said["kind"]], said, begin)
+
+
+def _made(kind: type[Any], said: Json, begin: int) -> Any:
+    """Return a proof, or a part of one, from its members."""
+    if kind is Prices:
+        gap = said["first"] - begin - 1
+        return Prices((*(0,) * gap, *said["numerators"][max(0, -gap) :]), said["denominator"])
+    known: Json = {}
+    for field in fields(kind):
+        if field.name == "prices":
+            known["prices"] = _made(Prices, said, begin)
+            continue
+        if field.name not in said:
+            continue
+        value = said[field.name]
+        match field.name:
+            case "borders" | "times":
+                value = [time - begin for time in value]
+            case "stages":
+                value = [_made(StatePrices, stage, begin) for stage in value]
+            case "slots":
+                value = [(each["count"], each["numerators"]) for each in value]
+            case "parts" if kind is SplitProof:
+                value = map(_part, value)
+        known[field.name] = _tuples(value)
+    return kind(**known)
+
+
+def _part(part: Json) -> PartProof:
+    return PartProof(part["from"], proof_from_json(part["proof"], part["from"]))
+
+
+def _tuples(value: Any) -> Any:
+    """Return a value with tuples for lists, at all depths."""
+    if isinstance(value, list | tuple | map):
+        return tuple(map(_tuples, value))
+    return value
+
+
+# ---- the instance -----------------------------------------------------------------------
+
+
+def _instance_text(instance: Instance) -> str:
+    """Return an instance as short as it can be said, so that a million requests fit."""
+    encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+    head = instance_to_json(replace(instance, requests=()))
+    head["schema"] = instance.schema
+    del head["requests"]
+    rows = (_request_text(encoder, request, position) for position, request in enumerate(instance))
+    body = ",\n".join(rows)
+    return f'{encoder.encode(head)[:-1]},"requests":[\n{body}\n]}}'
+
+
+def _request_text(encoder: json.JSONEncoder, request: Request, position: int) -> str:
+    named = request.id != f"r{position}"  # which readers take when there is none
+    labels = (request.predicted, request.arrival_seconds, request.priority, request.deadline)
+    if not named and labels == (None,) * 4:
+        return (  # almost every row, and there may be a million
+            f'{{"arrival":{request.arrival},"prompt":{request.prompt},"output":{request.output}}}'
+        )
+    row = request_to_json(request)
+    if not named:
+        del row["id"]
+    return encoder.encode(row)
