@@ -123,21 +123,16 @@ def instance_from_json(
     top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
     optional = (*_REQUEST_OPTIONAL, "priority", "deadline") if is_newer else _REQUEST_OPTIONAL
     _refuse_nulls(top, more)
-    own = checked_integer(top["memory"], "memory", 1)
-    machines = checked_integer(top.get("workers", 1), "workers", 1)
-    block = checked_integer(top.get("block_size", 1), "block_size", 1)
+    sizes = {"memory": memory, "workers": workers, "block_size": block_size}
+    for name, given in sizes.items():
+        own = checked_integer(top.get(name, 1), name, 1)
+        sizes[name] = own if given is None else given
     rows = top["requests"]
     if not isinstance(rows, list):
         raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
-    return Instance(
-        memory=own if memory is None else memory,
-        requests=[_request_from_json(row, i, optional) for i, row in enumerate(rows)],
-        name=top.get("name"),
-        notes=top.get("notes"),
-        round_ms=top.get("round_ms"),
-        workers=machines if workers is None else workers,
-        block_size=block if block_size is None else block_size,
-    )
+    requests = [_request_from_json(row, i, optional) for i, row in enumerate(rows)]
+    said = {name: top.get(name) for name in _TOP_OPTIONAL}
+    return Instance(requests=requests, **said, **sizes)  # type: ignore[arg-type]
 
 
 def _request_from_json(value: object, position: int, optional: Collection[str]) -> Request:
@@ -230,17 +225,13 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
 
 def request_to_json(request: Request) -> dict[str, Any]:
     """Return the JSON object of a request; absent fields are left out."""
-    row: dict[str, Any] = {"id": request.id}
-    row["arrival"], row["prompt"], row["output"] = request.kind
-    if request.predicted is not None:
-        row["predicted"] = {"lower": request.predicted.lower, "upper": request.predicted.upper}
-    if request.arrival_seconds is not None:
-        row["arrival_seconds"] = request.arrival_seconds
-    if request.priority is not None:
-        row["priority"] = request.priority
-    if request.deadline is not None:
-        row["deadline"] = request.deadline
-    return row
+    arrival, prompt, output = request.kind
+    row = {"id": request.id, "arrival": arrival, "prompt": prompt, "output": output}
+    ends = request.predicted
+    predicted = None if ends is None else {"lower": ends.lower, "upper": ends.upper}
+    more = {name: getattr(request, name) for name in ("arrival_seconds", "priority", "deadline")}
+    given = {"predicted": predicted, **more}.items()
+    return {**row, **{field: value for field, value in given if value is not None}}
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
@@ -275,11 +266,9 @@ def _csv_text(instance: Instance, path: str) -> str:
                 request=repr(request.id),
                 file=path,
             )
-    if any(r.deadline is not None for r in instance):
-        more = ("" if r.deadline is None else r.deadline for r in instance)
-        rows = [
-            f"{r.arrival},{r.prompt},{r.output},{d}\n" for r, d in zip(instance, more, strict=True)
-        ]
-        return ",".join((*CSV_COLUMNS, "deadline")) + "\n" + "".join(rows)
-    rows = [f"{r.arrival},{r.prompt},{r.output}\n" for r in instance]
-    return ",".join(CSV_COLUMNS) + "\n" + "".join(rows)
+    columns = list(CSV_COLUMNS)
+    if any(request.deadline is not None for request in instance):
+        columns.append("deadline")
+    rows = [[getattr(request, name) for name in columns] for request in instance]
+    cells = [["" if value is None else str(value) for value in row] for row in rows]
+    return "".join(",".join(row) + "\n" for row in (columns, *cells))
