@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from kvopt.files.reading import (
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json, instance_to_json
 from kvopt.problem.requests import checked_integer
-from kvopt.timetable.blocks import block_overflow
 from kvopt.timetable.schedule import Schedule
 
 SCHEMA = "kvopt.run/1"
@@ -62,19 +61,9 @@ class RecordedRun:
             raise InvalidInput("holds what no JSON file can carry", field="notes") from None
         for row in self.chunks or ():
             _check_chunks(row, len(self.instance))
-        check, requests = self.schedule.check(), self.instance.requests
-        for request, segments in zip(requests, self.schedule.segments, strict=True):
-            if segments[0][0] <= request.arrival:
-                reason = f"yields a token in round {segments[0][0]}, arrives at {request.arrival}"
-                raise InvalidInput(reason, request=repr(request.id))
-        found = block_overflow(self.schedule, self.block)
-        if found is not None:
-            time, needed, i = found
-            reason = f"takes a block in round {time}, where {needed} are needed"
-            reason += f"; memory has {self.instance.memory // self.block}"
-            raise InvalidInput(reason, request=repr(requests[i].id))
-        if not check.feasible:
-            raise InvalidInput(check.violations[0])
+        in_blocks = replace(self.instance, block_size=self.block)
+        if broken := replace(self.schedule, instance=in_blocks).violations():
+            raise InvalidInput(broken[0])
 
     @property
     def instance(self) -> Instance:

@@ -223,11 +223,13 @@ class Schedule(Summarised):
                 found[worker].append(i)
         return found
 
-    @cached_property
+    @property
     def parts(self) -> tuple[Self, ...]:
         """What each worker does with its requests, in their order."""
-        if self.instance.workers == 1:
-            return (self,)
+        return (self,) if self.instance.workers == 1 else self._parts
+
+    @cached_property
+    def _parts(self) -> tuple[Self, ...]:
         return tuple(map(self._part, range(self.instance.workers)))
 
     def _part(self, worker: int) -> Self:
@@ -465,12 +467,11 @@ class Schedule(Summarised):
 
     def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Yield ``(time, tokens held)`` for the given rounds, in ascending order."""
-        stretches = list(self.sweep.stretches())
-        begins = [stretch.begin for stretch in stretches]
+        sweep = self.sweep
         for time in sorted(set(times)):
-            number = bisect_left(begins, time) - 1
-            inside = number >= 0 and time <= stretches[number].end
-            yield time, stretches[number].held_at(time) if inside else 0
+            k = bisect_left(sweep.times, time)
+            inside = 0 < k < len(sweep.times)
+            yield time, sweep.held[k] - sweep.active[k] * (sweep.times[k] - time) if inside else 0
 
     def memory_profile(self) -> list[tuple[int, int]]:
         """Return ``(round, tokens held)`` wherever the slope changes.
@@ -523,7 +524,7 @@ class Schedule(Summarised):
     @cached_property
     def _violations(self) -> tuple[str, ...]:
         if self.instance.workers == 1:
-            wrong = tuple(islice(self._misshapen(), _MOST_VIOLATIONS))
+            wrong = tuple(self._misshapen()) if self._beside() else ()
             found = iter(wrong) if wrong else chain(self._early(), self._overflows())
         else:
             parts = enumerate(self.parts)
@@ -570,7 +571,7 @@ class Schedule(Summarised):
         began = {} if even else {stretch.round: stretch.began for stretch in self.stretches}
         more = ((piece.request, piece.start) for piece in self._beside())
         for i, start in chain(enumerate(self.begins), more):
-            if start is None:
+            if start is None or (even and start >= arrivals[i]):
                 continue
             time = start if even else began[start]
             if time < arrivals[i] or start < 0:

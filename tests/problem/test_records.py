@@ -165,9 +165,9 @@ def test_a_gap_needs_a_preemption(tmp_path: Path) -> None:
     ("place", "value", "reason"),
     [
         (("token_rounds", 0, 1), [3, 3], "request 'r0': yields two tokens in round 3"),
-        (("token_rounds", 1, 0), [1, 1], "request 'r1': yields a token in round 1, arrives at 1"),
+        (("token_rounds", 1, 0), [1, 1], "request 'r1': starts at 0, arrives at 1"),
         (("blocks",), 2, "request 'r0': output: needs 6 tokens (prompt + output), memory is"),
-        (("requests", 1, 1), 6, "request 'r1': takes a block in round 2, where 5 are needed; me"),
+        (("requests", 1, 1), 6, "time 2: 10 tokens held, memory is 8"),
         (("requests", 0, 2), 5, "request 'r0': segments: hold 4 times for 5 tokens"),
         (("requests", 0), [0, 3], "request 'r0': requests: must be [arrival, prompt, output]"),
         (("requests", 1, 1), 0, "request 'r1': prompt: must be at least 1, got 0"),
@@ -208,7 +208,7 @@ def test_import_run_writes_what_can_be_read_again(run: Run, tmp_path: Path) -> N
     [
         (("value",), 9, "value: says 9, the segments give 10"),
         (("segments", 0, 1), [3, 3], "request 'r0': segments: must ascend, got [3, 3]"),
-        (("instance", "requests", 1, "prompt"), 5, "request 'r1': takes a block in round 2, wh"),
+        (("instance", "requests", 1, "prompt"), 5, "time 2: 10 tokens held, memory is 8"),
         (("block",), 0, "block: must be at least 1"),
         (("policy",), 1, "policy: must be text, got 1"),
         (("schema",), "kvopt.run/2", "schema: must be 'kvopt.run/1'"),

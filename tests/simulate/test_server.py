@@ -33,8 +33,8 @@ from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.scopes import Scope
 from kvopt.simulate.routers.base import ArrivalRouter, Load
 from kvopt.simulate.simulator import Stopped
-from kvopt.timetable.blocks import block_overflow
 from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Chunks
 
 MODEL = BatchTime([Line(90, 1), Line(0, 10)], kv_ns=3, prompt_ns=2)
@@ -107,6 +107,10 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(Instance(memory, requests), limits, watermark, draw(st.booleans()))
 
 
+def fits_into_blocks(found: Schedule, block: int) -> bool:
+    return not replace(found, instance=replace(found.instance, block_size=block)).violations()
+
+
 def in_stretches(times: list[int]) -> tuple[tuple[int, int], ...]:
     groups = groupby(enumerate(times), lambda pair: pair[1] - pair[0])
     runs = ([time for _, time in group] for _, group in groups)
@@ -122,7 +126,7 @@ def test_every_round_is_that_of_a_literal_server(case: Case) -> None:
     assert found.segments == stretches
     assert found.completions == tuple(one.completed for one in requests)
     assert found.check().feasible
-    assert block_overflow(found, case.limits["block"]) is None
+    assert fits_into_blocks(found, case.limits["block"])
     assert found.peak_memory <= server.most_used * case.limits["block"] <= case.instance.memory
 
 
@@ -259,7 +263,7 @@ def test_retraction_keeps_the_rules(case: Case, mixed: bool) -> None:
     policy = f"sglang:pred=noise,eps=0.9,page={page},mixed={int(mixed)},conservative=0.1"
     found = simulate(case.instance, policy)
     assert found.check().feasible
-    assert block_overflow(found, page) is None
+    assert fits_into_blocks(found, page)
 
 
 def test_the_youngest_is_retracted_and_goes_on_at_the_end_of_the_line() -> None:

@@ -30,7 +30,6 @@ def test_it_is_the_sum_over_all_pieces(drawn: list[Piece]) -> None:
     found = swept(*columns)
     assert found.times == sorted({time for k, end, _ in pieces for time in (k, end)})
     assert found.held == [held(pieces, time) for time in found.times]
-    assert found[3:] == sweep._in_arrays(*columns)
     assert [(each.begin, each.end) for each in found.stretches()] == list(pairwise(found.times))
     for each in found.stretches():
         for time in range(each.begin + 1, each.end + 1):
@@ -45,12 +44,14 @@ def test_nothing_holds_nothing() -> None:
 
 
 def test_what_does_not_fit_into_64_bits_is_left_to_integers_without_limit() -> None:
-    assert sweep._in_arrays([0, 0], [2**40, 2**61], [1, 2**52]) is None
-    assert sweep._in_arrays([-(2**61), 0], [2, 2], [1, 1]) is None
-    assert sweep._in_arrays([0, 2**53], [5, 2**54], [1, 2**52]) is not None
+    assert swept([0, 0], [2**40, 2**61], [1, 2**52]).held == [0, 2**41 + 1 + 2**52, 2**61 + 2**52]
+    assert swept([-(2**61), 0], [2, 2], [1, 1]).held == [0, 2**61 + 1, 2**61 + 6]
+    assert swept([0], [2**70], [2**65]).held == [0, 2**70 + 2**65]
 
 
-def test_checks_of_many_and_of_few_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_in_arrays_and_without_limit_agree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rng = random.Random(1)
     for _ in range(40):
         requests = [Request(0, rng.randint(0, 5), rng.randint(1, 5)) for _ in range(30)]
@@ -60,6 +61,6 @@ def test_checks_of_many_and_of_few_agree(monkeypatch: pytest.MonkeyPatch) -> Non
         wrong = replace(lost, lost=(*lost.lost, *lost.lost[:1]))
         few = [Schedule(instance, shifted).check(), lost.peak_memory, wrong.violations()]
         with monkeypatch.context() as patch:
-            patch.setattr(sweep, "MANY", 1)
+            patch.setattr(sweep, "_LARGEST_SUM", 0)
             again = [replace(lost).peak_memory, replace(wrong).violations()]
             assert [Schedule(instance, shifted).check(), *again] == few
