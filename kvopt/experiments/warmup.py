@@ -40,7 +40,7 @@ from kvopt.problem.families import generate
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.search.bounding import bound
-from kvopt.search.exact.subsets import hunt_below
+from kvopt.search.exact.starts import best_below
 from kvopt.search.pausing import search_few
 from kvopt.search.solving import solve
 from kvopt.simulate.running import run
@@ -139,9 +139,7 @@ def _fleets() -> int | None:
     offer_central_lines(search)
     placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)
     search_reinsertions(search, math.inf, most_cycles=1)
-    few = generate("arrival-1", n=4, seed=3)
-    hunt_below(few, few.total_output + 1).go_on()
-    small = replace(few, workers=2)
+    small = replace(generate("arrival-1", n=4, seed=3), workers=2)
     return solve(small, "exact", quick_start=False).signal_number
 
 
@@ -197,10 +195,9 @@ def _policies() -> None:
 
 
 def _hunting() -> None:
-    from kvopt.experiments.hunting.tiny import optimum_below
     from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
 
-    optimum_below((9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7))), 28)
+    best_below(9, [(0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)], 28)
     paused_optimum_below((10, ((0, 0, 10), (6, 5, 1))), 14)
 
 

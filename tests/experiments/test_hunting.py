@@ -18,9 +18,9 @@ from kvopt import run as simulated
 from kvopt.experiments.hunting import hunt
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.search import Chase
-from kvopt.experiments.hunting.space import Space, needs_order
-from kvopt.experiments.hunting.tiny import Case, optimum_below
+from kvopt.experiments.hunting.space import Case, Space, needs_order
 from kvopt.problem.instance_files import instance_from_json
+from kvopt.search.exact.starts import best_below
 from kvopt.simulate.policies.registry import policy
 from kvopt.simulate.simulator import Stopped
 
@@ -36,13 +36,15 @@ def test_the_quick_optimum_is_the_optimum() -> None:
             requests.append((rng.randint(0, 4), prompt, rng.randint(1, memory - prompt)))
         least, _ = optimum(memory, requests)
         case = (memory, tuple(requests))
-        assert optimum_below(case, least + rng.randint(1, 9)) == least
-        assert optimum_below(case, least) is None
+        found = best_below(*case, least + rng.randint(1, 9))
+        assert found is not None
+        assert found[0] == least == tel(requests, found[1])
+        assert best_below(*case, least) is None
 
 
 def test_the_quick_optimum_of_nothing() -> None:
-    assert optimum_below((3, ()), 1) == 0
-    assert optimum_below((3, ()), 0) is None
+    assert best_below(3, (), 1) == (0, [])
+    assert best_below(3, (), 0) is None
 
 
 @pytest.mark.slow
@@ -108,8 +110,9 @@ def test_local_search_beats_the_seed() -> None:
     assert chase.worst.ratio > Fraction(28, 27)
     memory, requests = chase.worst.case
     assert len({prompt for _, prompt, _ in requests}) == 1
-    least = optimum_below(chase.worst.case, 10**6)
-    assert chase.worst.ratio == Fraction(tel(requests, mc_sf(memory, requests)), least or 1)
+    best = best_below(*chase.worst.case, 10**6)
+    assert best is not None
+    assert chase.worst.ratio == Fraction(tel(requests, mc_sf(memory, requests)), best[0])
 
 
 @pytest.mark.slow

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from kvopt.experiments.hunting.space import changed
-from kvopt.experiments.hunting.tiny import Case, optimum_below
+from kvopt.experiments.hunting.space import Case, changed
 from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
+from kvopt.search.exact.starts import best_below
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
@@ -65,7 +65,8 @@ class Judge:
         if not self.policies:
             if self.should_stop():
                 raise Stopped
-            return optimum_below(case, one_by_one(case) + 1)
+            found = best_below(*case, one_by_one(case) + 1)
+            return None if found is None else found[0]
         instance, values = instance_of(case), []
         for policy in self.policies:
             value = run(instance, policy, should_stop=self.should_stop).objective
@@ -77,7 +78,8 @@ class Judge:
     def _optimum_below(self, case: Case, cutoff: int) -> int | None:
         if self.scope.covers(Scope.PAUSES):
             return paused_optimum_below(case, cutoff, self.should_stop)
-        return optimum_below(case, cutoff)
+        found = best_below(*case, cutoff)
+        return None if found is None else found[0]
 
 
 def one_by_one(case: Case) -> int:

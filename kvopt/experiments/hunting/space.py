@@ -8,10 +8,11 @@ from itertools import combinations_with_replacement, product
 from math import comb
 from random import Random
 
-from kvopt.experiments.hunting.tiny import Case
 from kvopt.simulate.policies.base import Policy
 
 Triple = tuple[int, int, int]
+Case = tuple[int, tuple[Triple, ...]]
+"""Memory, and ``(arrival, prompt, output)`` of each request."""
 
 _BLIND = {"mc-sf", "mc-sf-total", "svf", "h-sf"}
 """Policies that ask for the position of a request only where two are equal in all else."""

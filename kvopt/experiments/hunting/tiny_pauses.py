@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.experiments.hunting.tiny import Case
+from kvopt.experiments.hunting.space import Case
 from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
+from kvopt.search.exact.starts import insert, is_twin
 from kvopt.simulate.simulator import Stopped
 
 _MOST_SETS = 3_000_000
@@ -116,12 +117,9 @@ def _is_tried(memory: int, table: Any, done: Any, time: int, chosen: int) -> boo
             if table[i, 0] > time or done[i] == table[i, 2]:
                 return False
             room -= table[i, 1] + done[i] + 1
-            if i > 0 and not chosen >> (i - 1) & 1 and done[i - 1] == done[i]:
-                same = True
-                for column in range(3):
-                    same = same and table[i, column] == table[i - 1, column]
-                if same:
-                    return False
+            is_first = i == 0 or chosen >> (i - 1) & 1 or done[i - 1] != done[i]
+            if not is_first and is_twin(table, i):
+                return False
     if room < 0:
         return False
     for i in range(len(table)):
@@ -142,18 +140,8 @@ def _least(memory: int, table: Any, done: Any, time: int, volumes: Any, ends: An
     for i in range(len(table)):
         left = table[i, 2] - done[i]
         if left > 0:
-            end = max(time, table[i, 0]) + left
-            volume = left * (table[i, 1] + done[i]) + left * (left + 1) // 2
-            place = count
-            while place > 0 and ends[place - 1] > end:
-                ends[place] = ends[place - 1]
-                place -= 1
-            ends[place] = end
-            place = count
-            while place > 0 and volumes[place - 1] > volume:
-                volumes[place] = volumes[place - 1]
-                place -= 1
-            volumes[place] = volume
+            insert(ends, count, max(time, table[i, 0]) + left)
+            insert(volumes, count, left * (table[i, 1] + done[i]) + left * (left + 1) // 2)
             count += 1
     total, served = 0, 0
     for rank in range(count):

@@ -9,12 +9,12 @@ from random import Random
 
 from kvopt.experiments.hunting.judge import instance_of
 from kvopt.experiments.hunting.space import Space
-from kvopt.experiments.hunting.tiny import optimum_below
 from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
 from kvopt.experiments.theory.simulations import Simulation, latency
 from kvopt.problem.families import generate
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
+from kvopt.search.exact.starts import best_below
 from kvopt.simulate.policies.phase1 import Candidate, solver
 from kvopt.simulate.policies.phase1.batch import starts_together
 
@@ -126,9 +126,9 @@ def forty_eight(simulation: Simulation) -> Parts:
     for _ in range(tried):
         case = space.drawn(rng)
         value = latency(instance_of(case), "sorted-f:phase1=exact")
-        optimum = optimum_below(case, value + 1)
-        assert optimum is not None, "no run is below the optimum"
-        worst = max(worst, Fraction(value, optimum))
+        best = best_below(*case, value + 1)
+        assert best is not None, "no run is below the optimum"
+        worst = max(worst, Fraction(value, best[0]))
     yield Verdict(
         "The competitive ratio of Sorted-F is below 48",
         "wang-2025 section 4",

@@ -16,6 +16,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.instance import Instance
+from kvopt.simulate.simulator import Stopped
 
 MOST_REQUESTS = 12
 """Limit of requests: there are up to 2^12 sets of them."""
@@ -50,13 +51,14 @@ def _run(search: Search, deadline: float) -> None:
     assert search.schedule is not None
     instance, upper = search.instance, search.schedule.objective
     known: Known = {0: (0, [])}
-    for members, bits in _sets(len(instance)):
-        found = _best_of(search, members, upper, known, deadline)
-        if found is None:
-            search.note(f"{_NAME}: ended before all better schedules were ruled out")
-            return
-        if found:
-            known[bits] = found[0]
+    try:
+        for members, bits in _sets(len(instance)):
+            found = _best_of(search, members, upper, known, deadline)
+            if found is not None:
+                known[bits] = found
+    except Stopped:
+        search.note(f"{_NAME}: ended before all better schedules were ruled out")
+        return
     parts = best_partition(instance, known, upper)
     if parts is not None:
         starts, workers = places_of(parts, known, len(instance))
@@ -78,12 +80,9 @@ def members_of(bits: int) -> list[int]:
 
 def _best_of(
     search: Search, members: list[int], upper: int, known: Known, deadline: float
-) -> list[tuple[int, list[int]]] | None:
-    """Return the best of a set on one worker in a list, empty if no better schedule has it.
-
-    None if the search was asked to stop.
-    """
-    from kvopt.search.exact.subsets import hunt_below  # it loads numba
+) -> tuple[int, list[int]] | None:
+    """Return the best of a set on one worker, None if no better schedule has it."""
+    from kvopt.search.exact.starts import best_below  # it loads numba
 
     instance = search.instance
     chosen = set(members)
@@ -95,15 +94,11 @@ def _best_of(
     without = ((i, known.get(sum(1 << j for j in members if j != i))) for i in members)
     least = [best[0] + instance.requests[i].output for i, best in without if best is not None]
     if max([volume_bound(part), *least]) >= target:
-        return []
-    hunted = hunt_below(part, target)
-    while not hunted.go_on():
-        if search.should_stop() or working_time() >= deadline:
-            return None
-    if (starts := hunted.starts) is None:
-        return []
-    latencies = (k + r.output - r.arrival for k, r in zip(starts, part, strict=True))
-    return [(sum(latencies), starts)]
+        return None
+    return best_below(
+        part.memory, [(r.arrival, *r.shape) for r in part], target,
+        lambda: search.should_stop() or working_time() >= deadline,
+    )  # fmt: skip
 
 
 def places_of(parts: Sequence[int], known: Known, count: int) -> tuple[list[int], list[int]]:

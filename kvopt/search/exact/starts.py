@@ -1,0 +1,175 @@
+"""One worker in rounds, exhaustively: the best starts of a few requests, below a target.
+
+At each round every waiting request is started or left, in a fixed order, and a branch ends where
+its bound reaches the target.  Tiny cases take microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Integers
+from kvopt.simulate.simulator import Stopped
+
+_STEPS = 100_000
+"""Steps between two questions whether to stop."""
+_TIME, _NEXT, _DEPTH, _SUM, _TARGET, _IS_FOUND, _LAST, _ENTRIES = range(8)
+"""Entries of the state: the round and the request that are tried next, how many have started, the
+sum of their completions, the sum to stay below, whether there is a schedule below it, and when all
+have completed in any that leaves no round idle."""
+
+
+def best_below(
+    memory: int,
+    requests: Sequence[tuple[int, int, int]],
+    target: int,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> tuple[int, list[int]] | None:
+    """Return the least total latency below a target and its starts, None if there is none.
+
+    Requests are arrival, prompt and output.
+
+    Raises
+    ------
+    Stopped
+        If it was asked to stop.
+
+    Examples
+    --------
+    >>> backlog = [(0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)]
+    >>> best_below(9, backlog, 28)
+    (27, [0, 0, 3, 4])
+    >>> best_below(9, backlog, 27) is None
+    True
+    """
+    count = len(requests)
+    if not count:
+        return (0, []) if target > 0 else None
+    order = sorted(range(count), key=requests.__getitem__)
+    table = np.array([requests[i] for i in order], dtype=np.int64)
+    arrivals = sum(arrival for arrival, _, _ in requests)
+    last = requests[order[-1]][0] + sum(output for _, _, output in requests)
+    work = np.zeros(_ENTRIES + 3 * count + 2 * last, dtype=np.int64)
+    work[_TIME], work[_LAST], work[_TARGET] = requests[order[0]][0], last, target + arrivals
+    while not _search(memory, table, work, _STEPS):
+        if should_stop():
+            raise Stopped
+    if not work[_IS_FOUND]:
+        return None
+    found = work[_ENTRIES : _ENTRIES + count].tolist()
+    starts = [start for _, start in sorted(zip(order, found, strict=True))]
+    return int(work[_TARGET]) - arrivals, starts
+
+
+@compiled
+def _search(memory: int, table: Any, work: Any, steps: int) -> bool:
+    """Take so many steps, and tell whether everything has been tried.
+
+    The state comes first in ``work``; then the best starts and one more than those of now, 0 for
+    what has not started; who has, the last one on top; room for a bound; and the tokens held.
+    """
+    n = len(table)
+    best, starts = work[_ENTRIES : _ENTRIES + n], work[_ENTRIES + n : _ENTRIES + 2 * n]
+    order, held = work[_ENTRIES + 2 * n : _ENTRIES + 3 * n], work[_ENTRIES + 3 * n :]
+    ends = np.empty(n, dtype=np.int64)
+    arrivals, outputs = table[:, 0], table[:, 2]
+    volumes = table[:, 1] * outputs + outputs * (outputs + 1) // 2
+    by_volume = np.argsort(volumes)
+    time, i, depth, completed, target = work[0], work[1], work[2], work[3], work[4]
+    while True:
+        if depth == n:  # below the target, or the bound would have ended it
+            best[:], target, work[_IS_FOUND] = starts - 1, completed, 1
+        elif (
+            time < work[_LAST]
+            and completed
+            + _least(memory, time, i, starts, arrivals, outputs, volumes, by_volume, held, ends)
+            < target
+        ):
+            while i < n and not _may_start(memory, time, i, starts, table, held):
+                i += 1
+            if i < n:
+                starts[i] = time + 1
+                for token in range(1, table[i, 2] + 1):
+                    held[time + token] += table[i, 1] + token
+                completed += time + table[i, 2]
+                order[depth] = i
+                depth += 1
+                i += 1
+            else:
+                time, i = time + 1, 0
+            continue
+        steps -= 1
+        if depth == 0 or steps < 0:
+            break
+        depth -= 1  # take the last start back and leave that request for this round
+        i = order[depth]
+        time = starts[i] - 1
+        starts[i] = 0
+        for token in range(1, table[i, 2] + 1):
+            held[time + token] -= table[i, 1] + token
+        completed -= time + table[i, 2]
+        i += 1
+    work[0], work[1], work[2], work[3], work[4] = time, i, depth, completed, target
+    return bool(depth == 0)
+
+
+@compiled
+def _may_start(memory: int, time: int, i: int, starts: Any, table: Any, held: Any) -> bool:
+    """Whether a request waits and fits; of equal requests the first one goes first."""
+    if starts[i] or table[i, 0] > time:
+        return False
+    if i > 0 and not starts[i - 1] and is_twin(table, i):
+        return False
+    for token in range(1, table[i, 2] + 1):
+        if held[time + token] + table[i, 1] + token > memory:
+            return False
+    return True
+
+
+@compiled
+def is_twin(table: Any, i: int) -> bool:
+    """Whether a request equals the one before it."""
+    same = table[i, 0] == table[i - 1, 0] and table[i, 1] == table[i - 1, 1]
+    return bool(same and table[i, 2] == table[i - 1, 2])
+
+
+@compiled
+def insert(values: Integers, count: int, value: int) -> None:
+    """Insert a value where the first ones are in ascending order."""
+    while count > 0 and values[count - 1] > value:
+        values[count] = values[count - 1]
+        count -= 1
+    values[count] = value
+
+
+@compiled
+def _least(
+    memory: int, time: int, first: int, starts: Any, arrivals: Any, outputs: Any,
+    volumes: Any, by_volume: Any, held: Any, ends: Any,
+) -> int:  # fmt: skip
+    """Return a bound on the completions of what has not started.
+
+    Requests before ``first`` start in the next round or later, the others in this one or later.
+    The j-th completion is not before the j-th of these ends, and not before the j smallest
+    volumes are served in what memory is left.
+    """
+    count = 0
+    for j in range(len(starts)):
+        if not starts[j]:
+            insert(ends, count, max(time + 1 if j < first else time, arrivals[j]) + outputs[j])
+            count += 1
+    total, rank, served, room, moment = 0, 0, 0, 0, time
+    for position in range(len(starts)):
+        j = by_volume[position]
+        if not starts[j]:
+            served += volumes[j]
+            while room < served:
+                moment += 1
+                room += memory - held[moment] if moment < len(held) else memory
+            total += max(ends[rank], moment)
+            rank += 1
+    return total
