@@ -21,7 +21,7 @@ from kvopt.problem.clocks import Clock, Seconds
 from kvopt.problem.deadlines import OWN, Aim, Deadline, attained
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
-from kvopt.search.exact.deadlines import AllRuns
+from kvopt.search.exact.runs import AllRuns
 from kvopt.timetable.runs import PolicyRun
 
 _SEARCHED = "search for deadlines"

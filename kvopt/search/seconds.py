@@ -27,7 +27,7 @@ from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.problem.instance_files import as_instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.search.exact.in_seconds import search_all
+from kvopt.search.exact.runs import search_all
 from kvopt.show.dataframes import latex
 from kvopt.show.summary import Facts, share
 from kvopt.timetable.schedule import Schedule

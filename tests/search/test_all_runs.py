@@ -14,7 +14,7 @@ from kvopt import BatchTime, Instance, Line, Request
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.problem.clocks import Rounds, Seconds
 from kvopt.problem.deadlines import Aim
-from kvopt.search.exact.deadlines import AllRuns
+from kvopt.search.exact.runs import AllRuns
 from kvopt.timetable.schedule import Schedule
 
 

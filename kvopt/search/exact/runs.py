@@ -1,0 +1,283 @@
+"""All runs of a few requests on one worker, round by round: the least latency, or the most in time.
+
+A round may start any requests that will fit, also some that have yet to arrive: then it waits for
+them, in rounds only where nothing is active.  That is every run but for those that wait for
+nothing.  In rounds each round lasts 1 and has the number of its time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import chain, combinations
+from math import prod
+from typing import NamedTuple
+
+from kvopt.bounds.deadlines import least_times
+from kvopt.heuristics.attaining.rounds import Attaining
+from kvopt.heuristics.seconds.runs import joined_run
+from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.deadlines import Aim
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.search.exact.fleets import Known, best_partition, members_of, places_of
+
+MOST_REQUESTS = 6
+"""Limit of requests where latency counts."""
+_MOST_ROUNDS = 500_000
+"""Rounds that are looked at in all, some seconds; then the search ends without a proof."""
+_LONGEST = 400
+"""Limit of the tokens of an output where latency counts."""
+_MOST_WORK = 2_000_000_000
+"""Limit of the work of all runs, as it is counted before, where deadlines count: a second or so."""
+_NAME = "exhaustive search"
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+class Goal(NamedTuple):
+    """What counts; runs of the least cost are looked for.
+
+    Parameters
+    ----------
+    tokens
+        After how many tokens each request has attained what it is for.
+    cost
+        What a request costs that has attained it at a time; infinite if that is too late.
+    latest
+        When each request may begin at the latest.
+    left_out
+        What a request costs that never begins, within what is looked for.
+    rest
+        What those that are active at a time and those that have yet to begin cost at least.
+    """
+
+    tokens: Sequence[int]
+    cost: Callable[[int, int], float]
+    latest: Sequence[float]
+    left_out: float
+    rest: Callable[[int, Pairs, Sequence[int]], int] = lambda *_: 0
+
+
+class Node(NamedTuple):
+    """A run so far.
+
+    Parameters
+    ----------
+    round_, now
+        The next round and its time.
+    active
+        Requests that go on, and the tokens that they have.
+    starts
+        Requests and the rounds of their starts.
+    waits
+        Rounds that began later than the one before ended, and when.
+    cost
+        Of those that have attained what they are for.
+    """
+
+    round_: int
+    now: int
+    active: Pairs = ()
+    starts: Pairs = ()
+    waits: Pairs = ()
+    cost: float = 0
+
+
+class Runs:
+    """The runs of one worker; a model of None stands for rounds."""
+
+    def __init__(self, instance: Instance, model: BatchTime | None) -> None:
+        self.arrivals = arrivals_ns(instance) if model else [r.arrival for r in instance]
+        self.is_even, self.model = model is None, model or BatchTime([Line(1, 0)])
+        self._memory, self.count = instance.memory, len(instance)
+        self.prompts = [request.prompt for request in instance]
+        self.outputs = [request.output for request in instance]
+
+    def best(
+        self, goal: Goal, limit: float, is_over: Callable[[], bool], least: float = 0
+    ) -> tuple[Node | None, float, bool]:
+        """Return the best run below a limit, what it costs, and whether that was all.
+
+        No run costs less than ``least``.
+        """
+        found: Node | None = None
+        seen: dict[object, float] = {}
+        nodes = [Node(0, min(self.arrivals, default=0))]
+        while nodes and limit > least:
+            if is_over():
+                return found, limit, False
+            node = nodes.pop()
+            _, now, active, starts, _, cost = node
+            begun = frozenset(i for i, _ in starts)
+            left = [
+                i for i, (a, latest) in enumerate(zip(self.arrivals, goal.latest, strict=True))
+                if i not in begun and max(now, a) <= latest
+            ]  # fmt: skip
+            never = self.count - len(begun) - len(left)
+            if never:
+                cost += never * goal.left_out
+            state = (now, begun, active)
+            if cost + goal.rest(now, active, left) >= limit or seen.get(state, math.inf) <= cost:
+                continue
+            seen[state] = cost
+            value = cost + len(left) * goal.left_out if left else cost
+            if not active and value < limit:
+                found, limit = node, value
+            if active and self.is_even:
+                left = [i for i in left if self.arrivals[i] <= now]
+            sizes = range(not active, len(left) + 1)
+            every = chain.from_iterable(combinations(left, size) for size in sizes)
+            fitting = (some for some in every if self._fits((*active, *((i, 0) for i in some))))
+            nodes += [self.after(node, some, goal) for some in fitting]
+        return found, limit, True
+
+    def _fits(self, going: Pairs) -> bool:
+        """Whether memory is enough at every completion if nothing else starts."""
+        rest = [(self.outputs[i] - made, self.prompts[i] + made) for i, made in going]
+        return all(
+            sum(held + ahead for more, held in rest if more >= ahead) <= self._memory
+            for ahead, _ in rest
+        )
+
+    def after(self, node: Node, chosen: Sequence[int], goal: Goal) -> Node:
+        """Return a run with one round more, in which some requests begin."""
+        round_, now, active, starts, waits, cost = node
+        begin = max([now, *(self.arrivals[i] for i in chosen)])
+        if begin > now or not starts:
+            waits = (*waits, (round_, begin))
+        if self.is_even:
+            round_ = begin
+        active = tuple((i, made + 1) for i, made in (*active, *((i, 0) for i in chosen)))
+        held = sum(self.prompts[i] + made for i, made in active)
+        prompts = sum(self.prompts[i] for i in chosen)
+        end = begin + self.model.round_ns(len(active), prompts, held)
+        cost += sum(goal.cost(i, end) for i, made in active if made == goal.tokens[i])
+        active = tuple(pair for pair in active if pair[1] < self.outputs[pair[0]])
+        starts = (*starts, *((i, round_) for i in chosen))
+        return Node(round_ + 1, end, active, starts, waits, cost)
+
+    def alone(self, i: int, made: int) -> int:
+        """Return how long a request takes alone after it has produced some tokens."""
+        prompt, held = self.prompts[i], self.prompts[i] + made + 1
+        next_one = self.model.round_ns(1, 0 if made else prompt, held)
+        return next_one + self.model.stretch_ns(1, held + 1, self.outputs[i] - made - 1)
+
+
+# ---- least latency in seconds, of fleets too --------------------------------------------------
+
+
+def search_all(search: Search) -> None:
+    """Search all runs that are better, where requests and rounds are few; else do nothing.
+
+    A fleet is a partition of requests.  That no run is better is claimed of runs without pauses
+    and without prompts in pieces.
+    """
+    instance, count = search.instance, len(search.instance)
+    if not 0 < count <= MOST_REQUESTS or search.should_stop():
+        return
+    if (longest := max(request.output for request in instance)) > _LONGEST:
+        search.note(f"{_NAME}: an output has {longest:,} tokens; the limit is {_LONGEST:,}")
+        return
+    began, rounds = working_time(), 0
+
+    def is_over() -> bool:
+        nonlocal rounds
+        rounds += 1
+        return rounds > _MOST_ROUNDS or search.should_stop()
+
+    upper = math.inf if search.objective is None else search.objective
+    known: Known = {0: (0, [])}
+    waits: dict[int, dict[int, int]] = {0: {}}
+    everything = (1 << count) - 1
+    for bits in range(1 if instance.workers > 1 else everything, everything + 1):
+        runs = Runs(instance.of_one_worker(members_of(bits)), search.clock.batch_time)
+        node, value, is_complete = runs.best(_least_latency(runs), upper, is_over)
+        if node is not None:
+            known[bits] = (int(value), [start for _, start in sorted(node.starts)])
+            waits[bits] = dict(node.waits)
+        if not is_complete:
+            search.note(f"{_NAME}: ended before all better schedules were ruled out")
+            break
+    parts = best_partition(instance, known, upper)
+    if parts is not None:
+        starts, workers = places_of(parts, known, count)
+        resumed = [waits.get(bits, {}) for bits in parts]
+        search.offer(joined_run(search, _NAME, starts, workers, resumed, began), _NAME)
+    if is_complete and search.objective is not None and Scope.RESTARTS.covers(search.problem.scope):
+        search.offer_claimed(search.objective, _NAME)
+
+
+def _least_latency(runs: Runs) -> Goal:
+    """Return the goal to complete soon; each request costs its latency."""
+    arrivals, alone = runs.arrivals, cache(runs.alone)
+
+    def rest(now: int, active: Pairs, left: Sequence[int]) -> int:
+        going = sum(now + alone(i, made) - arrivals[i] for i, made in active)
+        return going + sum(max(now, arrivals[i]) + alone(i, 0) - arrivals[i] for i in left)
+
+    latest = [math.inf] * runs.count
+    return Goal(runs.outputs, lambda i, end: end - arrivals[i], latest, math.inf, rest)
+
+
+# ---- the most that attain a deadline ----------------------------------------------------------
+
+
+class AllRuns:
+    """The runs of one worker in which all that begins attains its deadline.
+
+    Parameters
+    ----------
+    instance, model, allowed, aim
+        As of `kvopt.bounds.deadlines.deadline_ceiling`.
+    """
+
+    def __init__(
+        self, instance: Instance, model: BatchTime | None, allowed: Sequence[int], aim: Aim
+    ) -> None:
+        self._runs = runs = Runs(instance, model)
+        due = [a + most for a, most in zip(runs.arrivals, allowed, strict=True)]
+        alone = least_times(instance, aim, model)
+        self._goal = Goal(
+            runs.outputs if aim is Aim.COMPLETION else [1] * runs.count,
+            lambda i, end: 0 if end <= due[i] else math.inf,
+            [last - least for last, least in zip(due, alone, strict=True)],
+            left_out=1,
+        )
+
+    def best(self, known: int, most: int, should_stop: Callable[[], bool]) -> Attaining | None:
+        """Return a run in which more attain than is known, None without one or beyond the limit.
+
+        It is the best one, unless it was asked to stop; none is above ``most``.
+        """
+        count = self._runs.count
+        if self._work() > _MOST_WORK:
+            return None
+        node, missed, _ = self._runs.best(self._goal, count - known, should_stop, count - most)
+        return None if node is None else self._completed(node, count - int(missed))
+
+    def _work(self) -> int:
+        """Count the runs, in which a request begins in any round in time or never, and their steps.
+
+        A step takes longer the more is active, and hardly any run is looked at to its end.
+        """
+        runs = self._runs
+        total, length = sum(runs.outputs), runs.model.least_ns
+        slacks = (late - a for late, a in zip(self._goal.latest, runs.arrivals, strict=True))
+        steps = (min(int(slack) // length, total) + 2 for slack in slacks if slack >= 0)
+        return total**2 * prod(steps)
+
+    def _completed(self, node: Node, count: int) -> Attaining:
+        """Return a run with all others after it, one by one."""
+        runs = self._runs
+        late = {*range(runs.count)}.difference(i for i, _ in node.starts)
+        for i in sorted(late, key=runs.arrivals.__getitem__):
+            node = runs.after(node, (i,), self._goal)
+            while node.active:
+                node = runs.after(node, (), self._goal)
+        resumed = () if runs.is_even else tuple((number, begin, 0) for number, begin in node.waits)
+        return Attaining(count, tuple(start for _, start in sorted(node.starts)), resumed=resumed)
