@@ -23,29 +23,16 @@ from rich.console import Console
 from kvopt.errors import InvalidInput, one_line
 from kvopt.version import __version__
 
-
-class PipedConsole(Console):
-    """A console that leaves it to the command what happens when its output is read no more."""
-
-    def on_broken_pipe(self) -> None:
-        """Pass on the error that is being handled."""
-        raise
-
-
-console = PipedConsole(stderr=True, highlight=False, soft_wrap=True, emoji=False)
-"""For people watching: progress, warnings, where a file went.  Lines are not broken: a path that
-goes on in the next line cannot be copied."""
-
 _LOGGER = logging.getLogger("kvopt")
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
-class _OnConsole(logging.Handler):
-    """Prints messages; nothing in them is taken for markup."""
+class _Shown(logging.Handler):
+    """Prints messages; a line is not broken, as a path that goes on in the next is not copied."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one."""
-        console.print(record.getMessage(), markup=False)
+        print(record.getMessage(), file=sys.stderr)
 
 
 class _InFile(logging.FileHandler):
@@ -61,7 +48,7 @@ class _InFile(logging.FileHandler):
         say(f"kvopt: warning: --log {self.baseFilename}: cannot be written: {reason}")
 
 
-_shown = _OnConsole()
+_shown = _Shown()
 
 
 @contextmanager
@@ -80,7 +67,7 @@ def messages_shown() -> Iterator[None]:
             sys.stdout = out
         warnings.showwarning = show
         for handler in [*_LOGGER.handlers]:
-            if isinstance(handler, (_OnConsole, _InFile)):
+            if isinstance(handler, (_Shown, _InFile)):
                 _LOGGER.removeHandler(handler)
                 handler.close()
         _LOGGER.setLevel(logging.NOTSET)
@@ -154,7 +141,7 @@ def is_watched() -> bool:
 
 def show_line(line: str) -> None:
     """Replace the line that a terminal shows; its end is cut, as a line that wraps would stay."""
-    whole = set_cell_size(line, console.width - 1).rstrip()
+    whole = set_cell_size(line, Console(stderr=True).width - 1).rstrip()
     print(f"\r\x1b[K{whole}", end="", file=sys.stderr, flush=True)
 
 
