@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from kvopt.experiments.report import write_report
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.reports import write_report
 
 
 def main() -> None:

@@ -127,6 +127,13 @@ def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write reports with the names of their pictures alone: to draw them takes most of the time."""
+    place = "kvopt.experiments.report.layout.embedded"
+    monkeypatch.setattr(place, lambda _, name, links=(): f"picture: {name}, {len(links)} points")
+
+
+@pytest.fixture
 def studied(finished_study: Path, tmp_path: Path) -> Path:
     """Return a folder of a small study."""
     return shutil.copytree(finished_study, tmp_path / "study")

@@ -19,7 +19,6 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slower import is_backlog
 from kvopt.show.dataframes import frame, latex
-from kvopt.show.optional import pictures
 from kvopt.show.summary import UNDECIDED, Facts, Summarised, far_apart, ratio, share, times
 from kvopt.timetable.measures import MEASURES, Measures
 from kvopt.timetable.runs import PolicyRun
@@ -311,15 +310,17 @@ class Certificate(Summarised):
         ax
             Where to draw; a new figure when left out.
         """
-        figure: Figure = pictures().intervals(self._intervals(), ax).figure
-        return figure
+        from kvopt.show.plots import Bar, intervals
+        from kvopt.show.plots.style import figure_of
+
+        return figure_of(intervals([Bar(*row) for row in self._intervals()], ax))
+
+    def _intervals(self) -> list[tuple[str, float | None, float | None]]:
+        return [(run.policy, *self.ratio(run)) for run in self.runs if run.value is not None]
 
     def _attained(self) -> Sequence[int | None]:
         """Return how many requests each run does in time, None without a deadline."""
         return [None] * len(self.runs) if self.in_time is None else self.in_time.attained
-
-    def _intervals(self) -> list[tuple[str, float | None, float | None]]:
-        return [(run.policy, *self.ratio(run)) for run in self.runs if run.value is not None]
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt certify --json`` prints: the claims without proofs.

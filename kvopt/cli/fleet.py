@@ -163,7 +163,7 @@ def _write(found: FleetSizes, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "fleet.json", json_of.dumps(found.to_json(), indent=1) + "\n")
     try:
-        from kvopt import plots
+        from kvopt.show import plots
     except MissingPackage as error:
         common.say(f"kvopt: no picture: {error}")
     else:

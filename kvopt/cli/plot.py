@@ -43,12 +43,7 @@ def plot_command(
 
     FILE may also be a run that import-run wrote; schedulers then stand beside it.
     """
-    from kvopt.plots import (
-        plot_instance,
-        plot_runs,
-        plot_schedule,
-        refuse_unknown_suffix,
-    )
+    from kvopt.show.plots import plot_instance, plot_runs, plot_schedule, refuse_unknown_suffix
 
     refuse_unknown_suffix(output)
     try_outputs(output=output)

@@ -33,8 +33,8 @@ def report_command(
     The page shows verdicts, ratios, gaps and the worst instances, with links to certificates.
     Exit status: 0, 1 if a certificate is false, 2 for input that is refused.
     """
-    from kvopt.reports import write_report
-    from kvopt.reports.writing import PAGE
+    from kvopt.experiments.report import write_report
+    from kvopt.experiments.report.writing import PAGE
 
     if output is None and folder.is_dir():
         output = folder / PAGE

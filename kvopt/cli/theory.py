@@ -39,7 +39,7 @@ def theory_command(
     from kvopt.experiments.theory import TOPICS, examine
 
     if output is not None:
-        from kvopt.plots import refuse_unknown_suffix
+        from kvopt.show.plots import refuse_unknown_suffix
 
         refuse_unknown_suffix(output)
         if topic is None:
@@ -57,7 +57,7 @@ def theory_command(
     if json:
         common.print_json({"topics": [examination.to_json() for examination in found]})
     if output is not None:
-        from kvopt.plots import save, theory_curves
+        from kvopt.show.plots import save, theory_curves
 
         if not found[0].curves:
             raise InvalidInput(f"{topic} has no curves", field="-o")

@@ -12,7 +12,6 @@ from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame, latex
-from kvopt.show.optional import pictures
 from kvopt.show.summary import Facts, Summarised, share, worded
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Segments
@@ -219,12 +218,11 @@ class SolveResult(Summarised):
         """Draw the schedule, see `Schedule.plot`, with what is proved of it."""
         if self.schedule is None:
             raise InvalidInput("has found none, so there is nothing to draw", field="schedule")
-        if ax is not None:
-            return self.schedule.plot(ax)
+        from kvopt.show.plots import plot_schedule
+
         bound = None if self.lower_bound is None else f"at least {self.lower_bound:,}"
         known = "proved optimal" if self.status is Status.OPTIMAL else bound
-        figure: Figure = pictures().plot_schedule(self.schedule, subtitle=known)
-        return figure
+        return plot_schedule(self.schedule, ax=ax, subtitle=known)
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt solve --json`` prints."""

@@ -15,7 +15,7 @@ Own = TypeVar("Own")
 
 OTHER_REGISTERS = (
     "register of bounds, engines, formats and sections is in kvopt.bounds, kvopt.search, "
-    "kvopt.problem.traces and kvopt.reports"
+    "kvopt.problem.traces and kvopt.experiments.report"
 )
 """What to say where the decorator for policies may be the wrong one."""
 

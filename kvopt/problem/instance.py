@@ -23,12 +23,13 @@ from kvopt.problem.requests import (
     checked_number,
 )
 from kvopt.show.dataframes import any_known, frame, rows_of, whole
-from kvopt.show.optional import pictures
 from kvopt.show.summary import Facts, Summarised, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from kvopt.show.plots.timeline import Timeline
 
 
 MOST_WORKERS = 10_000
@@ -281,8 +282,18 @@ class Instance(Summarised):
 
     def plot(self) -> Figure:
         """Draw the requests: their shapes, when they come, and what they would hold unhindered."""
-        figure: Figure = pictures().plot_instance(self)
-        return figure
+        from kvopt.show.plots import plot_instance
+
+        return plot_instance(self)
+
+    def timeline(self) -> Timeline:
+        """Return as plain numbers what would run when if every request started on arrival."""
+        from kvopt.show.plots.timeline import Work, timeline_of
+
+        starts = [request.arrival for request in self]
+        rows = enumerate(zip(starts, self, strict=True))
+        work = [Work(i, 0, k, k + 1, k + r.output, 0, r.output) for i, (k, r) in rows]
+        return timeline_of(self, work)
 
     def shifted(self, rounds: int) -> Instance:
         """Return the same instance with every arrival moved by ``rounds``."""

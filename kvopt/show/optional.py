@@ -19,7 +19,7 @@ class Extra(NamedTuple):
 EXTRAS = {
     "cpsat": Extra("ortools", "engines exact and highs go on without it"),
     "pyomo": Extra("pyomo", "all other engines go on without it"),
-    "plot": Extra("matplotlib", "reports have their pictures without it"),
+    "plot": Extra("matplotlib", "all but pictures and reports goes on without it"),
     "pandas": Extra("pandas", "files and --json go on without it"),
     "fit": Extra("scipy", "presets of batch times go on without it"),
     "cluster": Extra("distributed", "studies run on this machine without it"),
@@ -62,12 +62,3 @@ def optional(module: str, extra: str) -> ModuleType:
 def remedy(extra: str) -> str:
     """Return how to install a part, and what goes on without it."""
     return f"pip install 'kvopt[{extra}]'; {EXTRAS[extra].without}"
-
-
-def pictures() -> ModuleType:
-    """Return `kvopt.plots`, for what draws itself.
-
-    It is found by its name: it stands above all that it draws, and matplotlib may be missing.
-    """
-    optional("matplotlib", "plot")
-    return import_module("kvopt.plots")

@@ -14,7 +14,6 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import as_instance
 from kvopt.problem.scopes import least_scope
 from kvopt.show.dataframes import frame, latex
-from kvopt.show.optional import pictures
 from kvopt.show.summary import Facts, Summarised
 from kvopt.simulate.given import GivenSchedule, given_schedule
 from kvopt.simulate.policies.base import Policy
@@ -137,8 +136,9 @@ class Comparison(Summarised):
 
     def plot(self) -> Figure:
         """Draw the runs side by side: requests above, memory below, on common axes."""
-        figure: Figure = pictures().plot_runs(self.runs)
-        return figure
+        from kvopt.show.plots import plot_runs
+
+        return plot_runs(self.runs)
 
     def _times(self, value: int | None) -> float | None:
         least = self.best if self.optimum is None else self.optimum

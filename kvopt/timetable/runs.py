@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from math import isnan, nan
 from types import NoneType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kvopt.problem.batch_time import NANOSECONDS
-from kvopt.show.summary import Facts
+from kvopt.show.summary import Facts, worded
 from kvopt.timetable.schedule import Schedule
+
+if TYPE_CHECKING:
+    from kvopt.show.plots.timeline import Timeline
 
 
 class Outcome(StrEnum):
@@ -99,6 +102,17 @@ class PolicyRun(Schedule):
             "router": self.router,
             "note": self.note,
         }
+
+    def timeline(self) -> Timeline:
+        """Return what ran when as plain numbers, for pictures, with what users waited."""
+        told = f"{self.outcome}, {self.completed:,} of {len(self.starts):,} finished"
+        if self.objective is not None:
+            latency, unit = self.measures()["latency"], "" if self.clock.is_even else " s"
+            waited = [f"{share} {worded(latency[share])}{unit}" for share in ("mean", "p99")]
+            counts = {"eviction": self.evictions, "pause": self.pauses}
+            waited += [f"{n:,} {one}{'s' * (n > 1)}" for one, n in counts.items() if n > 0]
+            told = f"latency {', '.join(waited)}"
+        return replace(super().timeline(), label=self.policy, said=told)
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt run --json`` prints for this policy."""

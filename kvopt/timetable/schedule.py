@@ -23,7 +23,6 @@ from kvopt.problem.clocks import ROUNDS, Clock, Piece, Stretch
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame
-from kvopt.show.optional import pictures
 from kvopt.show.summary import Facts, Summarised, worded
 from kvopt.timetable.blocks import blocks_held
 from kvopt.timetable.measures import MEASURES, Measures, summary
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from kvopt.show.plots.timeline import Curve, Timeline, Work
 
 Times = Sequence[int | Any]
 """A time for each request; None only in a run, of what never finished."""
@@ -653,9 +654,59 @@ class Schedule(Summarised):
         ax
             Where to draw the requests alone; a new figure with both when left out.
         """
-        plots = pictures()
-        figure: Figure = plots.plot_schedule(self) if ax is None else plots.rows(self, ax).figure
-        return figure
+        from kvopt.show.plots import plot_schedule
+
+        return plot_schedule(self, ax=ax)
+
+    def timeline(self) -> Timeline:
+        """Return what ran when as plain numbers, for pictures."""
+        from kvopt.show.plots.timeline import timeline_of
+
+        paused = f", {self.pauses:,} pause{'s' * (self.pauses > 1)}" if self.pauses else ""
+        total = "" if self.objective is None else f"{self.objective / self.clock.scale:,.10g}"
+        return timeline_of(
+            self.instance,
+            self._drawn(),
+            [time / self.clock.scale for time in self.arrivals],
+            () if self.clock.is_even else [part._held() for part in self.parts],
+            said=f"total latency {total}{' s' * (not self.clock.is_even)}{paused}",
+            unit="rounds" if self.clock.is_even else "seconds",
+        )
+
+    def _drawn(self) -> Iterator[Work]:
+        """Yield the stretches of work, lost or not, on the clock of the schedule."""
+        from kvopt.show.plots.timeline import Work
+
+        scale = self.clock.scale
+        for worker, part in enumerate(self.parts):
+            begins = {s.round: (s.began / scale, s.first / scale) for s in part.stretches}
+            ends = {s.round + s.rounds: s.ended / scale for s in part.stretches}
+            chunks = {(each.request, each.start, each.end): each.is_lost for each in part.chunks}
+            lost = {*part.lost, *(piece for piece, is_lost in chunks.items() if is_lost)}
+            before = [0] * len(part.instance)
+            for piece in sorted(part.pieces(), key=itemgetter(1)):
+                i, start, end = piece
+                produced = 0 if piece in chunks else end - start
+                times = *begins[start], ends[end]
+                yield Work(
+                    self.members[worker][i], worker, *times, before[i], produced, piece in lost
+                )
+                before[i] += 0 if piece in lost else produced
+
+    def _held(self) -> Curve:
+        """Return the corners of the tokens held: upright at starts and ends, else straight."""
+        scale, corners = self.clock.scale, [(0.0, 0)]
+        for each in self.stretches:
+            before, begin = corners[-1][0], each.began / scale
+            idle = [(before, 0), (begin, 0)] if begin > before else []
+            corners += [
+                *idle,
+                (begin, each.held - each.active),
+                (each.first / scale, each.held),
+                (each.ended / scale, each.held_last),
+            ]
+        times, held = zip(*corners, (corners[-1][0], 0), strict=True)
+        return times, held
 
 
 def _since(time: int | Any, begin: int) -> int | Any:

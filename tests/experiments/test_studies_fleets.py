@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kvopt import InvalidInput, run
+from kvopt.experiments.report import write_report
 from kvopt.experiments.studies import read_study, run_study
 from kvopt.experiments.studies.description import resolved_text, study_from_text
-from kvopt.reports import write_report
 
 TEXT = """
 name = "x"

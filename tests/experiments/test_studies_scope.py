@@ -14,6 +14,7 @@ from refusals import refusal
 from strategies import plain
 from studied import record
 
+from kvopt.experiments.report import write_report
 from kvopt.experiments.studies import builtin_study, read_records, read_study, run_study
 from kvopt.experiments.studies.answers import answer
 from kvopt.experiments.studies.description import Limits, resolved_text, study_from_text
@@ -23,7 +24,6 @@ from kvopt.experiments.studies.worth import by_family, worths
 from kvopt.files.reading import parse_json, read_text
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.problem.scopes import Scope
-from kvopt.reports import write_report
 
 HEAD = 'policies = ["svf", "vllm-fcfs:block=1"]\n'
 PAIR = '[[instances]]\ninline = "pair"\nmemory = 10\nrequests = [[0, 0, 10], [6, 5, 1]]\n'

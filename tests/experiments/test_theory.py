@@ -40,7 +40,7 @@ from kvopt.experiments.theory.simulations import (
     two_point,
     worst_outputs,
 )
-from kvopt.plots import theory_curves
+from kvopt.show.plots import theory_curves
 
 
 def lemma_2(weights: dict[int, float], prompt: int) -> float:

@@ -20,7 +20,7 @@ def test_what_is_missing_is_named_with_the_extra_that_brings_it(name: str) -> No
         optional(name, "plot")
     assert str(caught.value) == (
         "not_there is not installed: pip install 'kvopt[plot]'; "
-        "reports have their pictures without it"
+        "all but pictures and reports goes on without it"
     )
     assert isinstance(caught.value, KvoptError)
     assert isinstance(caught.value, ImportError)

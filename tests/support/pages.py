@@ -7,13 +7,13 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
+from kvopt.experiments.report import write_report
 from kvopt.experiments.studies.records import FILE, Record, read_records
-from kvopt.reports import write_report
 
 COLUMNS_OF_SCHEDULERS = 12
 """Cells in a row of the table of schedulers, which no other table has."""
 
-_VOID = {"br", "circle", "line", "link", "meta", "path", "rect", "wbr"}
+_VOID = {"br", "link", "meta", "wbr"}
 
 
 class Page(HTMLParser):
@@ -52,7 +52,8 @@ class Page(HTMLParser):
 
     def handle_startendtag(self, name: str, pairs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(name, pairs)
-        assert name in _VOID
+        if name not in _VOID:  # an element of SVG
+            self.open.pop()
 
     def handle_endtag(self, name: str) -> None:
         assert self.open.pop() == name

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from kvopt.bounds.registry import BOUNDS
+from kvopt.experiments.report.registry import SECTIONS
 from kvopt.kernels.registry import Registry
 from kvopt.problem.traces.formats import FORMATS
-from kvopt.reports.registry import SECTIONS
 from kvopt.search.registry import ENGINES
 from kvopt.simulate.policies.registry import POLICIES
 

@@ -12,7 +12,6 @@ from kvopt.incumbent.result import relative_gap
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame
-from kvopt.show.optional import pictures
 from kvopt.show.summary import Facts, Summarised, far_apart
 
 if TYPE_CHECKING:
@@ -215,6 +214,9 @@ class FleetSizes(Summarised):
         ax
             Where to draw; a new figure when left out.
         """
+        from kvopt.show.plots import fleet_sizes
+        from kvopt.show.plots.style import figure_of
+
         counts, curves = [band.workers for band in self.bands], self._curves()
         sides = list(zip(counts, curves.pop("lower"), curves.pop("upper"), strict=True))
         lines = {
@@ -224,9 +226,7 @@ class FleetSizes(Summarised):
             for label, values in curves.items()
         }
         most, measure = float(self.measure.mean(self.target.most)), self.measure
-        axes = pictures().fleet_sizes(sides, lines, most, measure.axis, ax, scale=measure.scale)
-        figure: Figure = axes.figure
-        return figure
+        return figure_of(fleet_sizes(sides, lines, most, measure.axis, ax, scale=measure.scale))
 
 
 def machines_in_words(count: int) -> str:

@@ -1,0 +1,109 @@
+"""What a page is put together from: the macros of ``pieces.html``, and how they show numbers."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kvopt.experiments.studies.intervals import Interval, four_digits
+from kvopt.show.optional import optional
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from matplotlib.figure import Figure
+
+optional("matplotlib", "plot")
+optional("jinja2", "plot")
+
+from jinja2 import Environment, FileSystemLoader
+
+from kvopt.show.plots.embedding import Link, embedded
+from kvopt.show.plots.style import MARKERS, policy
+
+_FOLDER = Path(__file__).parent
+UNKNOWN = Interval(None, None)
+
+WORK = [
+    ("prompt", "█", "prompt tokens"),
+    ("growth", "█", "tokens produced"),
+    ("lost", "▨", "lost to an eviction"),
+]
+BANDS = [("running", "█", "requests that run"), ("waiting", "█", "requests that wait")]
+BOUND = ("bound", "╌", "proved bound")
+OPTIMUM = ("optimum", "█", "optimum")
+"""What legends say: a colour, a sign that looks like what is drawn, and words."""
+
+
+def sign(place: int, name: str) -> tuple[str, str, str]:
+    """Return what a legend says of a scheduler; see `kvopt.show.plots.style.policy`."""
+    return f"policy-{place % 5}", MARKERS[policy(place)["marker"]], name
+
+
+class Cell(NamedTuple):
+    """What a cell of a table shows, and the value by which it is sorted; None comes last."""
+
+    said: object
+    value: float | Fraction | None
+
+
+def _cell(value: object) -> Cell:
+    """Return a value as a cell: thousands apart, four digits of a fraction, a dash for unknown."""
+    match value:
+        case Cell():
+            return value
+        case Interval():
+            return Cell("-" if value == UNKNOWN else value, value.least)
+        case int():
+            return Cell(f"{value:,}", value)
+        case float():
+            return Cell(four_digits(value), value)
+        case None:
+            return Cell("-", None)
+    return Cell(value, None)
+
+
+def _visible(value: object) -> object:
+    """Show what a page cannot hold, such as control characters, as its escape."""
+    if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
+        return value
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in value)
+
+
+ENVIRONMENT = Environment(
+    loader=FileSystemLoader(_FOLDER), autoescape=True, finalize=_visible, trim_blocks=True,
+    lstrip_blocks=True,
+)  # fmt: skip
+ENVIRONMENT.filters["cell"] = _cell
+ENVIRONMENT.filters["sortable"] = lambda value: "" if value is None else f"{float(value):.9g}"
+
+pieces: Any = ENVIRONMENT.get_template("pieces.html").module
+"""Functions that give markup: ``table``, ``cards``, ``figure``, ``gallery``, ``unfolded``, ..."""
+
+
+def note(section: str) -> str:
+    """Return what the page says of a section that is built in."""
+    return " ".join(_notes()[section].split())
+
+
+@cache
+def _notes() -> dict[str, str]:
+    return tomllib.loads((_FOLDER / "notes.toml").read_text(encoding="utf-8"))
+
+
+def picture(
+    title: str,
+    figure: Figure,
+    name: str,
+    said: str | None = None,
+    *,
+    links: Sequence[Link] = (),
+    legend: Sequence[tuple[str, str, str]] = (),
+    more: str = "",
+) -> Markup:
+    """Return a figure with a title, a line, a name for readers who do not see it, and a legend."""
+    made: Markup = pieces.figure(title, said, embedded(figure, name, links), legend, more)
+    return made

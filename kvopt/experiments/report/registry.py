@@ -1,0 +1,162 @@
+"""What sections of a report are made from, what they give, and how they are registered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.experiments.report.checking import Checked
+from kvopt.experiments.report.layout import pieces
+from kvopt.experiments.report.study import Study
+from kvopt.experiments.report.summaries import Family, Group, families
+from kvopt.kernels.registry import Registry
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page.
+
+    Parameters
+    ----------
+    title, body
+        Its heading and its content; what is not markup is escaped.
+    after
+        The built-in section behind which one's own stands.
+    """
+
+    title: str
+    body: str
+    after: str = "worst"
+
+
+@dataclass(frozen=True)
+class Context:
+    """A study and the page about it.
+
+    Parameters
+    ----------
+    study
+        The study.
+    home
+        The folder in which the page will lie.
+    csv
+        Where the table goes.
+    checked
+        What became of the certificates, where they were verified.
+    """
+
+    study: Study
+    home: Path
+    csv: Path | None
+    checked: Checked | None = None
+
+    @cached_property
+    def families(self) -> list[Family]:
+        """Families in the order of the page."""
+        return families(self.study)
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Runs by family and policy."""
+        return [group for family in self.families for group in family.groups]
+
+    @cached_property
+    def looks(self) -> dict[str, int]:
+        """The place of each scheduler, which gives it one colour and marker in all pictures."""
+        return {name: i for i, name in enumerate(dict.fromkeys(g.label for g in self.groups))}
+
+    def address(self, path: Path) -> str:
+        """Return the relative address of a file, safe in an attribute and free of any scheme."""
+        relative = os.path.relpath(os.path.realpath(path), os.path.realpath(self.home))
+        return quote(os.fsencode(relative).replace(os.sep.encode(), b"/"))
+
+    def certificate(self, path: str | None) -> str | None:
+        """Return the address of a certificate, None when it is not there."""
+        return self.address(self.study.folder / path) if path and self.study.has(path) else None
+
+    def link(self, path: str | None, said: str = "certificate") -> Markup:
+        """Return a link to a certificate, or words that there is none."""
+        trouble = "no certificate" if path is None else f"missing: {path}"
+        made: Markup = pieces.link(self.certificate(path), said, trouble)
+        return made
+
+
+def gallery(
+    title: str, said: str, figures: Mapping[str, Sequence[Markup]], *, wide: bool = False
+) -> Section | None:
+    """Return a section of the pictures of each family, None where there are none."""
+    known = {name: found for name, found in figures.items() if found}
+    return Section(title, pieces.gallery(said, known, wide)) if known else None
+
+
+Make = Callable[[Context], Section | None]
+
+_MODULES = {
+    "overview": "overview",
+    "verdicts": "overview",
+    "by-memory": "axes",
+    "by-rate": "axes",
+    "by-workers": "axes",
+    "latency": "seconds",
+    "worth": "tables",
+    "schedulers": "tables",
+    "ranking": "ratios",
+    "histograms": "ratios",
+    "runs": "ratios",
+    "gaps": "ratios",
+    "volume": "axes",
+    "evictions": "evictions",
+    "deadlines": "tables",
+    "memory": "seconds",
+    "worst": "worst",
+    "failures": "overview",
+    "provenance": "overview",
+}
+"""Built-in sections in the order of the page, and the modules that register them."""
+
+SECTIONS: Registry[Make] = Registry(
+    "section",
+    "kvopt.sections",
+    {name: f"kvopt.experiments.report.sections.{module}" for name, module in _MODULES.items()},
+    "context",
+    Section | None,
+)
+"""Functions that make a section, or None without data.  A name is an address on the page."""
+
+register = SECTIONS.register
+"""Make a section known by a name; a decorator."""
+
+_TAKEN = "content"
+"""An address on the page that is no section."""
+
+
+def sections_of(context: Context) -> dict[str, Section]:
+    """Return the sections of a page by name, in order, without those that have no data.
+
+    One's own stand behind the built-in section that they name, and behind the same one by name.
+    """
+    places = {name: place for place, name in enumerate(SECTIONS.built_in)}
+    made: list[tuple[int, bool, str, Section]] = []
+    found = SECTIONS.all().items()
+    for name, make in sorted(found, key=lambda each: each[0] in places):  # what may fail first
+        section = make(context)
+        if name == _TAKEN:
+            reason = "is taken by the page: write another name"
+            raise InvalidInput(reason, field=f"section {name}")
+        if section is not None:
+            if section.after not in places:
+                reason = f"after: must be one of {', '.join(places)}, got {shown(section.after)}"
+                raise InvalidInput(reason, field=f"section {name}")
+            place = places.get(name, places[section.after])
+            made.append((place, name not in places, name, section))
+    return {name: section for *_, name, section in sorted(made, key=itemgetter(0, 1, 2))}

@@ -1,0 +1,184 @@
+"""``write_report``: from the folder of a study to its page and its table.
+
+The page is one file that needs nothing else and asks for nothing over a network.  Its policy of
+content allows this very style sheet and this very script, by their digests, and nothing from
+anywhere.  What a file of the study says can therefore not run, even if it got past the escaping.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from kvopt.experiments.report.checking import check_certificates
+from kvopt.experiments.report.layout import ENVIRONMENT
+from kvopt.experiments.report.registry import Context, sections_of
+from kvopt.experiments.report.study import Study, read_study
+from kvopt.experiments.studies.records import Record
+from kvopt.files.atomic import own_descriptor, write_atomically
+from kvopt.show.plots.style import PALETTE
+from kvopt.version import __version__
+
+PAGE = "report.html"
+
+COLUMNS = (
+    "study", "family", "instance", "seed", "requests", "memory", "parameters", "policy",
+    "outcome", "value", "lower", "upper", "ratio_least", "ratio_most", "proved", "evictions",
+    "makespan", "peak_memory", "bounded_by", "found_by", "seconds", "limits", "error",
+    "certificate", "instance_hash", "key", "time_unit", "rate", "left_out",
+)  # fmt: skip
+
+SECONDS_COLUMNS = (
+    "mean_s", "median_s", "p99_s", "first_token_mean_s", "first_token_median_s",
+    "first_token_p99_s", "tokens_per_second", "arriving_tokens_per_second", "mean_memory",
+    "requests_completed", "ended_s",
+)  # fmt: skip
+"""Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet take a text for a formula."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written, and what is wrong.
+
+    Parameters
+    ----------
+    page, table
+        The files; the table is None where the page went to a stream.
+    records
+        How many records they show.
+    warnings
+        Damaged lines that do not count.
+    faults
+        Certificates that are false, or say something else than their records.
+    """
+
+    page: Path
+    table: Path | None
+    records: int
+    warnings: tuple[str, ...]
+    faults: tuple[str, ...]
+
+
+def write_report(
+    folder: str | Path,
+    output: str | Path | None = None,
+    table: str | Path | None = None,
+    *,
+    verify: bool = False,
+    progress: Callable[[int, int], None] = lambda done, count: None,  # noqa: ARG005
+) -> Written:
+    """Write the report of a study.
+
+    Parameters
+    ----------
+    folder
+        Folder of the study.
+    output
+        The page; ``report.html`` in the folder when left out.
+    table
+        The records as CSV; beside the page, with the suffix ``.csv``, when left out.
+    verify
+        Verify every certificate and compare it with its records; what is wrong is on the page.
+    progress
+        Called with how many certificates are verified, and how many there are.
+
+    Returns
+    -------
+    Written
+        Where both are, and what is wrong with the study.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder holds no study, a file in it is not as it was written, or nothing can be
+        written.
+    """
+    study = read_study(Path(folder))
+    target = Path(folder) / PAGE if output is None else Path(output)
+    rows = None if table is None else Path(table)
+    if rows is None and own_descriptor(target) is None:  # a stream has nothing beside it
+        rows = target.with_suffix(".csv")
+    checked = check_certificates(study, progress) if verify else None
+    made = _page(Context(study, target.parent, rows, checked))
+    if rows is not None:
+        write_atomically(rows, _csv(study))
+    write_atomically(target, made)
+    faults = () if checked is None else checked.faults
+    return Written(target, rows, len(study.records), study.warnings, faults)
+
+
+def _page(context: Context) -> str:
+    """Return the page as text."""
+    style = ENVIRONMENT.get_template("page.css").render(palette=PALETTE)
+    script = ENVIRONMENT.get_template("page.js").render()
+    rules = [
+        "default-src 'none'",
+        *(f"{name}-src '{_digest(part)}'" for name, part in (("style", style), ("script", script))),
+        "img-src data:; base-uri 'none'; form-action 'none'",
+    ]
+    return ENVIRONMENT.get_template("page.html").render(
+        policy=Markup("; ".join(rules)),
+        version=__version__,
+        study=context.study,
+        sections=sections_of(context),
+        style=Markup(style),
+        script=Markup(script),
+    )
+
+
+def _digest(part: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()}"
+
+
+def _csv(study: Study) -> str:
+    """Return the records as CSV; a cell is empty where nothing is known."""
+    sink = io.StringIO(newline="")
+    writer = csv.writer(sink, lineterminator="\n")
+    columns = (*COLUMNS, *SECONDS_COLUMNS) if study.in_seconds else COLUMNS
+    writer.writerow(columns)
+    for record in study.records:
+        cells = _cells(study, record)
+        writer.writerow([_safe(cells.get(name)) for name in columns])
+    return sink.getvalue()
+
+
+def _cells(study: Study, record: Record) -> dict[str, object]:
+    instance, times = record.instance, record.times
+    least, most = record.ratio
+    cells: dict[str, object] = {}
+    if times is not None:
+        cells = {**vars(times), "requests_completed": times.completed, "ended_s": times.ended}
+        cells |= {f"{name}_s": value for name, value in times.latency.items()}
+        cells |= {f"first_token_{name}_s": value for name, value in times.first_token.items()}
+    return {
+        **cells,
+        **vars(instance),
+        **vars(record),
+        "instance": instance.name,
+        "parameters": study.portable(json.dumps(instance.parameters, sort_keys=True)),
+        "error": record.error and study.portable(record.error),
+        "ratio_least": least,
+        "ratio_most": most,
+        "proved": record.proved,
+        "limits": json.dumps(record.limits, sort_keys=True),
+        "instance_hash": instance.hash,
+        "time_unit": "ns" if record.in_seconds else "rounds",
+        "rate": instance.parameters.get("rate", 1),
+        "left_out": instance.parameters.get("left_out", 0),
+    }
+
+
+def _safe(cell: object) -> object:
+    """Put an apostrophe before text that a spreadsheet would run."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

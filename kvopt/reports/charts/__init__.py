@@ -1,1 +1,0 @@
-"""Pictures as SVG: what a section draws, without the study that it is about."""

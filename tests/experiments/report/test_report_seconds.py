@@ -1,0 +1,222 @@
+"""Reports of studies in seconds: every number is that of a simulation or of a certificate."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from commands import Run
+from pages import rewrite
+from reported import make_study_in_seconds
+
+from kvopt.errors import InvalidInput
+from kvopt.experiments.report import write_report
+from kvopt.experiments.report.registry import Context
+from kvopt.experiments.report.sections.evictions import _comparable, _notable, _Place
+from kvopt.experiments.report.study import headed, read_study
+from kvopt.experiments.report.writing import COLUMNS, SECONDS_COLUMNS
+from kvopt.experiments.studies.records import FILE, Record, read_records
+
+pytestmark = pytest.mark.usefixtures("sketched")
+
+HEADING = "conversation (stand-in), per_second {}"
+
+
+@pytest.fixture
+def traffic(study_in_seconds: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(study_in_seconds, tmp_path / "study")
+
+
+def text_of(folder: Path) -> str:
+    return write_report(folder).page.read_text()
+
+
+def section(page: str, place: str) -> str:
+    found = re.search(rf'<section id="{place}".*?</section>', page, re.DOTALL)
+    assert found, place
+    return found[0]
+
+
+def cells(row: str) -> list[str]:
+    return [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)]
+
+
+def runs(folder: Path, rate: int, size: int, policy: str) -> list[Record]:
+    return [
+        record
+        for record in read_records(folder)
+        if record.instance.parameters["per_second"] == rate
+        and record.instance.requests == size
+        and record.policy == policy
+    ]
+
+
+def test_the_study_of_these_tests_has_what_they_look_at(traffic: Path) -> None:
+    records = read_records(traffic)
+    assert {record.outcome for record in records} == {"completed", "livelock"}
+    assert any(record.evictions and record.value for record in records)
+
+
+def test_latencies_are_those_of_the_records(traffic: Path) -> None:
+    found = section(text_of(traffic), "latency")
+    tables = re.findall(r"<table>.*?</table>", found, re.DOTALL)
+    assert len(tables) == 2 * 3
+    for text in tables:
+        rate, size = map(int, re.findall(r"per_second (\d+), (\d+) requests", text)[0])
+        rows = [cells(row) for row in re.findall("<tr>.*?</tr>", text)[1:]]
+        assert len(rows) == 4
+        for name, count, completed, *shown, evictions in rows:
+            mine = runs(traffic, rate, size, name)
+            done = [record for record in mine if record.outcome == "completed"]
+            assert (int(count), int(completed)) == (len(mine), len(done))
+            assert int(evictions.replace(",", "")) == sum(r.evictions for r in mine)
+            if len(done) < len(mine):
+                assert set(shown) == {"-"}
+                continue
+            times = [record.times for record in mine if record.times is not None]
+            wanted = [
+                *(fmean(t.latency[key] or 0 for t in times) for key in ("median", "p99", "mean")),
+                *(fmean(t.first_token[key] or 0 for t in times) for key in ("mean", "p99")),
+                fmean(t.tokens_per_second or 0 for t in times),
+            ]
+            *numbers, share = shown
+            assert [float(n.replace(",", "")) for n in numbers] == pytest.approx(wanted, rel=6e-4)
+            held = fmean(t.mean_memory or 0 for t in times) / 1500
+            assert float(share.rstrip("%")) == pytest.approx(100 * held, abs=0.06)
+
+
+def test_curves_are_mean_latencies_over_the_certified_bound(traffic: Path) -> None:
+    found = section(text_of(traffic), "volume")
+    assert found.count('<b class="optimum"') == found.count('<b class="bound"') == 2
+    for rate in (300, 500):
+        table = re.search(
+            rf"Mean latency of a request in seconds, {re.escape(HEADING.format(rate))}.*", found
+        )
+        assert table
+        rows = [cells(row) for row in re.findall("<tr>.*?</tr>", table[0])][1:4]
+        for size, lower, upper, *_ in rows:
+            mine = runs(traffic, rate, int(size), "mc-sf")
+            for shown, side in ((lower, "lower"), (upper, "upper")):
+                mean = fmean(getattr(record, side) / int(size) / 1e9 for record in mine)
+                assert float(shown) == pytest.approx(mean, rel=6e-4)
+
+
+def test_pareto_view_has_who_completed(traffic: Path) -> None:
+    found = section(text_of(traffic), "evictions")
+    assert '<b class="bound"' in found
+    titles = re.findall(r"<strong>(.*?)</strong>", found)
+    assert titles
+    for title in titles:
+        rate, size = map(int, re.findall(r"per_second (\d+), (\d+) requests", title)[0])
+        places = re.findall(rf"{re.escape(title)}: mean latency against evictions of (\d+)", found)
+        policies = dict.fromkeys(record.policy for record in read_records(traffic))
+        groups = [runs(traffic, rate, size, str(policy)) for policy in policies]
+        complete = [group for group in groups if all(r.value is not None for r in group)]
+        assert [int(n) for n in places] == [len(complete)]
+        assert any(record.evictions for group in complete for record in group)
+
+
+def test_pareto_view_compares_on_the_same_instances_only(traffic: Path) -> None:
+    lines = [r for r in read_records(traffic) if (r.policy, r.instance.seed) != ("mc-sf", 1)]
+    (traffic / FILE).write_text("".join(json.dumps(r.to_json()) + "\n" for r in lines))
+    context = Context(read_study(traffic), traffic, None)
+    for family in context.families:
+        for group in _comparable(family.groups, 40):
+            assert {run.record.instance.seed for run in group.runs} == {0}
+
+
+def test_of_very_many_schedulers_those_are_named_that_stand_out() -> None:
+    calm = [_Place(f"calm {k}", 0.0, 20.0 + k, None) for k in range(30)]
+    evicting = [_Place("evicts", 0.5, 10.0, None)]
+    names = [place.name for place in _notable([*calm, *evicting])]
+    assert names == ["calm 0", "calm 29", "evicts"]
+    assert [place.name for place in _notable(calm[:1])] == ["calm 0"]
+
+
+def test_memory_of_chosen_runs(traffic: Path) -> None:
+    found = section(text_of(traffic), "memory")
+    drawn = re.findall(r"<strong>(.*?), 40 requests</strong><span>(.*?)</span>", found)
+    assert len(drawn) >= 4
+    for policy, said in drawn:
+        mine = [r for rate in (300, 500) for r in runs(traffic, rate, 40, policy)]
+        peaks = {f"at most {r.peak_memory:,} of 1,500 tokens" for r in mine}
+        assert said.split(",")[0] in {peak.split(",")[0] for peak in peaks}
+    assert any("livelock" in said for _, said in drawn)
+
+
+def test_the_table_has_seconds(traffic: Path) -> None:
+    written = write_report(traffic)
+    assert written.table is not None
+    with written.table.open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert tuple(rows[0]) == (*COLUMNS, *SECONDS_COLUMNS)
+    by_key = {record.key: record for record in read_records(traffic)}
+    assert len(rows) == len(by_key)
+    for row in rows:
+        times = by_key[row["key"]].times
+        assert times is not None
+        assert float(row["mean_s"]) == times.latency["mean"]
+        assert float(row["p99_s"]) == times.latency["p99"]
+        assert float(row["mean_memory"]) == times.mean_memory
+        assert int(row["memory"]) == 1500
+
+
+def test_certificates_are_verified_and_compared(traffic: Path, run: Run) -> None:
+    assert write_report(traffic, verify=True).faults == ()
+
+    def better(record: Record) -> Record:
+        if record.lower is None or record.policy != "mc-sf":
+            return record
+        return replace(record, lower=record.lower + 1)
+
+    rewrite(traffic, better)
+    code, _, err = run("report", traffic, "--verify")
+    assert code == 1
+    assert "lower is " in err
+
+
+def test_without_certificates_nothing_is_bounded(tmp_path: Path) -> None:
+    page = text_of(make_study_in_seconds(tmp_path, certify=False))
+    found = section(page, "volume")
+    assert '<b class="bound"' not in found
+    assert '<b class="bound"' not in section(page, "evictions")
+    assert "gaps" not in re.findall(r'<section id="(\w+)"', page)
+
+
+def test_a_title_that_is_no_text_is_left_out(traffic: Path) -> None:
+    for text in ("title = 3", "title = ", ""):
+        (traffic / "study.toml").write_text(text)
+        assert "<header>" in text_of(traffic)
+
+
+def test_headings_say_in_what_the_records_differ(traffic: Path) -> None:
+    records = read_records(traffic)
+    assert {r.instance.family for r in headed(records)} == {HEADING.format(r) for r in (300, 500)}
+    one = [r for r in records if r.instance.parameters["per_second"] == 300]
+    assert {r.instance.family for r in headed(one)} == {"conversation (stand-in)"}
+
+
+def test_files_of_a_family_stand_by_their_names(traffic: Path) -> None:
+    def filed(record: Record) -> Record:
+        rate = record.instance.parameters["per_second"]
+        instance = replace(
+            record.instance, name=f"{rate}.json", parameters={"file": f"/far/{rate}.json"}
+        )
+        return replace(record, instance=instance)
+
+    found = headed([filed(record) for record in read_records(traffic)])
+    assert {r.instance.family for r in found} == {
+        f"conversation (stand-in), {rate}.json" for rate in (300, 500)
+    }
+
+
+def test_a_bound_above_a_run_is_refused(traffic: Path) -> None:
+    rewrite(traffic, lambda record: replace(record, lower=10**18))
+    with pytest.raises(InvalidInput, match="lower: "):
+        write_report(traffic)
