@@ -7,7 +7,7 @@ They are float64 to look for prices, and int64 to prove: sums may pass 64 bits, 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,43 +15,61 @@ from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats, Integers, Numbers
 
 
-def sums_of(prices: Numbers, width: int) -> tuple[Numbers, Numbers]:
-    """Return at each border the sums of ``p_t`` and of ``t p_t`` over the times up to it."""
-    kind = prices.dtype.type
-    borders = np.arange(len(prices) + 1) * width
-    halves = borders * (borders + 1) // 2
-    paid, moment = (np.zeros(len(borders), dtype=prices.dtype) for _ in range(2))
-    np.cumsum(prices * kind(width), out=paid[1:])
-    np.cumsum(prices * np.diff(halves).astype(prices.dtype), out=moment[1:])
-    return paid, moment
+class Cells(NamedTuple):
+    """Prices of cells, with 0 after the last, and sums of them.
+
+    Parameters
+    ----------
+    width
+        Times of a cell.
+    prices
+        Of each, and 0.
+    paid, moment
+        At each border the sums of ``p_t`` and of ``t p_t`` over the times up to it.
+    """
+
+    width: int
+    prices: Numbers
+    paid: Numbers
+    moment: Numbers
+
+    @classmethod
+    def of(cls, prices: Numbers, width: int) -> Cells:
+        """Sum prices up."""
+        borders = np.arange(len(prices) + 1) * width
+        weights = np.diff(borders * (borders + 1) // 2).astype(prices.dtype)
+        none = np.zeros(1, dtype=prices.dtype)
+        paid, moment = (
+            np.concatenate((none, np.cumsum(each)))
+            for each in (prices * prices.dtype.type(width), prices * weights)
+        )
+        return cls(width, np.concatenate((prices, none)), paid, moment)
 
 
 @compiled
-def _cost(
-    prices: Numbers, paid: Numbers, moment: Numbers, width: int, s: int, o: int, k: int
-) -> Any:
+def _up_to(cells: Cells, time: int) -> tuple[Any, Any]:
+    """Return the sums of ``p_t`` and of ``t p_t`` over the times up to one."""
+    cell = min(time // cells.width, len(cells.prices) - 1)
+    begin, price = cell * cells.width, cells.prices[cell]
+    moment = price * ((time * (time + 1) - begin * (begin + 1)) // 2)
+    return cells.paid[cell] + price * (time - begin), cells.moment[cell] + moment
+
+
+@compiled
+def _cost(cells: Cells, s: int, o: int, k: int) -> Any:
     """Return what the tokens of a run from k on cost: ``sum_j p_{k+j} (s + j)``."""
-    last = len(prices)
-    c = min(k // width, last)
-    e = min((k + o) // width, last)
-    b, t = c * width, (k + o) if e < last else last * width
-    f = e * width
-    here = min(k, last * width)
-    before, then = paid[c] + (prices[c] * (here - b) if c < last else prices[0] * 0), paid[e]
-    first, second = moment[c], moment[e]
-    if c < last:
-        first += prices[c] * ((here * (here + 1) - b * (b + 1)) // 2)
-    if e < last:
-        then += prices[e] * (t - f)
-        second += prices[e] * ((t * (t + 1) - f * (f + 1)) // 2)
+    before, first = _up_to(cells, k)
+    then, second = _up_to(cells, k + o)
     return (s - k) * (then - before) + second - first
 
 
 @compiled
 def least_costs(
-    arrivals: Integers, prompts: Integers, outputs: Integers, latest: Integers, prices: Numbers,
-    paid: Numbers, moment: Numbers, width: int, costs: Numbers, starts: Integers,
-) -> None:  # fmt: skip
+    requests: tuple[Integers, Integers, Integers, Integers],
+    cells: Cells,
+    costs: Numbers,
+    starts: Integers,
+) -> None:
     """Find the cheapest of the starts ``a .. latest`` of each request, -1 where there is none.
 
     A step from k to k + 1 moves a run past each border b in k + 1 .. k + o, at which the price
@@ -59,35 +77,30 @@ def least_costs(
     at a border, costs are a polynomial of second degree, whose second difference is the price at
     the begin of the run less that after its end.
     """
-    last = len(prices)
+    arrivals, prompts, outputs, latest = requests
+    width, last = cells.width, len(cells.prices) - 1
     for i in range(len(arrivals)):
         s, o, k, end = prompts[i], outputs[i], arrivals[i], latest[i]
         starts[i] = -1
         if k > end:
             continue
         end = max(k, min(end, last * width))
-        best = _cost(prices, paid, moment, width, s, o, k)
+        best = here = _cost(cells, s, o, k)
         starts[i] = k
         while k < end:
-            to_begin, to_end = width - k % width, width - (k + o) % width
-            following = min(end, k + min(to_begin, to_end))
-            now, then = k // width, (k + o) // width
-            bend = (prices[now] if now < last else prices[0] * 0) - (
-                prices[then] if then < last else prices[0] * 0
-            )
+            following = min(end, k + width - max(k % width, (k + o) % width))
+            bend = cells.prices[k // width] - cells.prices[min((k + o) // width, last)]
             if bend > 0 and following > k + 1:
-                cost = _cost(prices, paid, moment, width, s, o, k)
-                step = _cost(prices, paid, moment, width, s, o, k + 1) - cost
-                if step < 0:
-                    place = min(k + int(-step // bend), following)
-                    for near in range(max(place - 1, k), min(place + 1, following) + 1):
-                        cost = _cost(prices, paid, moment, width, s, o, near)
-                        if cost < best:
-                            best, starts[i] = cost, near
+                step = _cost(cells, s, o, k + 1) - here
+                near = k - int(min(step, 0 * step) // bend)  # from there on no step gains
+                if k < near < following:
+                    cost = _cost(cells, s, o, near)
+                    if cost < best:
+                        best, starts[i] = cost, near
             k = following
-            cost = _cost(prices, paid, moment, width, s, o, k)
-            if cost < best:
-                best, starts[i] = cost, k
+            here = _cost(cells, s, o, k)
+            if here < best:
+                best, starts[i] = here, k
         costs[i] = best
 
 
@@ -109,14 +122,15 @@ def loads_of(
 
 @compiled
 def fill_cheapest(
-    begins: Floats, ends: Floats, amounts: Floats, tops: Floats, slope: float, prices: Floats,
-    width: float, costs: Floats, loads: Floats,
+    requests: tuple[Floats, Floats, Floats, Floats], slope: float, prices: Floats, width: float,
+    costs: Floats, loads: Floats,
 ) -> None:  # fmt: skip
     """Fill the cheapest times of each window, and add up the loads of those that cost below 1.
 
     A request takes an amount of time; in the cheapest part it holds its top, and ``slope`` less
     for each unit of time after that.
     """
+    begins, ends, amounts, tops = requests
     last = len(prices)
     for i in range(len(begins)):
         first = min(int(begins[i] // width), last)

@@ -108,15 +108,11 @@ class Kind:
         place = min(int(np.searchsorted(np.cumsum(sizes), total)), len(sizes) - 1)
         return np.full(self.window.count, 1.0 / sizes[place])
 
-    def evaluate(self, prices: Floats) -> tuple[float, Floats]:
-        """Return the ceiling in floats, and a slope of it."""
+    def evaluate(self, prices: Floats) -> tuple[float, Floats, Floats]:
+        """Return minus the ceiling in floats, what each request pays, and a slope."""
         costs, loads = self.least(prices)
         value = float(np.maximum(0.0, 1.0 - costs).sum() + self.capacity * prices.sum())
-        return value, self.capacity - loads
-
-    def costs_at(self, prices: Floats) -> Floats:
-        """Return what each request pays."""
-        return self.least(prices)[0]
+        return -value, costs, loads - self.capacity
 
     def rounded(self, prices: Floats) -> DeadlinePrices:
         """Return prices in integers, equal ones next to each other as one."""
@@ -158,11 +154,10 @@ class OfRuns(Kind):
         self.volumes = np.array([r.volume for r in requests], dtype=float)
 
     def _cheapest(self, prices: Numbers) -> tuple[Numbers, Integers]:
-        from kvopt.bounds.deadline_costs import least_costs, sums_of  # it loads numba
+        from kvopt.bounds.deadline_costs import Cells, least_costs  # it loads numba
 
         costs, starts = np.zeros(len(self.volumes), dtype=prices.dtype), self._shape[3].copy()
-        sums = sums_of(prices, self.window.width)
-        least_costs(*self._shape, prices, *sums, self.window.width, costs, starts)
+        least_costs(self._shape, Cells.of(prices, self.window.width), costs, starts)
         return costs, starts
 
     def least(self, prices: Floats) -> tuple[Floats, Floats]:
@@ -215,10 +210,10 @@ class OfCheapestTimes(Kind):
         from kvopt.bounds.deadline_costs import fill_cheapest  # it loads numba
 
         costs, loads = np.zeros(len(self.volumes)), np.zeros(len(prices))
-        fill_cheapest(
-            self.window.begins.astype(float), self.window.ends.astype(float), self._amounts,
-            self._tops, float(self._slope), prices, float(self.window.width), costs, loads,
-        )  # fmt: skip
+        begins, ends = self.window.begins.astype(float), self.window.ends.astype(float)
+        requests = (begins, ends, self._amounts, self._tops)
+        width = float(self.window.width)
+        fill_cheapest(requests, float(self._slope), prices, width, costs, loads)
         return costs, loads
 
     def integer_costs(self, proof: DeadlinePrices) -> Iterator[int]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kvopt.bounds.deadline_prices import Kind, OfCheapestTimes, OfRuns, Window
+from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.incumbent.proofs import DeadlinePrices
 from kvopt.kernels.compile_clock import working_time
@@ -34,12 +35,10 @@ from kvopt.problem.scopes import Scope
 
 _LONGEST = 2**31
 """Rounds from which on sums over them do not fit into 64 bits; then there are no prices."""
-_STEPS, _PATIENCE, _MEMORY = 400, 20, 0.8
-"""Most steps; how many may fail before they become shorter; how much of the last ones is kept."""
-_FIRST_AIM, _LAST_AIM = 0.02, 5e-4
-"""What a step hopes to gain, as a share of the ceiling: at first, and at the end."""
-_LEAST_SCALE = 1e-2
-"""Least size of a price, as a share of the largest one, where steps are scaled by sizes."""
+_STEPS = 400
+"""Most steps."""
+_PACE = Pace(((30, 0.02),), memory=0.8, lowered=0.5, end=5e-4, largest=0.0)
+"""Of these, a ceiling being minus what rises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +119,13 @@ def deadline_ceiling(
     best, prices = None, np.zeros(0)
     if window.last and (model is not None or window.last < _LONGEST):
         kinds = list(_kinds(aim, model, scope, window))
-        starts = [(kind.evaluate(first := kind.first_prices())[0], first, kind) for kind in kinds]
-        _, prices, best = min(starts, key=lambda row: row[0])
-        prices = _descended(best, prices, lambda: should_stop() or working_time() > end)
-        costs[can] = best.costs_at(prices)
+        ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
+        best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
+        for _ in range(_STEPS):
+            if should_stop() or working_time() > end or not ascent.step():
+                break
+        prices = ascent.prices
+        costs[can] = best.least(prices)[0]
     else:
         costs[can] = 0.0
     free = DeadlinePrices((), (), 1, () if model is None else (0,))
@@ -159,33 +161,3 @@ def _lines(model: BatchTime, chunks: bool) -> Iterator[tuple[int, ...]]:
     yield from ((line,) for line in range(count))
     if count > 1 and not chunks:
         yield tuple(range(count))
-
-
-def _descended(kind: Kind, prices: Floats, is_over: Callable[[], bool]) -> Floats:
-    """Return better prices: steps against a mixture of the last slopes, each scaled by its price.
-
-    A step is as long as it would take to gain what is hoped for; that is halved when too many
-    steps in a row gained little.
-    """
-    value, slope = kind.evaluate(prices)
-    best, at, hoped = (value, prices, slope), prices, _FIRST_AIM * value
-    direction, idle = np.zeros_like(prices), 0
-    for _ in range(_STEPS):
-        if is_over() or hoped <= _LAST_AIM * best[0]:
-            break
-        direction = slope + _MEMORY * direction
-        free = np.where((at <= 0.0) & (direction > 0.0), 0.0, direction)
-        scale = np.maximum(best[1], _LEAST_SCALE * best[1].max(initial=0.0))
-        steepness = float((scale * free * free).sum())
-        if steepness == 0.0:
-            break
-        at = np.maximum(at - (value - best[0] + hoped) / steepness * scale * free, 0.0)
-        value, slope = kind.evaluate(at)
-        idle = 0 if value < best[0] - 0.05 * hoped else idle + 1
-        if value < best[0]:
-            best = value, at, slope
-        if idle >= _PATIENCE:
-            hoped, idle = hoped / 2.0, 0
-            value, at, slope = best
-            direction = np.zeros_like(prices)
-    return best[1]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -42,14 +42,35 @@ _FREE_COSTS = 200_000
 _LOADING = 0.6
 """Seconds of the time limit from which on loading compiled code is worth while."""
 
-_STAGES = ((10, 0.002), (100, 0.003))
-"""Hasty and patient steps: those without progress before the aim is lowered, and the first aim
-above the best value, as a share of it."""
-_MEMORY, _LOWERED, _RAISED, _END = 0.95, 0.7, 1.5, 1e-6
-"""Weight of the directions so far in the next one; factors on an aim that was missed, and on one
-met again and again; share of the value below which an aim ends its stage."""
+_RAISED = 1.5
+"""Factor on an aim that was met again and again."""
 _FLOOR = 1e-2
 """Least scale of a price, as a share of the largest one."""
+
+
+class Pace(NamedTuple):
+    """How prices rise.
+
+    Parameters
+    ----------
+    stages
+        Of each the steps without progress before the aim is lowered, and the first aim above the
+        best value, as a share of it.
+    memory
+        Weight of the directions so far in the next one.
+    lowered
+        Factor on an aim that was missed.
+    end
+        Share of the value below which an aim ends its stage.
+    largest
+        What counts as the largest price where all are smaller.
+    """
+
+    stages: tuple[tuple[int, float], ...] = ((10, 0.002), (100, 0.003))
+    memory: float = 0.95
+    lowered: float = 0.7
+    end: float = 1e-6
+    largest: float = 1.0
 
 
 def first_prices(instance: Instance) -> Floats:
@@ -58,26 +79,37 @@ def first_prices(instance: Instance) -> Floats:
     return np.concatenate((fluid, np.zeros(len(fluid) // 8 + 1)))
 
 
-class Ascent:
-    """Prices that rise towards the LP bound: the best so far, and ``L`` of them in floats.
+_PACE = Pace()
 
-    They begin with those of the fluid unless some are given.  With ``falling`` they never rise over
-    time: they are sorted after each step, which brings them no farther from any prices that fall.
+
+class Ascent:
+    """Prices that rise towards the best ones: the best so far, and what they prove in floats.
+
+    Parameters
+    ----------
+    evaluate
+        Returns a concave function of prices, something, and a slope of it.
+    prices
+        The first ones.
+    falling
+        Whether prices never rise over time: they are sorted after each step, which brings them no
+        farther from any prices that fall.
+    pace
+        Of the steps.
     """
 
     def __init__(
         self,
-        instance: Instance,
-        scanner: Scanner,
+        evaluate: Callable[[Floats], tuple[float, object, Floats]],
+        prices: Floats,
         *,
         falling: bool = False,
-        prices: Floats | None = None,
+        pace: Pace = _PACE,
     ) -> None:
-        self._memory, self._falling = instance.total_memory, falling
-        self.scanner = scanner
-        self.prices = first_prices(instance) if prices is None else prices
-        self.value, _, self._best_excess = scanner.lagrangian(self.prices, self._memory)
-        self._stages, self._aim = iter(_STAGES), 0.0
+        self._evaluate, self._falling, self._pace = evaluate, falling, pace
+        self.prices = prices
+        self.value, _, self._best_excess = evaluate(prices)
+        self._stages, self._aim = iter(pace.stages), 0.0
         self._from_the_best()
 
     def _from_the_best(self) -> None:
@@ -87,15 +119,16 @@ class Ascent:
 
     def step(self) -> bool:
         """Take one step, and lower the aim when it was missed for too long; False at the end."""
-        if self._aim <= _END * max(self.value, 1.0):
+        pace, size = self._pace, max(abs(self.value), 1.0)
+        if self._aim <= pace.end * size:
             if (stage := next(self._stages, None)) is None:
                 return False
             self._patience, aim = stage
-            self._aim = aim * max(self.value, 1.0)
+            self._aim = aim * size
             self._from_the_best()
-        self._direction = self._excess + _MEMORY * self._direction
+        self._direction = self._excess + pace.memory * self._direction
         direction = np.where((self._at <= 0) & (self._direction < 0), 0.0, self._direction)
-        scale = np.maximum(self.prices, _FLOOR * self.prices.max(initial=1.0))
+        scale = np.maximum(self.prices, _FLOOR * self.prices.max(initial=pace.largest))
         steepness = float((scale * direction * direction).sum())
         if steepness == 0.0:
             self._aim = 0.0
@@ -104,7 +137,7 @@ class Ascent:
         self._at = np.maximum(self._at + length * scale * direction, 0.0)
         if self._falling:
             self._at = np.sort(self._at)[::-1].copy()
-        self._at_value, _, self._excess = self.scanner.lagrangian(self._at, self._memory)
+        self._at_value, _, self._excess = self._evaluate(self._at)
         self._judge()
         return True
 
@@ -119,7 +152,7 @@ class Ascent:
             self.prices, self.value = self._at, self._at_value
             self._best_excess = self._excess
         if self._idle >= self._patience:
-            self._aim *= _LOWERED
+            self._aim *= self._pace.lowered
             self._from_the_best()
 
 
@@ -143,10 +176,9 @@ def offer_lagrangian_bound(
     instance = search.instance.in_tokens()
     rounds = refuse_long(search, instance)
     kinds = Kinds.of(search.instance)
-    offer = partial(_offer, search, pauses)
     costs = len(kinds) * rounds * (kinds.longest if pauses else 1)
     if costs <= _FIRST_COSTS:
-        offer(fluid_prices(instance), None)
+        _offer(search, pauses, None, fluid_prices(instance))
         if min(search.remaining, time_limit) < _LOADING:
             return
     from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
@@ -155,8 +187,9 @@ def offer_lagrangian_bound(
     falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
     scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.should_stop)
 
+    offer = partial(_offer, search, pauses, scanner)
     try:
-        ascent = Ascent(instance, scanner, falling=falling)
+        ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
         ascend(search, ascent, offer, end - working_time(), least_gain)
     except Interrupted:
         return
@@ -174,7 +207,7 @@ def refuse_long(search: Search, instance: Instance) -> int:
 def ascend(
     search: Search,
     ascent: Ascent,
-    offer: Callable[..., None],
+    offer: Callable[[Floats], None],
     seconds: float,
     least_gain: float = 0.0,
 ) -> None:
@@ -184,7 +217,7 @@ def ascend(
     """
     began = working_time()
     end, look, steps, value = began + seconds, _FIRST_LOOK, 0, ascent.value
-    offer(ascent.prices, ascent.scanner)
+    offer(ascent.prices)
     spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
 
     def is_late() -> bool:
@@ -201,7 +234,7 @@ def ascend(
 
 
 def _climb(
-    search: Search, ascent: Ascent, offer: Callable[..., None], is_late: Callable[[], bool]
+    search: Search, ascent: Ascent, offer: Callable[[Floats], None], is_late: Callable[[], bool]
 ) -> None:
     """Take steps, and offer what they gave from time to time and at the end."""
     offered, at = ascent.value, 0
@@ -210,13 +243,13 @@ def _climb(
             break
         due = count >= 2 * at + 16
         if due and ascent.value > offered:
-            offer(ascent.prices, ascent.scanner)
+            offer(ascent.prices)
             offered, at = ascent.value, count
     if ascent.value > offered:
-        offer(ascent.prices, ascent.scanner)
+        offer(ascent.prices)
 
 
-def _offer(search: Search, pauses: bool, values: Floats, scanner: Scanner | None) -> None:
+def _offer(search: Search, pauses: bool, scanner: Scanner | None, values: Floats) -> None:
     instance = search.instance
     prices = rounded_prices(values, denominator_for(instance, values))
     value = price_bound(instance, prices, scanner, pauses=pauses)

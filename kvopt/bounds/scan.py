@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -344,6 +345,10 @@ class Scanner:
         costs, starts = self.least_costs(prices, 1)
         value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
         return value, starts, self.kinds.loads(starts, len(prices)) - memory
+
+    def at(self, memory: int) -> Callable[[Floats], tuple[float, Integers, Floats]]:
+        """Return `lagrangian` with so much memory, as a function of prices."""
+        return partial(self.lagrangian, memory=memory)
 
     def likely_starts(self, prices: Prices) -> int:
         """Return how many starts of all kinds may be as cheap as the best one, about."""

@@ -16,6 +16,7 @@ from kvopt.bounds.seconds_evaluation import (
     FULL,
     Parts,
     Shares,
+    Windows,
     mixed,
     parts_of,
     served,
@@ -24,8 +25,7 @@ from kvopt.bounds.seconds_evaluation import (
 )
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.compile_clock import working_time
-from kvopt.kernels.interruptible import machine_code
-from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.arrays import Floats
 from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.instance import Instance, refuse_blocks
@@ -308,46 +308,19 @@ class Company:
     """What shares of company add, and where each part of a request begins then."""
 
     def __init__(self, arrivals: Floats, alone: Floats, cut: Parts) -> None:
+        self._windows, self._cut = Windows.of(arrivals, alone, cut), cut
         self._arrivals, self._alone = arrivals, alone
-        self._works, self._early, self._owners = cut.works, cut.early, np.array(cut.owners, int)
-        self._all: Floats = np.bincount(self._owners, cut.works, len(arrivals)).astype(float)
-        self._part: Floats = cut.works / np.maximum(self._all, np.finfo(float).tiny)[self._owners]
-        self._first: Floats = arrivals[self._owners] + cut.begins
-        times = np.concatenate([arrivals, arrivals + alone])
-        self._order = np.argsort(times, kind="stable")
-        self._times: Floats = times[self._order]
-        self._after = np.searchsorted(self._times, self._first, side="right")
+        all_ = np.maximum(self._windows.works, np.finfo(float).tiny)
+        self._part: Floats = cut.works / all_[self._windows.owners]
 
     def evaluate(self, company: Floats, free: Floats) -> tuple[float, Floats, Floats]:
         """Return what company adds, how long each is delayed, and others' works in each window."""
-        changes = np.concatenate([company, -company])[self._order]
-        prices = np.concatenate([[0.0], np.maximum(np.cumsum(changes), 0.0)])
-        costs, waits = np.zeros((2, len(self._works)))
-        machine_code(_cheapest)(
-            self._times, prices, self._after, self._first, self._all[self._owners], self._early,
-            free[self._owners], costs, waits,
-        )  # fmt: skip
-        begins, delays = self._first + waits, np.maximum(waits - self._early, 0.0)
+        windows, works = self._windows, self._windows.works
+        costs, waits = windows.cheapest(company, free)
+        begins, delays = windows.first + waits, np.maximum(waits - windows.early, 0.0)
         ranked = np.argsort(begins, kind="stable")
-        sums = np.concatenate([[0.0], np.cumsum(self._works[ranked])])
+        sums = np.concatenate([[0.0], np.cumsum(self._cut.works[ranked])])
         edges = np.searchsorted(begins[ranked], self._arrivals + self._alone)
         met = sums[edges] - sums[np.searchsorted(begins[ranked], self._arrivals)]
-        delayed = np.bincount(self._owners, delays * self._part, len(company)).astype(float)
-        return float(costs @ self._part - company @ self._all), delayed, met - self._all
-
-
-def _cheapest(
-    times: Floats, prices: Floats, after: Integers, arrivals: Floats, works: Floats, early: Floats,
-    free: Floats, costs: Floats, waits: Floats,
-) -> None:  # fmt: skip
-    """Find the cheapest begin of each prompt."""
-    for i in range(len(free)):
-        best, wait = works[i] * prices[after[i]], 0.0
-        for k in range(after[i], len(times)):
-            late = times[k] - arrivals[i]
-            delay = free[i] * max(late - early[i], 0.0)
-            if delay >= best:
-                break
-            if delay + works[i] * prices[k + 1] < best:
-                best, wait = delay + works[i] * prices[k + 1], late
-        costs[i], waits[i] = best, wait
+        delayed = np.bincount(windows.owners, delays * self._part, len(company)).astype(float)
+        return float(costs @ self._part - company @ works), delayed, met - works

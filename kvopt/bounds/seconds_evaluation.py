@@ -44,7 +44,6 @@ less, and its delay is counted only beyond what its prompt takes alone.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +52,8 @@ import numpy as np
 
 from kvopt.bounds.fluid import one_at_a_time
 from kvopt.incumbent.proofs import SharesProof
-from kvopt.problem.arrays import Numbers
+from kvopt.kernels.interruptible import machine_code
+from kvopt.problem.arrays import Integers, Numbers
 from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.instance import Instance
@@ -64,8 +64,6 @@ FULL = 64
 
 _FINE = 30
 """Bits by which slopes are finer than the largest request needs: rounding loses 2^-30."""
-_BLOCK = 64
-"""Ends of windows that are looked at, or left out, together."""
 
 
 def shares_bound(
@@ -151,45 +149,92 @@ def company_value(
     company, rest
         Shares of the latency of each request, in parts of 64.
     """
-    windows = _Windows(arrivals, alone, company)
-    works, paid = [0] * len(arrivals), [0] * len(arrivals)
-    for i, work in zip(cut.owners, cut.works, strict=True):
-        works[i] += work
-    for (i, begin), work, free in zip(cut.begun(), cut.works, cut.early, strict=True):
-        if rest[i] and work:  # without rest it begins when no request is there
-            paid[i] += work * windows.least(arrivals[i] + begin, works[i], free, rest[i])
+    first, longest = min(arrivals), max(alone)  # no work, begin or delay is more than that
+    most = max(FULL * (max(arrivals) - first + longest), longest * sum(company))
+    columns: Iterator[Numbers] = (
+        np.array(column, dtype=np.int64 if most < 2**62 else object)
+        for column in ([a - first for a in arrivals], alone, company, rest)
+    )
+    windows = Windows.of(next(columns), next(columns), cut)
+    costs, _ = windows.cheapest(next(columns), next(columns))
+    paid = [0] * len(arrivals)
+    for i, cost, work in zip(cut.owners, costs.tolist(), cut.works.tolist(), strict=True):
+        paid[i] += work * cost
+    works: list[int] = windows.works.tolist()
     total = sum(all_ // work for all_, work in zip(paid, works, strict=True) if work)
     return total - sum(c * work for c, work in zip(company, works, strict=True))
 
 
-class _Windows:
-    """The sum of company over the windows around each time."""
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The windows of requests by their ends and begins, and what begins in them.
 
-    def __init__(
-        self, arrivals: Sequence[int], alone: Sequence[int], company: Sequence[int]
-    ) -> None:
-        changes = [(a, c) for a, c in zip(arrivals, company, strict=True) if c]
-        changes += [(a + e, -c) for a, e, c in zip(arrivals, alone, company, strict=True) if c]
-        changes.sort()
-        self._times, self._prices = [time for time, _ in changes], [0]
-        for _, change in changes:
-            self._prices.append(self._prices[-1] + change)
-        blocks = range(0, len(changes), _BLOCK)
-        self._lows = [min(self._prices[i + 1 : i + 1 + _BLOCK]) for i in blocks]
+    Parameters
+    ----------
+    owners
+        Of each part, the position of the request.
+    works
+        By how much all parts of each request make rounds longer.
+    first, early
+        When each part begins at the earliest, and how much later it may begin and delay nothing.
+    order, times, after
+        The order of the ends and the begins of windows, their times, and how many of them there
+        are up to the earliest begin of each part.
+    """
 
-    def least(self, begin: int, work: int, free: int, rate: int) -> int:
-        """Return the least of work times company and rate times delay, from a time on."""
-        times, prices = self._times, self._prices
-        after = bisect_right(times, begin)
-        best, begin = work * prices[after], begin + free
-        while after < len(times) and rate * (times[after] - begin) < best:
-            block = after // _BLOCK
-            end = min((block + 1) * _BLOCK, len(times))
-            if rate * max(times[after] - begin, 0) + work * self._lows[block] < best:
-                part = zip(times[after:end], prices[after + 1 : end + 1], strict=True)
-                best = min(best, *(rate * max(t - begin, 0) + work * p for t, p in part))
-            after = end
-        return best
+    owners: Integers
+    works: Numbers
+    first: Numbers
+    early: Numbers
+    order: Integers
+    times: Numbers
+    after: Integers
+
+    @classmethod
+    def of(cls, arrivals: Numbers, alone: Numbers, cut: Parts) -> Windows:
+        """Return those of requests, in floats or in integers."""
+        owners, times = np.array(cut.owners, dtype=np.int64), np.append(arrivals + alone, arrivals)
+        begins, each, early = (x.astype(arrivals.dtype) for x in (cut.begins, cut.works, cut.early))
+        works: Numbers = np.zeros(len(arrivals), dtype=arrivals.dtype)
+        np.add.at(works, owners, each)
+        order, first = np.argsort(times, kind="stable"), arrivals[owners] + begins
+        after = np.searchsorted(times[order], first, side="right")
+        return cls(owners, works, first, early, order, times[order], after)
+
+    def cheapest(self, company: Numbers, free: Numbers) -> tuple[Numbers, Numbers]:
+        """Return the least that each part pays, and how long it waits for that.
+
+        It pays the company of the windows in which it begins, and free for each delay.
+        """
+        changes = np.append(-company, company)[self.order]
+        prices = np.append(0 * changes[:1], np.maximum(np.cumsum(changes), 0))
+        costs, waits = np.zeros((2, len(self.owners)), dtype=self.times.dtype)
+        quick = machine_code(_find_cheapest) if self.times.dtype != object else _find_cheapest
+        windows = (self.times, prices, self.after)
+        parts = (self.first, self.works[self.owners], self.early, free[self.owners])
+        quick(windows, parts, costs, waits)
+        return costs, waits
+
+
+def _find_cheapest(
+    windows: tuple[Numbers, Numbers, Integers],
+    parts: tuple[Numbers, Numbers, Numbers, Numbers],
+    costs: Numbers,
+    waits: Numbers,
+) -> None:
+    """Find the cheapest begin of each part; in Python where integers pass 64 bits."""
+    times, prices, after = windows
+    first, works, early, free = parts
+    for i in range(len(free)):
+        best, wait = works[i] * prices[after[i]], 0 * first[i]
+        for k in range(after[i], len(times)):
+            late = times[k] - first[i]
+            delay = free[i] * max(late - early[i], 0)
+            if delay >= best:
+                break
+            if delay + works[i] * prices[k + 1] < best:
+                best, wait = delay + works[i] * prices[k + 1], late
+        costs[i], waits[i] = best, wait
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,12 +75,12 @@ def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: f
                 return False
             scanner = SlotScanner(search.instance, coarse, search.threads, search.should_stop)
             first = first_prices(search.instance, coarse)
-            found = Ascent(search.instance, scanner, prices=first)
+            found = Ascent(scanner.at(search.instance.total_memory), first)
             if best is None or found.value > best.value:
-                best = found
-                _offer(search, found.prices, scanner, reach=0)
+                best, offer = found, partial(_offer, search, scanner)
+                offer(found.prices, reach=0)
         if best is not None:
-            offer = partial(_offer, search, reach=int(scanner.borders[-1]) // _MEANS)
+            offer = partial(offer, reach=int(scanner.borders[-1]) // _MEANS)
             ascend(search, best, offer, end - working_time(), least_gain)
     return best is not None
 
@@ -190,7 +190,7 @@ def steps_of(memory: int, slots: Sequence[int], prices: Numbers) -> Steps:
     return Steps(np.array(order, dtype=np.int64), table.reshape(len(order), prices.shape[1]))
 
 
-def _offer(search: Search, values: Floats, scanner: SlotScanner, reach: int) -> None:
+def _offer(search: Search, scanner: SlotScanner, values: Floats, reach: int) -> None:
     instance, borders = search.instance, scanner.borders
     rows = values.reshape(len(scanner.slots) + 1, -1)
     longest = scanner.kinds.longest

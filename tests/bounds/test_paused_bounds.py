@@ -16,7 +16,7 @@ from strategies import Problem, instance_of, plain, random_instances
 from kvopt import Instance, InvalidInput, Request, bound, generate
 from kvopt.bounds import paused_scan
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import Ascent, offer_lagrangian_bound
+from kvopt.bounds.lagrangian import Ascent, first_prices, offer_lagrangian_bound
 from kvopt.bounds.paused_scan import PausedScanner
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.scan import Interrupted
@@ -163,7 +163,7 @@ def test_tokens_held_are_a_direction_of_ascent() -> None:
 def test_the_ascent_passes_the_volume_bound() -> None:
     instance = generate("arrival-2", n=12, seed=1)
     scanner = PausedScanner(Kinds.of(instance))
-    ascent = Ascent(instance, scanner)
+    ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance))
     for _ in range(200):
         ascent.step()
     prices = rounded_prices(ascent.prices, denominator_for(instance, ascent.prices))
