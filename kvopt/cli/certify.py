@@ -18,7 +18,6 @@ from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import certificate_written, try_outputs
-from kvopt.cli.solve_in_seconds import in_seconds
 from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
@@ -151,7 +150,7 @@ def certify_command(
             aimed.allowed(instance, rounds=clock.is_even)
     timing.say_assumed()
     with common.undisturbed():  # a signal between search and file must not take the answer with it
-        total = in_seconds if timing.seconds else common.or_dash
+        total = common.in_seconds if timing.seconds else common.or_dash
         with LiveProgress(common.label(source), quiet=json, total=total) as observer:
             found = certify(
                 instance, [*made, *names], judged.schedule, clock=clock, router=judged.router,

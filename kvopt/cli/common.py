@@ -33,6 +33,7 @@ from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.modules import import_modules, located
 from kvopt.problem import clocks
+from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 from kvopt.problem.hardware.roofline import expected_error, is_roofline, parts, roofline
 from kvopt.problem.instance import Instance
@@ -281,6 +282,11 @@ class LimitOptions:
     ram: Ram = None
     params: Params = None
     seed: Seed = 0
+
+
+def in_seconds(nanoseconds: int | None) -> str:
+    """Return a total in words."""
+    return "-" if nanoseconds is None else f"{nanoseconds / NANOSECONDS:,.6g} s"
 
 
 def say_machine(model: object, assumed: str, option: str) -> None:

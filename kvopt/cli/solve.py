@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,51 +15,70 @@ from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
-from kvopt.cli.solve_in_seconds import refuse_in_seconds, solve_files_in_seconds
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.result import SolveResult
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
-from kvopt.problem.clocks import Seconds
-from kvopt.problem.instance import Instance, refuse_fleet
+from kvopt.problem.clocks import Clock, Seconds
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.problem.instance_files import read_instance
 from kvopt.problem.scopes import Scope
+from kvopt.search.seconds import solve_in_seconds
 from kvopt.search.solving import engine_named, solve
 from kvopt.timetable.schedule_files import write_schedule
 
+_OPTIONAL = ("seconds", "M", "n", "stopped", "bound by", "found by", "gap")
+"""Columns that a narrow terminal goes without, the first of them first."""
 
-def solve_command(
+
+@dataclass(frozen=True)
+class FilesOptions:
+    """Instances, and what options say in place of their files."""
+
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE", help=f"Instances: {common.INSTANCES}")
-    ],
+    ]
+    memory: common.Memory = None
+    workers: common.Workers = None
+    block_size: common.BlockSize = None
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How a schedule is looked for."""
+
     engine: Annotated[
         str, option("--engine -e", "{engines}, or one of --module.", "NAME", names="engines")
-    ] = "auto",
-    pyomo_solver: Annotated[
-        str, option("--pyomo-solver", "The solver behind pyomo.", "NAME")
-    ] = DEFAULT_SOLVER,
-    time_limit: common.TimeLimit = None,
-    threads: common.Threads = None,
-    ram: common.Ram = None,
-    params: common.Params = None,
-    seed: common.Seed = 0,
-    scope: common.Allows = None,
-    memory: common.Memory = None,
-    workers: common.Workers = None,
-    block_size: common.BlockSize = None,
-    start: Annotated[
-        Path | None, option("--start", "Begin from this schedule.", "SCHEDULE")
-    ] = None,
-    cold: Annotated[
-        bool, option("--cold", "Begin without list schedules and volume bound.")
-    ] = False,
+    ] = "auto"
+    pyomo_solver: Annotated[str, option("--pyomo-solver", "The solver behind pyomo.", "NAME")] = (
+        DEFAULT_SOLVER
+    )
+    start: Annotated[Path | None, option("--start", "Begin from this schedule.", "SCHEDULE")] = None
+    cold: Annotated[bool, option("--cold", "Begin without list schedules and volume bound.")] = (
+        False
+    )
     presolve: Annotated[
         bool, option("--presolve/--no-presolve", "Let the solver simplify first; on by default.")
-    ] = True,
-    in_seconds: common.Seconds = False,
-    model: common.BatchTime = None,
+    ] = True
     gap: Annotated[
         float | None, option("--gap", "Stop at this certified gap, 0.05 for 5%.", "G", min=0)
-    ] = None,
+    ] = None
+    scope: common.Allows = None
+
+    def of_rounds(self) -> dict[str, object]:
+        """Return those that are for rounds and were given, by name."""
+        return {
+            "--engine": self.engine != "auto", "--scope": self.scope not in (None, Scope.RUNS),
+            "--start": self.start, "--cold": self.cold,
+            "--pyomo-solver": self.pyomo_solver != DEFAULT_SOLVER,
+            "--no-presolve": not self.presolve,
+        }  # fmt: skip
+
+
+def solve_command(
+    given: FilesOptions,
+    timing: common.ClockOptions,
+    limits: common.LimitOptions,
+    how: EngineOptions,
     json: common.Json = False,
     output: Annotated[
         Path | None, option("--output -o", "Write the schedule; - is standard output.", "SCHEDULE")
@@ -71,70 +91,63 @@ def solve_command(
     what was found.  Exit status: 0 when a schedule was found (for every file), 3 when none
     was, 130 after Ctrl-C, 143 after SIGTERM, 2 for input that is refused.
     """
-    if len(files) > 1 and (start is not None or output is not None):
+    if len(given.files) > 1 and (how.start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
-    timing = common.ClockOptions(in_seconds, model)
-    clock, allowed = timing.clock(), Scope.parse(scope or Scope.RUNS)
-    if isinstance(clock, Seconds):
-        refuse_in_seconds({
-            "--engine": engine != "auto", "--scope": allowed != Scope.RUNS,
-            "--start": start, "--output": output, "--cold": cold, "--params": params, "--ram": ram,
-            "--pyomo-solver": pyomo_solver != DEFAULT_SOLVER, "--no-presolve": not presolve,
-        })  # fmt: skip
-        solve_files_in_seconds(
-            [(file, read_instance(file, memory, workers, block_size)) for file in files],
-            clock, model, time_limit=time_limit, threads=threads, seed=seed,
-            gap=gap, json=json,
-        )  # fmt: skip
-        return
+    clock, scope = timing.clock(), how.scope or Scope.RUNS
+    if timing.seconds:
+        others = {"--output": output, "--params": limits.params, "--ram": limits.ram}
+        for name, is_given in {**how.of_rounds(), **others}.items():
+            if is_given:
+                raise InvalidInput("is for rounds, not for --seconds", field=name)
     try_outputs(output=output, as_json=json)
     # What cannot run is refused before anything is read.
-    engine_named(engine, pyomo_solver=pyomo_solver, scope=allowed)
-    common.warn_oversubscription(threads)
-    instances: list[Instance] = []
-    read_for: list[float] = []
-    for file in files:
-        began = time.monotonic()
-        instances.append(read_instance(file, memory, workers, block_size))
-        read_for.append(time.monotonic() - began)
-        if allowed.covers(Scope.PAUSES):
-            with common.blamed_on(file):
-                refuse_fleet(instances[-1], f"the scope {allowed}")
-    solver = partial(
-        solve, engine=engine, threads=threads, ram=ram, params=params, seed=seed, start=start,
-        scope=allowed, quick_start=not cold, presolve=presolve, pyomo_solver=pyomo_solver,
-        gap=gap,
-    )  # fmt: skip
+    engine_named(how.engine, pyomo_solver=how.pyomo_solver, scope=scope)
+    common.warn_oversubscription(limits.threads)
+    work = _read(given, clock, scope)
+    timing.say_assumed()
+    options: dict[str, Any] = vars(limits) | {"gap": how.gap}
+    solver: Callable[..., SolveResult]
+    if isinstance(clock, Seconds):
+        solver = partial(solve_in_seconds, clock=clock)
+    else:
+        solver = partial(
+            solve, engine=how.engine, scope=scope, start=how.start, quick_start=not how.cold,
+            presolve=how.presolve, pyomo_solver=how.pyomo_solver,
+        )  # fmt: skip
+    results: list[SolveResult] = []
     with common.undisturbed() as signals:  # one between search and file must not lose the answer
-        work = zip(files, instances, read_for, strict=True)
-        results = _solved(work, solver, time_limit, signals, quiet=json)
+        for file, instance, spent in work:
+            if limits.time_limit is not None:
+                options["time_limit"] = max(limits.time_limit - spent, 0.0)
+            total = common.in_seconds if timing.seconds else common.or_dash
+            with LiveProgress(common.label(file), quiet=json, total=total) as observer:
+                results.append(solver(instance, observer=observer, **options))
+            common.detail(_times(common.label(file), results[-1]))
+            if results[-1].signal_number is not None or signals:
+                break
         best = results[0].schedule
         write = None if best is None else partial(write_schedule, best)
         with written("--output", output, write):
-            _report(files, instances, results, json)
+            _report(work, results, json)
     common.exit_by_signal(results[-1].signal_number)
-    if any(result.schedule is None for result in results):
+    if any(result.objective is None for result in results):
         raise typer.Exit(common.NOTHING_FOUND)
 
 
-def _solved(
-    work: Iterable[tuple[Path, Instance, float]], solver: Callable[..., SolveResult],
-    limit: float | None, signals: Sequence[int], *, quiet: bool,
-) -> list[SolveResult]:  # fmt: skip
-    """Solve files one after another, each within what reading it left of the limit.
-
-    After one that a signal ended there is no further one.
-    """
-    results: list[SolveResult] = []
-    for file, instance, spent in work:
-        left = None if limit is None else max(limit - spent, 0.0)
-        with LiveProgress(common.label(file), quiet=quiet) as observer:
-            result = solver(instance, time_limit=left, observer=observer)
-        results.append(result)
-        common.detail(_times(common.label(file), result))
-        if result.signal_number is not None or signals:
-            break
-    return results
+def _read(given: FilesOptions, clock: Clock, scope: Scope) -> list[tuple[Path, Instance, float]]:
+    """Return each file with its instance and the seconds that reading took."""
+    found = []
+    for file in given.files:
+        began = time.monotonic()
+        instance = read_instance(file, given.memory, given.workers, given.block_size)
+        with common.blamed_on(file):
+            if not clock.is_even:
+                refuse_blocks(instance, "a clock of seconds")
+            elif scope.covers(Scope.PAUSES):
+                refuse_fleet(instance, f"the scope {scope}")
+            clock.arrivals(instance)
+        found.append((file, instance, time.monotonic() - began))
+    return found
 
 
 def _times(label: str, result: SolveResult) -> str:
@@ -146,31 +159,39 @@ def _times(label: str, result: SolveResult) -> str:
 
 
 def _report(
-    files: list[Path], instances: list[Instance], results: list[SolveResult], json: bool
+    work: Sequence[tuple[Path, Instance, float]], results: Sequence[SolveResult], json: bool
 ) -> None:
-    done = [*zip(files, instances, results, strict=False)]
+    done = [(file, each, found) for (file, each, _), found in zip(work, results, strict=False)]
     if json:
-        rows = [{"file": str(file), **result.to_json()} for file, _, result in done]
-        common.print_json(results[0].to_json() if len(files) == 1 else {"results": rows})
+        rows = [{"file": str(file), **found.to_json()} for file, _, found in done]
+        common.print_json(results[0].to_json() if len(work) == 1 else {"results": rows})
         return
-    rows = [
-        {
-            "instance": instance.name or common.label(file),
-            "n": str(len(instance)),
-            "M": str(instance.memory),
-            "status": result.status,
-            "latency": result.objective,
-            "bound": result.lower_bound,
-            "gap": common.percent(result.gap),
-            "bound by": result.bounded_by and f"{result.bounded_by} ({result.bound_source})",
-            "stopped": result.stop_reason,
-            "seconds": f"{result.seconds:.2f}",
-        }
-        for file, instance, result in done
-    ]
-    common.print_rows(rows, ("bound by",), ("seconds", "M", "n", "stopped", "bound by", "gap"))
-    if done and not Scope.RUNS.covers(done[0][2].scope):
-        common.say(done[0][2].scope.sentence)
-    for file, _, result in done:
-        for line in (*result.faults, *result.notes):
+    common.print_rows([_row(*each) for each in done], ("bound by", "found by"), _OPTIONAL)
+    first = results[0]
+    if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
+        common.say(first.scope.sentence)
+    for file, _, found in done:
+        for line in (*found.faults, *found.notes):
             common.say(f"{common.label(file)}: {line}")
+
+
+def _row(file: Path, instance: Instance, found: SolveResult) -> dict[str, object]:
+    in_rounds, count = found.clock.is_even, max(len(instance), 1) * found.clock.scale
+
+    def total(value: int | None) -> object:
+        return value if in_rounds or value is None else f"{value / count:,.4f}"
+
+    bounded = found.bounded_by and f"{found.bounded_by} ({found.bound_source})"
+    return {
+        "instance": instance.name or common.label(file),
+        "n": str(len(instance)),
+        "M": str(instance.memory),
+        **({} if in_rounds else {"workers": str(instance.workers)}),
+        "status": found.status,
+        "latency" if in_rounds else "mean s": total(found.objective),
+        "bound" if in_rounds else "at least": total(found.lower_bound),
+        "gap": common.percent(found.gap),
+        **({"bound by": bounded} if in_rounds else {"found by": found.found_by}),
+        "stopped": found.stop_reason,
+        **({"seconds": f"{found.seconds:.2f}"} if in_rounds else {}),
+    }
