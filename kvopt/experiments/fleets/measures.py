@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.bounds.seconds import seconds_bound
@@ -44,6 +45,18 @@ class Target:
     most: int
     said: str
     run: tuple[int, str] | None = None
+
+
+class Known(NamedTuple):
+    """What a certificate says of so many machines: both sides, and what schedulers do.
+
+    No schedule has less than ``lower``; one that has ``upper`` was found by ``found_by``.
+    """
+
+    lower: int | None
+    upper: int | None
+    found_by: str | None
+    runs: dict[str, int | None]
 
 
 @dataclass(frozen=True)
@@ -134,21 +147,10 @@ class Latency:
         mean = self.worded(total, up=False)
         return total, f"a request with a machine of its own takes {mean} {unit} on average"
 
-    def lower(self, found: Certificate) -> int | None:
-        """Return the bound on total latency."""
-        return found.lower_bound
-
-    def upper(self, found: Certificate) -> int | None:
-        """Return the least total latency known."""
-        return found.objective
-
-    def found_by(self, found: Certificate) -> str | None:
-        """Return where the best schedule is from."""
-        return found.provenance.get("found_by")
-
-    def runs(self, found: Certificate) -> dict[str, int | None]:
-        """Return total latencies by name."""
-        return {run.policy: run.value for run in found.runs}
+    def known(self, found: Certificate) -> Known:
+        """Return what a certificate says of total latency."""
+        runs = {run.policy: run.value for run in found.runs}
+        return Known(found.lower_bound, found.objective, found.provenance.get("found_by"), runs)
 
     def mean(self, total: int) -> Fraction:
         """Return the mean of a total, in rounds or seconds: what a picture has."""
@@ -239,22 +241,15 @@ class Misses:
             "longer than their deadline with a machine of their own"
         )
 
-    def lower(self, found: Certificate) -> int | None:
-        """Return how many miss by the ceiling."""
-        return self._late(found.in_time.ceiling if found.in_time else None)
-
-    def upper(self, found: Certificate) -> int | None:
-        """Return how many miss in the run in which most attain."""
-        return self._late(found.in_time.best_attained if found.in_time else None)
-
-    def found_by(self, found: Certificate) -> str | None:
-        """Return where that run is from."""
-        return found.provenance.get("attained_by")
-
-    def runs(self, found: Certificate) -> dict[str, int | None]:
-        """Return how many miss by name."""
-        counts = found.in_time.attained if found.in_time else ()
-        return {run.policy: self._late(n) for run, n in zip(found.runs, counts, strict=False)}
+    def known(self, found: Certificate) -> Known:
+        """Return what a certificate says of misses."""
+        known = found.in_time
+        if known is None:
+            return Known(None, None, None, {})
+        pairs = zip(found.runs, known.attained, strict=True)
+        runs = {run.policy: self._late(count) for run, count in pairs}
+        sides = self._late(known.ceiling), self._late(known.best_attained)
+        return Known(*sides, found.provenance.get("attained_by"), runs)
 
     def mean(self, misses: int) -> Fraction:
         """Return the share of all requests, in percent: what a picture has."""

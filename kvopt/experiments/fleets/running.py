@@ -290,7 +290,7 @@ class _Work:
     def values(self, workers: int) -> dict[str, int | None]:
         """Return what schedulers do with so many workers, from a certificate if there is one."""
         if self.is_done(workers):
-            return self.measure.runs(self.known[workers])
+            return self.measure.known(self.known[workers]).runs
         return {run.policy: self.measure.of_run(run) for run in self.run(workers)}
 
     def run(self, workers: int) -> list[PolicyRun]:

@@ -59,17 +59,17 @@ def bands_of(known: Mapping[int, Certificate], measure: Measure) -> tuple[Band, 
 
     Fewer machines are never better: a bound holds for fewer too, and a schedule for more.
     """
-    lowers = {count: measure.lower(found) for count, found in known.items()}
-    uppers = {count: measure.upper(found) for count, found in known.items()}
+    said = {count: measure.known(found) for count, found in known.items()}
     bands = []
-    for workers in sorted(known):
-        bounds = [(v, c) for c, v in lowers.items() if c >= workers and v is not None]
-        reached = [(v, c) for c, v in uppers.items() if c <= workers and v is not None]
+    for workers in sorted(said):
+        bounds = [(k.lower, c) for c, k in said.items() if c >= workers and k.lower is not None]
+        best = [(k.upper, c) for c, k in said.items() if c <= workers and k.upper is not None]
         lower, lower_from = max(bounds, default=(None, None))
-        upper, upper_from = min(reached, default=(None, None))
-        found_by = None if upper_from is None else measure.found_by(known[upper_from])
-        runs = measure.runs(known[workers])
-        bands.append(Band(workers, lower, upper, lower_from, upper_from, found_by, runs))
+        upper, upper_from = min(best, default=(None, None))
+        found_by = None if upper_from is None else said[upper_from].found_by
+        bands.append(
+            Band(workers, lower, upper, lower_from, upper_from, found_by, said[workers].runs)
+        )
     return tuple(bands)
 
 
