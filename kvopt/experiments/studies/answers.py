@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 
 from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.intervals import (
@@ -21,8 +22,6 @@ from kvopt.show.summary import UNDECIDED, far_apart
 
 _ALL = 4
 """Schedulers up to which each is named; of more, the one certain to be good and the worst."""
-
-_PLACES = 2
 
 
 def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[str]:
@@ -51,17 +50,17 @@ def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[
 def _of_schedulers(records: Sequence[Record]) -> list[str]:
     """Return how good each scheduler is beside one optimum."""
     runs = grouped((r for r in records if r.policy is not None), lambda r: r.policy or "")
-    whole = {name: mine for name, mine in runs.items() if all(r.value is not None for r in mine)}
+    counts = {name: sum(r.value is not None for r in mine) for name, mine in runs.items()}
+    partly = [name for name, mine in runs.items() if counts[name] < len(mine)]
     judged = {
         name: known
-        for name, mine in whole.items()
-        if (known := [record for record in mine if ratio_of(record).least])
+        for name, mine in runs.items()
+        if name not in partly and (known := [record for record in mine if ratio_of(record).least])
     }
     said = _judged(judged) if judged else []
-    partly = [name for name in runs if name not in whole]
-    for name in partly[:_ALL]:
-        done = sum(record.value is not None for record in runs[name])
-        said.append(f"{name} completed {done:,} of {len(runs[name]):,} runs.")
+    said += [
+        f"{name} completed {counts[name]:,} of {len(runs[name]):,} runs." for name in partly[:_ALL]
+    ]
     if rest := len(partly[_ALL:]):
         others = "1 other scheduler" if rest == 1 else f"{rest:,} other schedulers"
         said.append(f"{others} did not complete all of their runs.")
@@ -121,12 +120,16 @@ def _judged(runs: dict[str, list[Record]]) -> list[str]:
         parts = [f"{first} certainly takes {_times(means[first])} the least total latency possible"]
         parts += [f"{name} {_times(means[name], ' that')}" for name in others]
         said = [f"{place}, {'; '.join(parts)}."]
-        least, most = means[first].least, means[first].most
-        if least and most and (apart := far_apart(float(1 - least / most))):
+        if (width := means[first].width) and (apart := far_apart(float(width))):
             said.append(f"There {apart}: {UNDECIDED}.")
         if several:
-            worst = {name: largest_of(map(ratio_of, runs[name])) for name in order}
-            each = "; ".join(f"{_most(worst[name])} ({name})" for name in order)
+            worst = ((largest_of(map(ratio_of, runs[name])), name) for name in order)
+            each = "; ".join(
+                f"at least {_rounded(ratio.least, up=False)} ({name})"
+                if ratio.most is None
+                else f"at most {_rounded(ratio.most, up=True)} ({name})"
+                for ratio, name in worst
+            )
             said.append(f"Of single runs the largest ratio is {each}.")
     if len(order) < len(runs):
         said.append(
@@ -144,36 +147,29 @@ def _over(runs: Sequence[Sequence[Record]]) -> str:
         return f"the instances that each scheduler met ({span})"
     if counts[0] == 1:
         return "the one instance"
-    axes = [said for key in ("memory", "rate", "workers") if (said := _axis(runs[0], key))]
+    axes = []
+    for key in ("memory", "rate", "workers"):
+        keys = (record.instance.parameters for record in runs[0])
+        values = {parameters[key] for parameters in keys if key in parameters}
+        if len(values) > 1:
+            axes.append(f"{key} {min(values):,} to {max(values):,}")
     return f"all {counts[0]:,} instances" + (f" ({', '.join(axes)})" if axes else "")
 
 
-def _axis(records: Sequence[Record], key: str) -> str | None:
-    """Return the ends of what a description varies, None where it does not."""
-    found = {r.instance.parameters[key] for r in records if key in r.instance.parameters}
-    return f"{key} {min(found):,} to {max(found):,}" if len(found) > 1 else None
+_rounded = partial(rounded, places=2)
 
 
 def _single(ratio: Fraction | None) -> str:
-    return f"{float(ratio or 0):,.{_PLACES}f} times"
+    return f"{float(ratio or 0):,.2f} times"
 
 
 def _times(ratio: Interval, that: str = "") -> str:
     """Return the ends of a ratio in words, rounded outward."""
-    least = rounded(ratio.least, up=False, places=_PLACES)
-    most = rounded(ratio.most, up=True, places=_PLACES)
+    least, most = _rounded(ratio.least, up=False), _rounded(ratio.most, up=True)
     if ratio.most == 1:
         return f"exactly{that}"
     if ratio.most is None:
         return f"at least {least} times"
     if least == "1.00":
         return f"at most {most} times"
-    if ratio.least == ratio.most:
-        return _single(ratio.most)
-    return f"{least} to {most} times"
-
-
-def _most(ratio: Interval) -> str:
-    if ratio.most is None:
-        return f"at least {rounded(ratio.least, up=False, places=_PLACES)}"
-    return f"at most {rounded(ratio.most, up=True, places=_PLACES)}"
+    return _single(ratio.most) if ratio.least == ratio.most else f"{least} to {most} times"
