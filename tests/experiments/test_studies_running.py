@@ -32,8 +32,7 @@ from kvopt.experiments.studies import StudyProgress, read_records, read_study, r
 from kvopt.experiments.studies.description import builtin_study, builtin_text
 from kvopt.experiments.studies.folder import locked
 from kvopt.experiments.studies.records import Record
-from kvopt.experiments.studies.task_runner import Unverified, verify_text
-from kvopt.experiments.studies.tasks import tasks_of
+from kvopt.experiments.studies.tasks import Unverified, tasks_of, verify_text
 from kvopt.experiments.studies.workers import WorkerPool
 from kvopt.experiments.studies.workers import run as work_here
 from kvopt.files.reading import read_text
@@ -415,10 +414,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvopt import register
-from kvopt.experiments.studies import task_runner
+from kvopt.experiments.studies import tasks
 from kvopt.simulate.policies.svf import Svf
 
-task_runner._WORTH_KEEPING = 0  # every run is
+tasks._WORTH_KEEPING = 0  # every run is
 
 
 @register

@@ -10,7 +10,7 @@ import pytest
 from studied import record, verdicts_on
 
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
-from kvopt.experiments.studies.claims.protection import keys_of
+from kvopt.experiments.studies.claims.traffic import keys_of
 from kvopt.experiments.studies.description import Limits, builtin_text
 from kvopt.experiments.studies.records import Record
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time

@@ -13,7 +13,7 @@ from kvopt.certificates.files import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order
-from kvopt.experiments.studies.task_runner import verdict_on
+from kvopt.experiments.studies.tasks import verdict_on
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.instance_files import instance_to_json

@@ -15,7 +15,7 @@ from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import records
 from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.description import Study, resolved_text, study_from_text
-from kvopt.experiments.studies.task_runner import FOLDER, TaskResult
+from kvopt.experiments.studies.tasks import FOLDER, TaskResult
 from kvopt.files.atomic import TEMPORARY, write_atomically
 
 

@@ -16,8 +16,7 @@ from kvopt.experiments.studies.answers import answer
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import Study, builtin_study, read_study
 from kvopt.experiments.studies.records import INTERRUPTED, Record, lines_of, read_records
-from kvopt.experiments.studies.task_runner import TaskResult
-from kvopt.experiments.studies.tasks import Task, tasks_of
+from kvopt.experiments.studies.tasks import Task, TaskResult, tasks_of
 from kvopt.experiments.studies.workers import workers
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import available_threads

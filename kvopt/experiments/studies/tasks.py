@@ -1,16 +1,36 @@
-"""The work of a study, piece by piece: an instance, the policies that meet it, and limits."""
+"""The work of a study, piece by piece: an instance, the policies that meet it, and limits.
+
+A task is run from its instance to its records and a certificate that was verified.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
+from kvopt.certificates import Certificate, JudgedRun, certify, read_certificate
+from kvopt.certificates.judged import UNFINISHED
+from kvopt.certificates.files import certificate_text
+from kvopt.errors import InvalidInput, KvoptError
 from kvopt.experiments.studies.description import Limits, Study
-from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
+from kvopt.experiments.studies.records import INTERRUPTED, Record, StudiedInstance, record_key
 from kvopt.experiments.studies.sources import Source
+from kvopt.experiments.studies.times import Times
+from kvopt.files.atomic import write_atomically
+from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.dependencies import versions
+from kvopt.kernels.modules import import_modules
+from kvopt.problem.instance import Instance
+from kvopt.simulate.routers.labels import parts_of
+from kvopt.simulate.running import run
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.verify import Verdict, verify
 from kvopt.version import __version__
 
 
@@ -90,3 +110,224 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
                     planned.update(map(task.key, new))
                     if new:
                         yield replace(task, policies=new)
+
+
+FOLDER = "certificates"
+
+Result = PolicyRun | str | None
+"""What became of a policy: its run, what went wrong, or None when time ran out."""
+
+Announce = Callable[[str, float], None]
+"""Called with what begins now, and within how many seconds it should end."""
+
+_PATIENCE = 1.5
+"""Factor of its limit after which a policy counts as hung: it is asked between rounds only."""
+_SLACK = 30.0
+"""Seconds beyond a limit for what is no search: loading, ending a solver."""
+_COMPILING = 240.0
+"""Seconds beyond the limit for compiling, which limits do not count, on a busy machine."""
+_WORTH_KEEPING = 10.0
+"""Seconds of work from which on each further run is written down at once."""
+_VERIFYING = 900.0
+"""Seconds after which the verifier counts as hung; its own limits end it within minutes."""
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """Result of a task.
+
+    Parameters
+    ----------
+    records
+        One for each policy, or a single one that says what failed.
+    certificate
+        Text of the certificate, whose path they name; None if there is none.
+    is_interrupted
+        Whether a signal came before the end; the next run of the study begins from what there is.
+    """
+
+    records: tuple[Record, ...]
+    certificate: str | None = None
+    is_interrupted: bool = False
+
+
+class Unverified(KvoptError):
+    """The verifier does not agree with a certificate."""
+
+
+def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskResult:
+    """Draw the instance, run its policies, certify, verify.
+
+    Parameters
+    ----------
+    task
+        What to do.
+    skip
+        Policies that are known to fail, with what is recorded of them.
+    announce
+        Told of each step, so that a step that never ends can be ended from outside.
+    """
+    began = time.monotonic()
+    limits = task.limits
+    announce("instance", limits.policy_time_limit + _SLACK)
+    import_modules(task.modules)
+    instance = task.source.instance(task.policies[0])
+    path = _path(task)
+    place = None if task.folder is None else task.folder / path
+    announce("verify", _VERIFYING)
+    known: dict[str, Result] = {**_earlier_runs(place), **skip}
+    runs: dict[str, Result] = {}
+    found = text = None
+    is_interrupted = False
+    try:
+        for label in task.policies:
+            if label not in known:
+                announce(f"policy {label}", _PATIENCE * limits.policy_time_limit + 1)
+            runs[label] = known.get(label) or _run(limits, instance, label)
+            if place and label not in known and time.monotonic() - began > _WORTH_KEEPING:
+                announce("certify", _SLACK + _COMPILING)
+                write_atomically(place, certificate_text(_certified(instance, runs, task, 0.0)))
+        announce("certify", limits.time_limit + _SLACK + _COMPILING)
+        if limits.certify:
+            found = _certified(instance, runs, task)
+            text = certificate_text(found)
+            announce("verify", _VERIFYING)
+            if not (is_interrupted := found.signal_number is not None):
+                verify_text(text)
+    except KeyboardInterrupt:
+        is_interrupted = True
+        found = found or _certified(instance, runs, task, 0.0)
+        text = certificate_text(found)
+    seconds = time.monotonic() - began
+    said = _best_of(runs) if found is None else _sides(found)
+    judged = {} if found is None else _judged(found)
+    broken = {"error": INTERRUPTED} if is_interrupted else {}
+    described = task.source.described(instance)
+    records = (
+        task.record(
+            label, described, seconds, certificate=text and path,
+            **(said | judged.get(label, {}) | _measures(run) | broken),
+        )
+        for label, run in runs.items()
+    )  # fmt: skip
+    return TaskResult(tuple(records), text, is_interrupted)
+
+
+def _earlier_runs(path: Path | None) -> dict[str, PolicyRun]:
+    """Return the finished runs in the certificate of a task that was interrupted."""
+    try:
+        found = read_certificate(path or "")
+    except InvalidInput:  # there is none, mostly
+        return {}
+    runs = {judged.policy: judged.on(found.instance, found.clock) for judged in found.runs}
+    return {label: run for label, run in runs.items() if run is not None}
+
+
+def _run(limits: Limits, instance: Instance, label: str) -> Result:
+    """Return the run of a policy, what went wrong, or None when time ran out."""
+    end = working_time() + limits.policy_time_limit
+    router, policy = parts_of(label)
+    try:
+        return run(
+            instance, policy, router=router, clock=limits.clock, label=label,
+            should_stop=lambda: working_time() > end,
+        )  # fmt: skip
+    except Stopped:
+        return None
+    except Exception as error:  # the code of others may raise anything
+        return f"{type(error).__name__}: {error}"
+
+
+def _certified(
+    instance: Instance, runs: Mapping[str, Result], task: Task, seconds: float = inf
+) -> Certificate:
+    """Bound the optimum within the limit, or within some seconds, and judge the runs."""
+    limits = task.limits
+    found = certify(
+        instance,
+        [run for run in runs.values() if isinstance(run, PolicyRun)],
+        task.source.reference(instance) if limits.clock.is_even else None,
+        clock=limits.clock,
+        deadline=limits.deadline,
+        time_limit=min(limits.time_limit, seconds),
+        scope=limits.scope,
+        threads=limits.threads,
+        seed=limits.seed,
+        slower=limits.slower,
+        command=f"kvopt study {task.study}",
+    )
+    late = [JudgedRun(label, UNFINISHED) for label, run in runs.items() if run is None]
+    in_time = found.in_time
+    if in_time is not None:
+        in_time = replace(in_time, attained=(*in_time.attained, *(None for _ in late)))
+    return replace(found, runs=(*found.runs, *late), in_time=in_time)
+
+
+def _sides(found: Certificate) -> dict[str, Any]:
+    """Return what each record of an instance says of its optimum."""
+    return {
+        "upper": found.objective,
+        "lower": found.lower_bound,
+        "bounded_by": found.lower and found.lower.bounded_by,
+        "found_by": found.provenance["found_by"],
+        "ceiling": found.in_time and found.in_time.ceiling,
+        "best_attained": found.in_time and found.in_time.best_attained,
+    }
+
+
+def _judged(found: Certificate) -> dict[str, dict[str, Any]]:
+    """Return what a certificate says of each policy."""
+    attained = found.in_time.attained if found.in_time else [None] * len(found.runs)
+    slower = (found.slower_than(run) for run in found.runs)
+    return {
+        run.policy: {"attained": count, "slower_than": phi and float(phi)}
+        for run, count, phi in zip(found.runs, attained, slower, strict=True)
+    }
+
+
+def _best_of(runs: Mapping[str, Result]) -> dict[str, Any]:
+    """Return the best of the runs as all that is known, where nothing is bounded."""
+    known = [
+        (run.objective, place, label)
+        for place, (label, run) in enumerate(runs.items())
+        if isinstance(run, PolicyRun) and run.objective is not None
+    ]
+    if not known:
+        return {}
+    upper, _, label = min(known)
+    return {"upper": upper, "found_by": label}
+
+
+def _measures(run: Result) -> dict[str, Any]:
+    """Return what a record says of a run."""
+    if not isinstance(run, PolicyRun):
+        return {"outcome": "unfinished"} if run is None else {"outcome": "error", "error": run}
+    return {
+        "outcome": str(run.outcome),
+        "value": run.objective,
+        "evictions": run.evictions,
+        "makespan": run.makespan if run.outcome is Outcome.COMPLETED else None,
+        "peak_memory": run.peak_memory,
+        "note": run.note,
+        "times": None if run.clock.is_even else Times.of(run),
+    }
+
+
+def verdict_on(text: str) -> Verdict:
+    """Return what the verifier says of the text of a certificate."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        write_atomically(path, text)
+        return verify(path)
+
+
+def verify_text(text: str) -> None:
+    """Refuse a certificate that the verifier does not agree with."""
+    verdict = verdict_on(text)
+    if not verdict.valid:
+        raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
+
+
+def _path(task: Task) -> str:
+    key = task.key("\n".join(task.policies))
+    return f"{FOLDER}/{key.removeprefix('sha256:')[:32]}.json"

@@ -26,8 +26,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from kvopt.errors import InvalidInput, KvoptError
-from kvopt.experiments.studies.task_runner import TaskResult, run_task
-from kvopt.experiments.studies.tasks import Task
+from kvopt.experiments.studies.tasks import Task, TaskResult, run_task
 from kvopt.kernels import memory
 from kvopt.show.optional import optional
 from kvopt.version import __version__

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from kvopt.experiments.studies.claims.adversaries import adversary
-from kvopt.experiments.studies.claims.backlogs import chen, mixed
+from kvopt.experiments.studies.claims.backlogs import chen, mixed, table_4
 from kvopt.experiments.studies.claims.mc_sf import ONE, TWO, arrivals, equal_prompts, regret
-from kvopt.experiments.studies.claims.protection import errors, protection
-from kvopt.experiments.studies.claims.table_4 import table_4
-from kvopt.experiments.studies.claims.traffic import table_1, traffic
+from kvopt.experiments.studies.claims.traffic import errors, protection, table_1, traffic
 from kvopt.experiments.studies.claims.verdict import Verdict
 from kvopt.experiments.studies.records import Record
 
