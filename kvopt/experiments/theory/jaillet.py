@@ -66,7 +66,9 @@ def lemmas_4_4_and_4_7(simulation: Simulation) -> Parts:
     """Lemmas 4.4 and 4.7 of jaillet-2025-v2, as inequalities on drawn backlogs."""
     upper, lower = [], []
     for seed in range(10 * simulation.draws * simulation.scale):
-        instance = _equal_prompts(seed)
+        # A backlog of one prompt; the lemmas need M to hold two of the largest requests.
+        keys = {"u": 12, "q": 0.9, "prompt": seed % 4}
+        instance = generate("geometric", 40 + seed, 2 * (12 + seed % 4), seed, keys)
         packed, outputs = _lemma_sums(instance)
         best = min(latency(instance, policy) for policy in ("mc-sf", "svf", "paced"))
         upper.append(latency(instance, "mc-sf") / (1536 * packed + 24 * outputs))
@@ -201,12 +203,6 @@ def _certain_regret(rate: float, rounds: int, draws: int) -> Fraction:
         own, paced = (latency(instance, policy) for policy in ("mc-sf", "paced"))
         total += Fraction(own - min(own, paced), max(len(instance), 1))
     return total / draws
-
-
-def _equal_prompts(seed: int) -> Instance:
-    """Draw a backlog of one prompt; the lemmas need M to hold two of the largest requests."""
-    keys = {"u": 12, "q": 0.9, "prompt": seed % 4}
-    return generate("geometric", 40 + seed, 2 * (12 + seed % 4), seed, keys)
 
 
 def _lemma_sums(instance: Instance) -> tuple[Fraction, int]:

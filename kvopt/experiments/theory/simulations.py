@@ -160,15 +160,13 @@ def scaling_counterexamples(most: int) -> Iterator[tuple[Instance, int, Fraction
     smaller memory.
     """
     for memory, n in product(range(2, most + 1), range(1, 4)):
-        shapes = [(s, o) for s in range(memory) for o in range(1, memory - s + 1)]
-        for chosen in product(shapes, repeat=n):
-            if len({prompt for prompt, _ in chosen}) > 1:
-                continue
-            instance = Instance(memory, [Request(0, s, o) for s, o in chosen])
-            for smaller in range(max(request.peak for request in instance), memory):
-                ratio = scaled_ratio(instance, smaller)
-                if ratio > Fraction(memory, smaller):
-                    yield instance, smaller, ratio
+        for prompt in range(memory):
+            for outputs in product(range(1, memory - prompt + 1), repeat=n):
+                instance = Instance(memory, [Request(0, prompt, o) for o in outputs])
+                for smaller in range(prompt + max(outputs), memory):
+                    ratio = scaled_ratio(instance, smaller)
+                    if ratio > Fraction(memory, smaller):
+                        yield instance, smaller, ratio
 
 
 def scaled_ratio(instance: Instance, memory: int) -> Fraction:
