@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import starmap
@@ -25,9 +24,7 @@ from kvopt import (
     Line,
     Request,
     generate,
-    read_certificate,
     run,
-    verify,
 )
 from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
 from kvopt.problem.clocks import Seconds
@@ -138,46 +135,12 @@ def test_targets_that_are_refused(target: str, deadline: str | int | None, wante
         fleet_sizes(CONVERSATIONS, target, deadline=deadline)
 
 
-class TestFolder:
-    def test_certificates_prove_each_claim_and_are_not_made_again(self, tmp_path: Path) -> None:
-        given: Given = {"deadline": LONG, "time_limit": LIMIT, "out": tmp_path, "counts": [1, 2]}
-        found = fleet_sizes(CONVERSATIONS, "misses=10%", **given)
-        assert found.is_reached(found.bands[-1])
-        for band in found.bands:
-            assert verify(tmp_path / f"{band.workers}.cert.json").valid
-            for value, by in ((band.lower, band.lower_from), (band.upper, band.upper_from)):
-                of = read_certificate(tmp_path / f"{by}.cert.json").in_time
-                assert of is not None
-                assert value is not None
-                assert 30 - value in (of.ceiling, of.best_attained)
-        said: list[str] = []
-        again = fleet_sizes(CONVERSATIONS, "misses=10%", **given, observer=said.append)
-        assert (again.to_json(), said) == (found.to_json(), [])
-        more = fleet_sizes(CONVERSATIONS, "misses=10%", **given, policies=["fcfs"])
-        for old, new in zip(found.bands, more.bands, strict=True):
-            assert (old.lower or 0) <= (new.lower or 0)
-            assert (new.upper or 0) <= (old.upper or 0)
-
-    def test_an_interrupt_keeps_what_was_found(self, tmp_path: Path) -> None:
-        def interrupt(line: str) -> None:
-            if line == "2 machines: schedules and bounds":
-                signal.raise_signal(signal.SIGINT)
-
-        given: Given = {
-            "deadline": LONG, "time_limit": LIMIT, "out": tmp_path, "counts": [1, 2, 3],
-        }  # fmt: skip
-        found = fleet_sizes(CONVERSATIONS, "misses=10%", **given, observer=interrupt)
-        assert found.signal_number == signal.SIGINT
-        assert found.left[-1] == 3
-        after = fleet_sizes(CONVERSATIONS, "misses=10%", **given)
-        assert ([band.workers for band in after.bands], after.left) == ([1, 2, 3], ())
-
-    def test_folders_of_another_deadline_are_refused(self, tmp_path: Path) -> None:
-        given: Given = {"deadline": LONG, "time_limit": LIMIT, "out": tmp_path, "counts": [2]}
-        fleet_sizes(CONVERSATIONS, "misses=10%", **given)
-        for deadline in (LONG + 1, f"first-token:{LONG}"):
-            given["deadline"] = deadline
-            with pytest.raises(InvalidInput, match=r"2\.cert\.json: --out: .* another deadline"):
-                fleet_sizes(CONVERSATIONS, "misses=10%", **given)
-        with pytest.raises(InvalidInput, match="another deadline"):
-            fleet_sizes(CONVERSATIONS, "mean=1000", out=tmp_path)
+def test_folders_of_another_deadline_are_refused(tmp_path: Path) -> None:
+    given: Given = {"deadline": LONG, "time_limit": LIMIT, "out": tmp_path, "counts": [2]}
+    fleet_sizes(CONVERSATIONS, "misses=10%", **given)
+    for deadline in (LONG + 1, f"first-token:{LONG}"):
+        given["deadline"] = deadline
+        with pytest.raises(InvalidInput, match=r"2\.cert\.json: --out: .* another deadline"):
+            fleet_sizes(CONVERSATIONS, "misses=10%", **given)
+    with pytest.raises(InvalidInput, match="another deadline"):
+        fleet_sizes(CONVERSATIONS, "mean=1000", out=tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 from dataclasses import replace
+from functools import partial
 from itertools import starmap
 from pathlib import Path
 
@@ -36,6 +37,7 @@ MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 
 CONVERSATIONS = generate("conversation", 30, 400, seed=1)
 FEW = CONVERSATIONS[:14]
 """Certificates of these are verified in a moment."""
+LONG = max(request.output for request in CONVERSATIONS)
 
 
 def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
@@ -166,50 +168,59 @@ def test_seconds_and_rounds_are_one_target() -> None:
         Latency(timed, clock).target("mean=5")
 
 
-class TestFolder:
-    def test_certificates_prove_each_claim(self, tmp_path: Path) -> None:
-        found = fleet_sizes(FEW, "mean=75", time_limit=LIMIT, out=tmp_path)
+@pytest.mark.parametrize(
+    ("instance", "target", "deadline"),
+    [(FEW, "mean=75", None), (CONVERSATIONS, "misses=10%", LONG)],
+)
+class TestFolderOfEachMeasure:
+    def test_certificates_prove_each_claim_and_are_not_made_again(
+        self, instance: Instance, target: str, deadline: int | None, tmp_path: Path
+    ) -> None:
+        ask = partial(
+            fleet_sizes, instance, target, deadline=deadline, time_limit=LIMIT, out=tmp_path,
+            counts=[1, 2, 3],
+        )  # fmt: skip
+        found = ask()
         for band in found.bands:
-            path = tmp_path / f"{band.workers}.cert.json"
-            assert verify(path).valid
-            written = read_certificate(path)
-            assert written.instance.workers == band.workers
+            assert verify(tmp_path / f"{band.workers}.cert.json").valid
             for value, by in ((band.lower, band.lower_from), (band.upper, band.upper_from)):
                 of = read_certificate(tmp_path / f"{by}.cert.json")
-                assert value in (of.lower_bound, of.objective)
-
-    def test_what_is_there_is_not_done_again(self, tmp_path: Path) -> None:
-        first = fleet_sizes(FEW, "mean=75", counts=[1, 2, 3], time_limit=LIMIT, out=tmp_path)
+                assert of.instance.workers == by
+                assert value is not None
+                if of.in_time is None:
+                    assert value in (of.lower_bound, of.objective)
+                else:
+                    assert 30 - value in (of.in_time.ceiling, of.in_time.best_attained)
         said: list[str] = []
-        again = fleet_sizes(
-            FEW, "mean=75", counts=[1, 2, 3], time_limit=LIMIT, out=tmp_path, observer=said.append
-        )
-        assert (again.to_json(), said) == (first.to_json(), [])
-        more = fleet_sizes(
-            FEW, "mean=75", counts=[1, 2, 3], time_limit=LIMIT, out=tmp_path, policies=["fcfs"]
-        )
+        again = ask(observer=said.append)
+        assert (again.to_json(), said) == (found.to_json(), [])
+        more = ask(policies=["fcfs"])
         assert "central + fcfs" in more.labels
-        for old, new in zip(first.bands, more.bands, strict=True):
+        for old, new in zip(found.bands, more.bands, strict=True):
             assert (old.lower or 0) <= (new.lower or 0)
             assert (new.upper or 0) <= (old.upper or 0)
 
-    def test_an_interrupt_keeps_what_was_found(self, tmp_path: Path) -> None:
+    def test_an_interrupt_keeps_what_was_found(
+        self, instance: Instance, target: str, deadline: int | None, tmp_path: Path
+    ) -> None:
         def interrupt(line: str) -> None:
             if line == "2 machines: schedules and bounds":
                 signal.raise_signal(signal.SIGINT)
 
-        counts = [1, 2, 3]
-        found = fleet_sizes(
-            FEW, "mean=75", counts=counts, time_limit=LIMIT, out=tmp_path,
-            observer=interrupt,
+        ask = partial(
+            fleet_sizes, instance, target, deadline=deadline, time_limit=LIMIT, out=tmp_path,
+            counts=[1, 2, 3],
         )  # fmt: skip
+        found = ask(observer=interrupt)
         assert found.signal_number == signal.SIGINT
         assert found.left[-1] == 3
         assert (tmp_path / "1.cert.json").exists()
-        after = fleet_sizes(FEW, "mean=75", counts=counts, time_limit=LIMIT, out=tmp_path)
-        assert [band.workers for band in after.bands] == counts
+        after = ask()
+        assert [band.workers for band in after.bands] == [1, 2, 3]
         assert (after.left, after.signal_number) == ((), None)
 
+
+class TestFolder:
     def test_folders_of_something_else_are_refused(self, tmp_path: Path) -> None:
         fleet_sizes(FEW, "mean=75", counts=[2], time_limit=LIMIT, out=tmp_path)
         other = generate("conversation", 14, 400, seed=2)
