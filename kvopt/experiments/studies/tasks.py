@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from kvopt.certificates import Certificate, JudgedRun, certify, read_certificate
-from kvopt.certificates.judged import UNFINISHED
 from kvopt.certificates.files import certificate_text
+from kvopt.certificates.judged import UNFINISHED
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.experiments.studies.description import Limits, Study
 from kvopt.experiments.studies.records import INTERRUPTED, Record, StudiedInstance, record_key
