@@ -105,7 +105,8 @@ def test_headings_sort_the_table(browser: Browser, page: Path) -> None:
         assert browser.ask(f"return {headings}[{column}].ariaSort") == order
     browser.ask(f"{headings}[1].querySelector('button').click()")
     names = browser.ask(
-        "return [...document.querySelectorAll('#schedulers tbody th')].map(t => t.textContent)"
+        "return [...document.querySelectorAll('#schedulers tbody tr')]"
+        ".map(row => row.cells[1].textContent)"
     )
     assert names == sorted(names)
     assert browser.ask(f"return [...{headings}].filter(h => h.ariaSort !== 'none').length") == 1
