@@ -13,7 +13,6 @@ import numpy as np
 from kvopt.bounds.pauses import windows_with_pauses
 from kvopt.bounds.scan import Scanner, Steps
 from kvopt.errors import TooLarge
-from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats, Integers, Numbers
 
@@ -116,13 +115,6 @@ class PausedScanner(Scanner):
 
         steps = (windows + 1) * windows.clip(1, kinds.outputs)
         return costs, starts, np.sum(self._in_slices(work, steps), axis=0)
-
-    def places(self, prices: Prices) -> int:
-        """Return how many entries the tables of all requests have at these prices, about."""
-        given = np.array(prices.numerators, dtype=float) / prices.denominator
-        costs, _ = super().least_costs(given, 1)
-        windows, outputs = windows_with_pauses(self.kinds, costs, given, 1), self.kinds.outputs
-        return int((outputs * (windows - outputs + 1))[windows > 0].sum())
 
     def _refuse_large_tables(self, windows: Integers, last: int) -> None:
         """Raise `TooLarge` where requests have too many tokens and too long windows."""

@@ -24,7 +24,6 @@ import numpy as np
 
 from kvopt.bounds.kinds import Kinds, begun_blocks
 from kvopt.bounds.prices import Sums
-from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compiled import compiled, steering
 from kvopt.problem.arrays import Floats, Integers, Numbers
 
@@ -349,13 +348,6 @@ class Scanner:
     def at(self, memory: int) -> Callable[[Floats], tuple[float, Integers, Floats]]:
         """Return `lagrangian` with so much memory, as a function of prices."""
         return partial(self.lagrangian, memory=memory)
-
-    def likely_starts(self, prices: Prices) -> int:
-        """Return how many starts of all kinds may be as cheap as the best one, about."""
-        given = np.array(prices.numerators, dtype=float) / prices.denominator
-        costs, _ = Scanner.least_costs(self, given, 1)
-        left = np.clip(len(given) - self.kinds.arrivals, 0, None)
-        return int(np.minimum(costs - self.kinds.outputs + 64, left).sum())
 
     def _in_slices(self, work: Callable[[slice], Any], steps: Integers) -> list[Any]:
         """Do the work of so many steps of each kind in slices; return what these returned."""

@@ -220,12 +220,7 @@ def _rounded(values: Floats, denominator: int) -> tuple[int, ...]:
 
 
 def slot_bound(instance: Instance, proof: SlotPrices, scanner: Scanner | None = None) -> int:
-    """Return the lower bound that prices of tokens and slots prove, rounded up."""
-    return -(-slot_value(instance, proof, scanner) // proof.prices.denominator)
-
-
-def slot_value(instance: Instance, proof: SlotPrices, scanner: Scanner | None = None) -> int:
-    """Return what prices of tokens and slots prove, times their denominator.
+    """Return the lower bound that prices of tokens and slots prove, rounded up.
 
     Raises
     ------
@@ -233,26 +228,20 @@ def slot_value(instance: Instance, proof: SlotPrices, scanner: Scanner | None = 
         If some cost may need more than 64 bits.
     """
     scanner = Scanner(Kinds.of(instance)) if scanner is None else scanner
-    prices, last = proof.prices, max(len(proof.prices.numerators), *proof.borders)
+    numerators, unit = proof.prices.numerators, proof.prices.denominator
+    last = max(len(numerators), *proof.borders)
     if _most(proof, instance, last, scanner.kinds.longest) >= 2**62:
         raise OverflowError("costs at these prices may need more than 64 bits")
-    tokens, rows = prices_at_all_times(proof)
-    slots = [count for count, _ in proof.slots]
-    steps = steps_of(instance.memory, slots, rows)
-    costs, _ = scanner.least_costs(tokens, prices.denominator, steps)
-    least: int = sum(map(mul, scanner.kinds.counts.tolist(), costs.tolist()))
-    a_worker: int = sum(map(mul, slots, map(sum, rows.tolist())))
-    a_worker += instance.memory * sum(prices.numerators)
-    return least - instance.used_workers * a_worker
-
-
-def prices_at_all_times(proof: SlotPrices) -> tuple[Integers, Integers]:
-    """Return the prices of a token, and of slots in a row for each number, as numerators."""
-    numerators, last = proof.prices.numerators, max(len(proof.prices.numerators), *proof.borders)
     tokens = np.zeros(last, dtype=np.int64)
     tokens[: len(numerators)] = numerators
-    rows = [prices_between(proof.borders, values, last) for _, values in proof.slots]
-    return tokens, np.array(rows, dtype=np.int64).reshape(-1, last)
+    slots = [count for count, _ in proof.slots]
+    table = [prices_between(proof.borders, values, last) for _, values in proof.slots]
+    rows = np.array(table, dtype=np.int64).reshape(-1, last)
+    costs, _ = scanner.least_costs(tokens, unit, steps_of(instance.memory, slots, rows))
+    least: int = sum(map(mul, scanner.kinds.counts.tolist(), costs.tolist()))
+    a_worker: int = sum(map(mul, slots, map(sum, rows.tolist())))
+    a_worker += instance.memory * sum(numerators)
+    return -((instance.used_workers * a_worker - least) // unit)
 
 
 def _most(proof: SlotPrices, instance: Instance, last: int, longest: int) -> int:
