@@ -399,7 +399,7 @@ def _expected(problem: Problem, proof: dict[str, Any], *, likely: bool = False) 
         steps += 15 * min(problem.block, length)
     if kind == "slot-prices":
         lines = len(proof["slots"]) + sum(each["count"] for each in proof["slots"])
-        steps += lines * (400 + 230 * len(proof["borders"]))
+        steps += 60 * (lines * length + len(proof["slots"]) * (end - begin)) + 500 * lines
     if likely:
         steps += (1000 + 6000 * len(proof.get("slots", ()))) * many
         # A request that may pause is looked at token by token, wherever it may complete.
@@ -628,6 +628,8 @@ def _arrivals(instance: dict[str, Any]) -> list[int]:
 
 _Piece = tuple[int, int, int, int]
 """Request, start, end, and tokens held before: work at the times start + 1 .. end."""
+_Part = tuple[list[_Piece], list[dict[str, Any]], dict[int, int], set[int]]
+"""What one worker does: pieces of work and of prompts, waits, and the rounds asked for."""
 
 
 def _checked_run(
@@ -654,15 +656,15 @@ def _checked_run(
         work.spend(8 * len(clock.lines) * count, f"{what}: ")
     ends = [end for _, _, end, _ in pieces[: len(requests)]]
     asked = [begin + 1 for begin in begins] if first else ends
-    parts: dict[int, _Part] = defaultdict(_Part)
+    parts: dict[int, _Part] = defaultdict(lambda: ([], [], {}, set()))
     for piece in pieces:
-        parts[on[piece[0]]].pieces.append(piece)
+        parts[on[piece[0]]][0].append(piece)
     for row in chunks:
-        parts[on[row["request"]]].chunks.append(row)
+        parts[on[row["request"]]][1].append(row)
     for row in waits:
-        parts[sum(row[2:])].waits[row[0]] = row[1]
+        parts[sum(row[2:])][2][row[0]] = row[1]
     for worker, mark in zip(on, asked, strict=True):
-        parts[worker].asked.add(mark)
+        parts[worker][3].add(mark)
     swept = {worker: _swept(problem, part, what, work) for worker, part in parts.items()}
     value = sum(swept[worker][1][end] for worker, end in zip(on, ends, strict=True))
     value -= sum(request.arrival for request in requests)
@@ -745,16 +747,6 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
     return rows
 
 
-class _Part:
-    """What one worker does: pieces of work and of prompts, waits, and the rounds asked for."""
-
-    def __init__(self) -> None:
-        self.pieces: list[_Piece] = []
-        self.chunks: list[dict[str, Any]] = []
-        self.waits: dict[int, int] = {}
-        self.asked: set[int] = set()
-
-
 def _swept(problem: Problem, part: _Part, what: str, work: Work) -> tuple[int, dict[int, int]]:
     """Go through the rounds of a worker; return its most tokens, and when rounds end.
 
@@ -766,17 +758,17 @@ def _swept(problem: Problem, part: _Part, what: str, work: Work) -> tuple[int, d
     leaves the same remainder take a new one at the same times.
     """
     requests, clock, block = problem.requests, problem.clock, problem.block
+    pieces, rows, waits, asked = part
     processed = {
-        (row["request"], row["start"] + len(row["tokens"])): sum(row["tokens"])
-        for row in part.chunks
+        (row["request"], row["start"] + len(row["tokens"])): sum(row["tokens"]) for row in rows
     }
     begins, ends, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
     due: dict[int, int] = defaultdict(int)  # of those that start here, the latest arrival
-    for i, start, end, held in part.pieces:
+    for i, start, end, held in pieces:
         begins[start].append((held - processed.get((i, start), 0), held - start))
         ends[end].append(held - start)
         due[start] = max(due[start], requests[i].arrival)
-    for row in part.chunks:  # as what is processed in a round, and held by then
+    for row in rows:  # as what is processed in a round, and held by then
         due[row["start"]] = max(due[row["start"]], requests[row["request"]].arrival)
         for mark, step in enumerate(
             zip(row["tokens"], accumulate(row["tokens"]), strict=True), row["start"]
@@ -785,14 +777,14 @@ def _swept(problem: Problem, part: _Part, what: str, work: Work) -> tuple[int, d
     now = active = offset = peak = 0
     taken: dict[int, int] = defaultdict(int)  # pieces by remainder
     known, after = {}, (mark + 1 for mark in chunks)
-    marks = sorted({*begins, *ends, *part.waits, *chunks, *after, *part.asked})
+    marks = sorted({*begins, *ends, *waits, *chunks, *after, *asked})
     for mark, following in pairwise([*marks, *marks[-1:]]):
         known[mark] = now = mark if clock is None else now
         prompts = 0
         for shift in ends[mark]:
             active, offset = active - 1, offset - shift
             taken[shift % block] -= 1
-        if (begin := part.waits.get(mark, now)) < now or begin < due[mark]:
+        if (begin := waits.get(mark, now)) < now or begin < due[mark]:
             raise Invalid(
                 f"{what}: at round {mark:,} something begins too early, before it arrives "
                 "or what it waits for"
@@ -920,14 +912,8 @@ def _price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     """
     scale: int = proof["denominator"]
     requests, (begin, end) = problem.requests, _reach(proof)
-    stairs: dict[int, _Line] = {}
-    paid = problem.memory * sum(proof["numerators"])
-    for each in proof.get("slots", ()):
-        line = _Line.of(proof["borders"], each["numerators"])
-        paid += each["count"] * line.paid(end)
-        for number in range(1, each["count"] + 1):
-            threshold = -(-number * (problem.memory + 1) // (each["count"] + 1))
-            stairs[threshold] = stairs[threshold].plus(line) if threshold in stairs else line
+    slots = [(each["count"], _slot_prices(proof, each)) for each in proof.get("slots", ())]
+    paid = problem.memory * sum(proof["numerators"]) + sum(many * sum(row) for many, row in slots)
     total: int = scale * sum(request.output for request in requests) - problem.used * paid
     # A request that can be done before the first price costs o, and nothing costs less.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
@@ -936,9 +922,15 @@ def _price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
         first = min([begin, *(request.arrival for request in kinds)])
         prices = [0] * (proof["first"] - 1 - first) + proof["numerators"]
         prices += [0] * (end - first - len(prices))
-        steps = [(tokens, line.shifted(first)) for tokens, line in sorted(stairs.items())]
+        stairs: dict[int, list[int]] = {}
+        for many, row in slots:
+            line = [0] * (proof["borders"][0] - first) + row
+            for number in range(1, many + 1):
+                threshold = -(-number * (problem.memory + 1) // (many + 1))
+                known = stairs.get(threshold, repeat(0))
+                stairs[threshold] = list(map(add, known, line))
         longest = max(request.output for request in kinds)
-        costs = _Costs(scale, prices, longest, work, problem.block, steps)
+        costs = _Costs(scale, prices, longest, work, problem.block, sorted(stairs.items()))
         paused = _PausedCosts(scale, prices, work, problem.block) if problem.pauses else None
         for (arrival, prompt, output), times in kinds.items():
             least = costs.least(arrival - first, prompt, output)
@@ -948,101 +940,21 @@ def _price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     return -(-total // scale)
 
 
-class _Line(NamedTuple):
-    """Prices that change evenly from border to border, and are 0 elsewhere.
+def _slot_prices(proof: dict[str, Any], slot: dict[str, Any]) -> list[int]:
+    """Return the prices of a slot at the times after the first border, up to the last.
 
     Between the borders b and b' with the prices q and q' the price at t is
 
         q + (t - b) ceil((q' - q) / (b' - b))    for b < t <= b',
 
     which is at least what lies on a straight line from q to q', so it is not negative.
-
-    Parameters
-    ----------
-    borders
-        At least two, ascending.
-    values, slopes
-        Of each stretch between borders, the price at its border and how it changes in a round.
-    sums
-        Sum of the prices up to each border.
     """
-
-    borders: list[int]
-    values: list[int]
-    slopes: list[int]
-    sums: list[int]
-
-    @classmethod
-    def of(cls, borders: list[int], values: list[int]) -> _Line:
-        """Return the prices with these values at borders."""
-        lengths = [b - a for a, b in pairwise(borders)]
-        slopes = [-((a - b) // n) for (a, b), n in zip(pairwise(values), lengths, strict=True)]
-        totals = (
-            n * value + slope * (n * (n + 1) // 2)
-            for n, value, slope in zip(lengths, values[:-1], slopes, strict=True)
-        )
-        return cls(borders, values[:-1], slopes, [*accumulate(totals, initial=0)])
-
-    def plus(self, other: _Line) -> _Line:
-        """Return the sum with prices of the same borders."""
-        pairs = zip(self[1:], other[1:], strict=True)
-        values, slopes, sums = ([*map(add, mine, yours)] for mine, yours in pairs)
-        return _Line(self.borders, values, slopes, sums)
-
-    def shifted(self, rounds: int) -> _Line:
-        """Return the same prices so many rounds earlier."""
-        return self._replace(borders=[border - rounds for border in self.borders])
-
-    def paid(self, time: int) -> int:
-        """Return the sum of the prices up to a time."""
-        place = bisect_right(self.borders, time) - 1
-        if place < 0 or place == len(self.values):
-            return self.sums[max(place, 0)]
-        n = time - self.borders[place]
-        return self.sums[place] + n * self.values[place] + self.slopes[place] * (n * (n + 1) // 2)
-
-    def sums_at(self, begin: int, end: int) -> list[int]:
-        """Return the sums of the prices up to each of the times ``begin .. end - 1``."""
-        prices: list[int] = []
-        for low, high, price, slope in self._stretches(begin, end - 1):
-            rising = range(price, price + slope * (high - low), slope) if slope else ()
-            prices += rising or [price] * (high - low)
-        return [*accumulate(prices, initial=self.paid(begin))]
-
-    def below(self, begin: int, end: int, starts: int) -> tuple[int, int]:
-        """Return a line below what is paid at ``begin + 1 + k .. end + k`` for ``0 <= k < starts``.
-
-        It has a first value and a rise.  Between two borders it is exact.
-        """
-        place = bisect_right(self.borders, begin) - 1
-        if place + 1 == len(self.borders) or end + starts - 1 <= self.borders[place + 1]:
-            rise = self.slopes[place] if 0 <= place < len(self.slopes) else 0
-            return self.paid(end) - self.paid(begin), rise * (end - begin)
-        prices = (
-            min(price, price + slope * (high - low - 1))
-            for low, high, price, slope in self._stretches(begin, end + starts - 1)
-        )
-        return min(prices) * (end - begin), 0
-
-    def crossed(self, begin: int, end: int) -> int:
-        """Return how many borders lie after one time, up to another."""
-        return bisect_right(self.borders, end) - bisect_right(self.borders, begin)
-
-    def _stretches(self, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-        """Yield stretches ``low + 1 .. high`` that make up ``begin + 1 .. end``.
-
-        With each come its first price, and by how much that changes in a round.
-        """
-        place, low = bisect_right(self.borders, begin) - 1, begin
-        while low < end:
-            known = 0 <= place < len(self.values)
-            high = min(end, self.borders[place + 1]) if place < len(self.values) else end
-            if known:
-                slope = self.slopes[place]
-                yield low, high, self.values[place] + (low + 1 - self.borders[place]) * slope, slope
-            else:
-                yield low, high, 0, 0
-            place, low = place + 1, high
+    prices = []
+    pairs = zip(pairwise(proof["borders"]), pairwise(slot["numerators"]), strict=True)
+    for (begin, end), (low, high) in pairs:
+        slope = -((low - high) // (end - begin))
+        prices += [low + n * slope for n in range(1, end - begin + 1)]
+    return prices
 
 
 class _Costs:
@@ -1067,8 +979,8 @@ class _Costs:
     a start cheaper than the best so far is cut in two, or looked at start by start when it is
     small.  So whatever the prices are, the least cost is exact.
 
-    *Steps* add a difference of sums for each line of thresholds that are reached.  In a block of
-    starts it is a straight line in k, or at least the least price there in each round.
+    *Steps* add a difference of sums for each table of thresholds that are reached.  Sums only grow,
+    so of a block of starts it is at least that of what all of them pay.
     """
 
     def __init__(
@@ -1078,12 +990,16 @@ class _Costs:
         longest: int,
         work: Work,
         block: int = 1,
-        stairs: Sequence[tuple[int, _Line]] = (),
+        stairs: Sequence[tuple[int, list[int]]] = (),
     ) -> None:
         self.scale, self.last, self.work, self.block = scale, len(prices), work, block
-        self.stairs = stairs
-        self.reached = [*accumulate((line for _, line in stairs), _Line.plus)]
         prices = prices + [0] * min(longest, self.last)  # so that k + o is in the tables
+        self.stairs = []
+        for tokens, line in stairs:
+            row = line + [0] * (len(prices) - len(line))
+            self.stairs.append((tokens, [*accumulate(row, initial=0)]))
+        rows = (row for _, row in self.stairs)
+        self.reached = [*accumulate(rows, lambda one, other: list(map(add, one, other)))]
         self.paid = list(accumulate(prices, initial=0))  # P
         self.strided = list(self.paid)  # S
         for x in range(block, len(self.paid)):
@@ -1121,14 +1037,11 @@ class _Costs:
         while blocks and blocks[0][0] < best:
             _, begin, end = heappop(blocks)
             size = min(end - begin, 1 << _SMALL)
-            crossed = steps[0][1].crossed(begin, end + output) if steps else 0
-            why = "lower: prices: "
-            self.work.spend(20 + 2 * size + len(steps) * (40 + 4 * size + 20 * crossed), why)
+            self.work.spend(20 + 2 * size + len(steps) * (20 + 4 * size), "lower: prices: ")
             if end - begin <= 1 << _SMALL:
                 costs = self.of_starts(begin, end, arrival, prompt, output)
-                for before, line in steps:
-                    ends = line.sums_at(begin + output, end + output)
-                    begins = line.sums_at(begin + before, end + before)
+                for before, sums in steps:
+                    ends, begins = (sums[begin + x : end + x] for x in (output, before))
                     costs = map(add, costs, map(sub, ends, begins))
                 best = min(best, min(costs) << self.shift)
                 continue
@@ -1138,26 +1051,23 @@ class _Costs:
                 slope, low, mean, rough = self.lines[level][k >> level + _SMALL]
                 bound = max(volume * low, volume * mean - peak * rough)
                 bound += wait * (k - arrival) + slope * (volume * k + moment)
-                rise = wait + slope * volume
-                for before, line in steps:
-                    least, change = line.below(k + before, k + output, after - k)
-                    bound, rise = bound + (least << self.shift), rise + (change << self.shift)
-                bound += min(0, rise * (after - 1 - k))
+                bound += min(0, (wait + slope * volume) * (after - 1 - k))
+                for before, sums in steps:
+                    bound += max(0, sums[k + output] - sums[after - 1 + before]) << self.shift
                 if bound < best:
                     heappush(blocks, (bound, k, after))
         return best >> self.shift
 
-    def _steps(self, prompt: int, peak: int) -> list[tuple[int, _Line]]:
-        """Return the lines that a request pays, each after so many rounds.
+    def _steps(self, prompt: int, peak: int) -> list[tuple[int, list[int]]]:
+        """Return the sums of prices that a request pays, each after so many rounds.
 
-        The thresholds that its first token reaches are one line.
+        The thresholds that its first token reaches are one table.
         """
         first = bisect_right(self.stairs, prompt + 1, key=itemgetter(0))
         final = bisect_right(self.stairs, peak, key=itemgetter(0))
-        self.work.spend(10 * (final - first))
         later = self.stairs[first:final]
         steps = [(0, self.reached[first - 1])] if first else []
-        return steps + [(tokens - prompt - 1, line) for tokens, line in later]
+        return steps + [(tokens - prompt - 1, sums) for tokens, sums in later]
 
     def of_starts(
         self, begin: int, end: int, arrival: int, prompt: int, output: int
@@ -1686,7 +1596,7 @@ class _Search:
         least = min((request.prompt + 1 for request in self.requests), default=1)
         together = min(len(reduced_costs), stage.memory // least)
         width = 400 + 8 * len(shapes) + 72 * together + 40 * longest
-        self.most, self.steps = work.times * BYTES // width, 40 + longest // 2 + 2 * together
+        self.most, self.steps = work.times * BYTES // width, 20 + longest // 4 + together
         self.ramps = [tuple(range(s + 1, s + o + 1)) for s, o in shapes]
         self.reduced_costs, self.least = reduced_costs, []
         for request, own in zip(self.requests, reduced_costs, strict=True):
@@ -1796,7 +1706,7 @@ class _Search:
     ) -> None:
         """Let a time pass, with its R - F; of equal partial schedules the best one stays."""
         full = tuple(map(len, self.shapes))
-        self.work.spend((10 * len(full) + 2 * self.steps) * len(layer), "lower: the search: ")
+        self.work.spend((5 * len(full) + 2 * self.steps) * len(layer), "lower: the search: ")
         for started, active, bound, latency, held in layer:
             if started == full:
                 if latency < self.target:
@@ -2114,7 +2024,7 @@ def _most_in_time(
     if clock is not None and problem.chunks and len(chosen) > 1:
         raise Invalid("deadlines: several lines do not cover prompts in pieces")
     table = _TimePrices(borders, prices)
-    total, misses = problem.workers * memory * sum(map(mul, prices, table.lengths)), 0
+    total, misses = problem.workers * memory * table.paid[-1], 0
     for request, end in zip(problem.requests, due, strict=True):
         arrival, prompt, output = request
         brief = request._replace(output=1) if first else request
@@ -2140,32 +2050,28 @@ class _TimePrices:
     """Prices that are constant between borders, and 0 before the first and after the last."""
 
     def __init__(self, borders: list[int], prices: list[int]) -> None:
-        self.borders, self.prices = borders, prices
-        self.lengths = [b - a for a, b in pairwise(borders)]
-        self.paid = [*accumulate(map(mul, prices, self.lengths), initial=0)]
-        sums = (_sum_of_times(a, b) for a, b in pairwise(borders))
-        self.moments = [*accumulate(map(mul, prices, sums), initial=0)]
+        # So that each time, none of which is negative, is in a cell.
+        borders = borders or [0]
+        early = [0] * (borders[0] > 0)
+        self.borders, self.prices = early + borders, [*early, *prices, 0]
+        cells = [*zip(self.prices, pairwise(self.borders), strict=False)]
+        self.paid = [*accumulate((p * (b - a) for p, (a, b) in cells), initial=0)]
+        self.moments = [*accumulate((p * _sum_of_times(*cell) for p, cell in cells), initial=0)]
 
     def cells(self, begin: int, end: int) -> tuple[int, int]:
         """Return the range of the prices that the times begin + 1 .. end touch."""
-        left = max(bisect_right(self.borders, begin) - 1, 0)
-        return left, max(left, min(bisect_left(self.borders, end), len(self.prices)))
+        return bisect_right(self.borders, begin) - 1, bisect_left(self.borders, end)
 
     def sums(self, time: int) -> tuple[int, int]:
         """Return the sums of p_t and of t p_t up to a time."""
         cell = bisect_right(self.borders, time) - 1
-        if cell < 0:
-            return 0, 0
-        if cell >= len(self.prices):
-            return self.paid[-1], self.moments[-1]
         begin, price = self.borders[cell], self.prices[cell]
         paid = self.paid[cell] + price * (time - begin)
         return paid, self.moments[cell] + price * _sum_of_times(begin, time)
 
     def after(self, time: int) -> int:
         """Return the price of the time that follows."""
-        cell = bisect_right(self.borders, time) - 1
-        return self.prices[cell] if 0 <= cell < len(self.prices) else 0
+        return self.prices[bisect_right(self.borders, time) - 1]
 
     def of_start(self, request: Request, start: int) -> int:
         """Return sum_{j=1..o} p_{k+j} (s + j) = sum p_t (s - k) + sum p_t t."""
@@ -2206,13 +2112,9 @@ class _TimePrices:
         At the cheapest of it ``top`` is held, then less by ``slope`` each time.
         """
         left, right = self.cells(begin, end)
-        sizes = [
-            (self.prices[c], rate * (min(end, self.borders[c + 1]) - max(begin, self.borders[c])))
-            for c in range(left, right)
-            if self.borders[c] < end and self.borders[c + 1] > begin
-        ]
-        free, cost = rate * (end - begin) - sum(size for _, size in sizes), 0
-        for price, most in sorted([(0, free), *sizes]):
+        edges, cost = pairwise([begin, *self.borders[left + 1 : right], end]), 0
+        for price, (first, last) in sorted(zip(self.prices[left:right], edges, strict=True)):
+            most = rate * (last - first)
             size = min(most, amount)
             cost += price * (size * top - slope * (size * (size - 1) // 2))
             top, amount = top - slope * size, amount - size

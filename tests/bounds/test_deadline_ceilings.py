@@ -153,10 +153,11 @@ def test_costs_of_runs_are_those_of_the_definition() -> None:
     source = random.Random(3)
     for _ in range(many(400)):
         borders = sorted(source.sample(range(25), source.randint(2, 6)))
-        table = _TimePrices(borders, [source.randint(0, 9) for _ in borders[1:]])
+        prices = [source.randint(0, 9) for _ in borders[1:]]
+        table = _TimePrices(borders, prices)
         price = {
             t: p
-            for a, b, p in zip(borders, borders[1:], table.prices, strict=False)
+            for a, b, p in zip(borders, borders[1:], prices, strict=False)
             for t in range(a + 1, b + 1)
         }
         request = Plain(source.randint(0, 12), source.randint(0, 5), source.randint(1, 9))
