@@ -99,20 +99,19 @@ def join(active: Integers, count: int, end: int, peak: int, request: int) -> Non
 
 @compiled
 def _delays(
-    timed: Timed, active: Integers, now: int, time: int, base: int, prompts: int, care: float,
-    first: int, held: int,
+    timed: Timed, active: Integers, now: int, time: int, first: int, later: float, prompts: int,
+    care: float,
 ) -> bool:  # fmt: skip
     """Whether what is active would be late only if one more joins.
 
-    Then the next round lasts ``first``, and those that follow hold ``held`` or more; they are
-    estimated times the care.
+    Then the next round lasts ``first``, and those that follow are estimated to last ``later``;
+    without it they are estimated times the care.
     """
-    number, tokens = len(active), base + len(active) * (now + 1)
+    number, tokens = len(active), 0
+    for place in range(number):
+        tokens += active[place, 1] - active[place, 0] + now + 1
     alone = round_length(timed, number + prompts, prompts, tokens)
-    slower, slow = (
-        care * round_length(timed, number + 1, 0, held),
-        care * round_length(timed, number, 0, tokens),
-    )
+    slower, slow = later, care * round_length(timed, number, 0, tokens)
     for place in range(number):
         left, due = active[place, 0] - now - 1, timed.due[active[place, 2]]
         if time + alone + slow * left <= due < time + first + slower * left:
@@ -164,7 +163,8 @@ def serve(
                 held <= timed.memory
                 and fits(lines.active, number, now + o, s + o, timed.memory)
                 and not (in_time and care and _delays(
-                    timed, lines.active[:number], now, time, base, prompts, care, first, held
+                    timed, lines.active[:number], now, time, first,
+                    care * round_length(timed, number + 1, 0, held), prompts, care
                 ))
             ):  # fmt: skip
                 lines.waiting[rank] = 0

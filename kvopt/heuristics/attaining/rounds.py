@@ -26,6 +26,7 @@ from kvopt.simulate.running import run
 
 if TYPE_CHECKING:
     from kvopt.heuristics.attaining.moves import Places
+    from kvopt.heuristics.fleets.reinsertion import Fleet
 
 _LIMITS = (0.95, 1.0, 0.9, 1.05, 0.8, 1.2)
 """Costs up to which requests are placed by deadline, in the order in which they are tried."""
@@ -96,16 +97,17 @@ def attaining_in_rounds(
 
     random, orders_over = np.random.default_rng(seed), partial(is_over, _ORDERS_SHARE)
     places, count = _filled(instance, empty, costs, random, orders_over)
-    late = np.flatnonzero((places.starts < 0) & np.isfinite(costs))
+    late = np.flatnonzero((places.fleet.starts < 0) & np.isfinite(costs))
     count += _exchanged(places, late, seed, is_over)
     first = min((request.arrival for request in instance), default=0)
-    return _completed(instance, places, count, first)
+    return _completed(instance, places.fleet, count, first)
 
 
 def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Places | None:
     """Return workers that hold nothing, None where rounds are too many for a profile."""
-    from kvopt.heuristics.attaining.moves import Places
-    from kvopt.heuristics.decode import LARGEST_HORIZON  # it loads numba
+    from kvopt.heuristics.attaining.moves import Places  # it loads numba
+    from kvopt.heuristics.decode import LARGEST_HORIZON
+    from kvopt.heuristics.fleets.reinsertion import Fleet
 
     arrivals, prompts, outputs = columns_of(instance)
     arrivals -= arrivals.min(initial=0 if not len(instance) else arrivals.max())
@@ -117,8 +119,9 @@ def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Places | Non
     if max(span + longest, rounds * instance.workers) > LARGEST_HORIZON:
         return None
     starts, workers = (np.full(len(instance), -1, dtype=np.int64) for _ in range(2))
-    profiles = np.zeros((instance.workers, rounds), dtype=np.int64)
-    return Places(instance.memory, arrivals, prompts, outputs, latest, starts, workers, profiles)
+    loads = np.zeros((instance.workers, rounds), dtype=np.int64)
+    fleet = Fleet(instance.memory, arrivals, prompts, outputs, starts, workers, loads)
+    return Places(fleet, latest)
 
 
 def _filled(
@@ -131,10 +134,11 @@ def _filled(
     best, most = places, -1
     volumes = np.array([request.volume for request in instance], dtype=float)
     for order in _orders(places, costs, volumes, random):
-        places = places._replace(
-            starts=np.full_like(places.starts, -1), workers=np.zeros_like(places.workers),
-            profiles=np.zeros_like(places.profiles),
-        )  # fmt: skip
+        fleet = places.fleet
+        places = places._replace(fleet=fleet._replace(
+            starts=np.full_like(fleet.starts, -1), workers=np.zeros_like(fleet.workers),
+            loads=np.zeros_like(fleet.loads),
+        ))  # fmt: skip
         count = fill(places, order, np.array([1]))
         if count > most:
             best, most = places, int(count)
@@ -148,9 +152,10 @@ def _exchanged(places: Places, late: Integers, seed: int, is_over: Callable[[], 
     from kvopt.heuristics.attaining.moves import exchange
 
     random, idle, before = np.array([seed]), 0, len(late)
-    while len(late) and idle < _IDLE * len(places.starts) and not is_over():
-        line = np.argsort(places.starts, kind="stable")
-        left = exchange(places, line[places.starts[line] >= 0], late, random, _STEPS)
+    starts = places.fleet.starts
+    while len(late) and idle < _IDLE * len(starts) and not is_over():
+        line = np.argsort(starts, kind="stable")
+        left = exchange(places, line[starts[line] >= 0], late, random, _STEPS)
         idle = idle + _STEPS if left == len(late) else 0
         late = late[:left]
     return before - len(late)
@@ -171,13 +176,13 @@ def _orders(
 def _order(places: Places, costs: Floats, volumes: Floats, hurry: float) -> Integers:
     """Return those of a cost below 1 by deadline less a share of their length, others by volume."""
     late = costs >= 1.0
-    due = places.latest + (1.0 - hurry) * places.outputs
+    due = places.latest + (1.0 - hurry) * places.fleet.outputs
     return np.lexsort((volumes, np.where(late, 0.0, due), late))
 
 
-def _completed(instance: Instance, places: Places, count: int, first: int) -> Attaining:
+def _completed(instance: Instance, fleet: Fleet, count: int, first: int) -> Attaining:
     """Return it with what is left out run after all others, on the first worker."""
-    starts = [start if start < 0 else start + first for start in places.starts.tolist()]
+    starts = [start if start < 0 else start + first for start in fleet.starts.tolist()]
     rows = zip(starts, instance, strict=True)
     end = max((start + r.output for start, r in rows if start >= 0), default=0)
     left = [i for i, start in enumerate(starts) if start < 0]
@@ -186,6 +191,6 @@ def _completed(instance: Instance, places: Places, count: int, first: int) -> At
     for i, start in zip(left, found, strict=True):
         assert start is not None, "this scheduler completes everything"
         starts[i] = start
-        places.workers[i] = 0
-    workers = tuple(places.workers.tolist()) if instance.workers > 1 else ()
+        fleet.workers[i] = 0
+    workers = tuple(fleet.workers.tolist()) if instance.workers > 1 else ()
     return Attaining(count, tuple(starts), workers)

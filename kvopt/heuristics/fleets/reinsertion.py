@@ -216,26 +216,36 @@ def _take(fleet: Fleet, line: Integers, random: State, taken: Integers) -> int:
 def _put_back(fleet: Fleet, random: State, taken: Integers, allowed: float) -> bool:
     """Put requests back, unless the sum of their starts passes what is allowed."""
     earliest_taken = fleet.starts[taken].min()
-    total = 0
     for x in range(len(taken)):
         i = taken[x]
         # What was taken out frees nothing before that.
         begin = max(fleet.arrivals[i], earliest_taken - fleet.outputs[i])
-        room = fleet.memory - fleet.prompts[i]
-        best, where = -1, 0
-        offset = below(random, len(fleet.loads))
-        for turn in range(len(fleet.loads)):
-            worker = (offset + turn) % len(fleet.loads)
-            if uniform(random) < _BLINK and (best >= 0 or turn + 1 < len(fleet.loads)):
-                continue
-            start = earliest(fleet.loads[worker], room, fleet.outputs[i], begin)
-            if best < 0 or start < best:
-                best, where = start, worker
-        total += best
-        if total > allowed:
+        if not place(fleet, i, begin, math.floor(allowed), random, _BLINK):
             for y in range(x):
                 hold(fleet, taken[y], -1)
             return False
-        fleet.starts[i], fleet.workers[i] = best, where
-        hold(fleet, i, 1)
+        allowed -= fleet.starts[i]
+    return True
+
+
+@compiled
+def place(fleet: Fleet, i: int, begin: int, latest: int, random: State, blink: float) -> bool:
+    """Put a request where it starts earliest from a round on, if that is not too late.
+
+    A worker is passed over with a probability, but for the last one.
+    """
+    best, count = latest + 1, len(fleet.loads)
+    offset = below(random, count)
+    for turn in range(count):
+        worker = (offset + turn) % count
+        if blink and turn + 1 < count and uniform(random) < blink:
+            continue
+        room = fleet.memory - fleet.prompts[i]
+        start = earliest(fleet.loads[worker], room, fleet.outputs[i], begin)
+        if start < best:
+            best, fleet.workers[i] = start, worker
+    if best > latest:
+        return False
+    fleet.starts[i] = best
+    hold(fleet, i, 1)
     return True

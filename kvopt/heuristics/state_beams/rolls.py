@@ -1,9 +1,4 @@
-"""Requests that may start soon, and a quick look at how a label goes on with them.
-
-Slack of the next rounds depends on what starts in them.  A greedy run of some rounds finds
-something that fits, so a label is judged by what it can be filled with and not by a bound, which
-would favour labels of which little is known.
-"""
+"""Requests that may start soon, and what fits beside what is held: for greedy runs of a label."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.heuristics.state_beams.guides import Guide, cell_of, slope_of, value_at
-from kvopt.heuristics.state_beams.labels import Words, add_life, is_first, take_out, waits
+from kvopt.heuristics.state_beams.labels import Words, waits
 from kvopt.kernels.compiled import steering
 from kvopt.problem.arrays import Floats, Integers
 
@@ -110,50 +105,3 @@ def fill_caps(guide: Guide, loads: Integers, ahead: int, caps: Integers) -> int:
             return age - 1
         caps[age] = cap
     return len(caps) - 1
-
-
-@steering
-def roll_on(
-    guide: Guide, rows: Floats, found: Candidates, work: Work, now: int, depth: int,
-    urgency: float, cost: float, later: float, slope: float,
-) -> float:  # fmt: skip
-    """Go on greedily from the next round on; return what is spent by the end of the horizon.
-
-    ``later`` and ``slope`` are of the next round, ``cost`` is without slacks of later ones.
-    """
-    loads, values, waiting, caps = work
-    horizon = len(values) - 1
-    for ahead in range(1, horizon):
-        while guide.memory - loads[ahead + 1] > guide.smallest:
-            longest = fill_caps(guide, loads, ahead, caps)
-            if longest == 0:
-                break
-            since = now + ahead - found.counts[1]
-            most, best = 0.0, -1
-            for y in range(found.counts[0]):
-                output = found.outputs[y]
-                if output > longest or found.prompts[y] > caps[output]:
-                    continue
-                i = found.requests[y]
-                if not is_first(guide.twins, waiting, i):
-                    continue
-                gain = urgency * (found.laters[y] + (since + 1) * found.later_slopes[y])
-                gain -= found.costs[y] + since * found.slopes[y]
-                state = guide.firsts[i] + output
-                for age in range(1, min(output, depth, horizon - ahead) + 1):
-                    gain += rows[(now + ahead + age) % len(rows), state - age]
-                if gain > most:
-                    most, best = gain, y
-            if best < 0:
-                break
-            i = found.requests[best]
-            cost += found.costs[best] + since * found.slopes[best]
-            later -= found.laters[best] + since * found.later_slopes[best]
-            slope -= found.later_slopes[best]
-            take_out(waiting, i)
-            add_life(guide, rows, i, now, ahead, loads, values)
-        later += slope
-    until = min(horizon, guide.last - now)
-    for ahead in range(1, until + 1):
-        cost += guide.largest[now + ahead] - values[ahead]
-    return cost + urgency * later

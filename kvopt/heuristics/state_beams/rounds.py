@@ -2,7 +2,9 @@
 
 In each round a label may start nothing, or one candidate after another that still fits.  What it
 may then cost is what it has spent, what waiting will cost, and what a greedy run of the next
-rounds adds (`kvopt.heuristics.state_beams.rolls`).
+rounds adds.  Slack of the next rounds depends on what starts in them; a greedy run finds something
+that fits, so a label is evaluated by what it can be filled with and not by a bound, which would
+favour labels of which little is known.
 """
 
 from __future__ import annotations
@@ -29,11 +31,7 @@ from kvopt.heuristics.state_beams.labels import (
     take_out,
     waits,
 )
-from kvopt.heuristics.state_beams.rolls import (
-    fill_caps,
-    list_candidates,
-    roll_on,
-)
+from kvopt.heuristics.state_beams.rolls import fill_caps, list_candidates
 from kvopt.heuristics.state_beams.rooms import (
     ALIVE,
     BEST,
@@ -261,14 +259,48 @@ def _score(guide: Guide, plan: Plan, beam: Beam, row: int) -> None:
 
 
 @steering
-def _rolled(
-    guide: Guide, plan: Plan, beam: Beam, spent: float, later: float, slope: float
-) -> float:
-    now = beam.counts[NOW]
-    cost = roll_on(
-        guide, beam.rows, beam.candidates, beam.work, now, plan.depth, plan.urgency,
-        spent, later, slope,
-    )  # fmt: skip
+def _rolled(guide: Guide, plan: Plan, beam: Beam, cost: float, later: float, slope: float) -> float:
+    """Go on greedily from the next round on; return what is spent by the end of the horizon.
+
+    ``later`` and ``slope`` are of the next round, ``cost`` is without slacks of later ones.
+    """
+    rows, found, now, urgency = beam.rows, beam.candidates, beam.counts[NOW], plan.urgency
+    loads, values, waiting, caps = beam.work
+    horizon = len(values) - 1
+    for ahead in range(1, horizon):
+        while guide.memory - loads[ahead + 1] > guide.smallest:
+            longest = fill_caps(guide, loads, ahead, caps)
+            if longest == 0:
+                break
+            since = now + ahead - found.counts[1]
+            most, best = 0.0, -1
+            for y in range(found.counts[0]):
+                output = found.outputs[y]
+                if output > longest or found.prompts[y] > caps[output]:
+                    continue
+                i = found.requests[y]
+                if not is_first(guide.twins, waiting, i):
+                    continue
+                gain = urgency * (found.laters[y] + (since + 1) * found.later_slopes[y])
+                gain -= found.costs[y] + since * found.slopes[y]
+                state = guide.firsts[i] + output
+                for age in range(1, min(output, plan.depth, horizon - ahead) + 1):
+                    gain += rows[(now + ahead + age) % len(rows), state - age]
+                if gain > most:
+                    most, best = gain, y
+            if best < 0:
+                break
+            i = found.requests[best]
+            cost += found.costs[best] + since * found.slopes[best]
+            later -= found.laters[best] + since * found.later_slopes[best]
+            slope -= found.later_slopes[best]
+            take_out(waiting, i)
+            add_life(guide, rows, i, now, ahead, loads, values)
+        later += slope
+    until = min(horizon, guide.last - now)
+    for ahead in range(1, until + 1):
+        cost += guide.largest[now + ahead] - values[ahead]
+    cost += urgency * later
     if plan.noise > 0.0:
         cost += plan.noise * guide.largest[min(now + 1, guide.last)] * normal(beam.random)
     return cost

@@ -72,6 +72,13 @@ class Given(NamedTuple):
     ahead: Integers
 
 
+class Layer(NamedTuple):
+    """Labels of a round, and what they have waited."""
+
+    labels: Integers
+    waits: Integers
+
+
 class Found(NamedTuple):
     """What an exhaustive search found.
 
@@ -133,10 +140,10 @@ def _following(
     while begin < len(labels):
         if should_stop():
             return None
-        new, new_waits = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        count, begin = _extend(given, costs, labels, waits, begin, time, upper, new, new_waits)
+        new = Layer(np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64))
+        count, begin = _extend(given, costs, Layer(labels, waits), begin, time, upper, new)
         made, waited = _merged(
-            np.concatenate((made, new[:count])), np.concatenate((waited, new_waits[:count]))
+            np.concatenate((made, new.labels[:count])), np.concatenate((waited, new.waits[:count]))
         )
         if len(made) > LARGEST_LAYER:
             raise TooLarge(f"round {time + 1} has more than {LARGEST_LAYER:,} labels with pauses")
@@ -214,14 +221,14 @@ def _in_blocks(given: Given, tokens: Any) -> Any:
 
 @compiled
 def _extend(
-    given: Given, costs: Integers, labels: Integers, waits: Integers, begin: int, time: int,
-    upper: int, made: Integers, waited: Integers,
-) -> tuple[int, int]:  # fmt: skip
+    given: Given, costs: Integers, layer: Layer, begin: int, time: int, upper: int, new: Layer
+) -> tuple[int, int]:
     """Extend labels from one on until the room is full; return how many were made, and where.
 
     Sets of requests are counted through as bits; those of a group are side by side, so that the
     bits of a group are the place of its cost in ``parts``.
     """
+    (labels, waits), (made, waited) = layer, new
     requests, groups = len(given.outputs), len(given.firsts)
     needed, gained, stride = np.empty((3, requests), dtype=np.int64)
     place, first, width = np.empty((3, groups), dtype=np.int64)

@@ -7,7 +7,7 @@ its bound reaches the target.  Tiny cases take microseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,6 +65,15 @@ def best_below(
     return int(work[_TARGET]) - arrivals, starts
 
 
+class _Table(NamedTuple):
+    """Requests in a fixed order, by columns, and their positions by volume."""
+
+    arrivals: Integers
+    outputs: Integers
+    volumes: Integers
+    by_volume: Integers
+
+
 @compiled
 def _search(memory: int, table: Any, work: Any, steps: int) -> bool:
     """Take so many steps, and tell whether everything has been tried.
@@ -78,16 +87,14 @@ def _search(memory: int, table: Any, work: Any, steps: int) -> bool:
     ends = np.empty(n, dtype=np.int64)
     arrivals, outputs = table[:, 0], table[:, 2]
     volumes = table[:, 1] * outputs + outputs * (outputs + 1) // 2
-    by_volume = np.argsort(volumes)
+    known = _Table(arrivals, outputs, volumes, np.argsort(volumes))
     time, i, depth, completed, target = work[0], work[1], work[2], work[3], work[4]
     while True:
         if depth == n:  # below the target, or the bound would have ended it
             best[:], target, work[_IS_FOUND] = starts - 1, completed, 1
         elif (
             time < work[_LAST]
-            and completed
-            + _least(memory, time, i, starts, arrivals, outputs, volumes, by_volume, held, ends)
-            < target
+            and completed + _least(known, memory, time, i, starts, held, ends) < target
         ):
             while i < n and not _may_start(memory, time, i, starts, table, held):
                 i += 1
@@ -148,9 +155,8 @@ def insert(values: Integers, count: int, value: int) -> None:
 
 @compiled
 def _least(
-    memory: int, time: int, first: int, starts: Any, arrivals: Any, outputs: Any,
-    volumes: Any, by_volume: Any, held: Any, ends: Any,
-) -> int:  # fmt: skip
+    known: _Table, memory: int, time: int, first: int, starts: Any, held: Any, ends: Any
+) -> int:
     """Return a bound on the completions of what has not started.
 
     Requests before ``first`` start in the next round or later, the others in this one or later.
@@ -160,13 +166,14 @@ def _least(
     count = 0
     for j in range(len(starts)):
         if not starts[j]:
-            insert(ends, count, max(time + 1 if j < first else time, arrivals[j]) + outputs[j])
+            begin = max(time + 1 if j < first else time, known.arrivals[j])
+            insert(ends, count, begin + known.outputs[j])
             count += 1
     total, rank, served, room, moment = 0, 0, 0, 0, time
     for position in range(len(starts)):
-        j = by_volume[position]
+        j = known.by_volume[position]
         if not starts[j]:
-            served += volumes[j]
+            served += known.volumes[j]
             while room < served:
                 moment += 1
                 room += memory - held[moment] if moment < len(held) else memory
