@@ -15,7 +15,7 @@ from typing import NamedTuple
 from kvopt.bounds.configurations.large import rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.certificates import certify
-from kvopt.heuristics.beams import beam_from, end_early, line_of, nothing_running
+from kvopt.heuristics.beams import beam_from, end_early, line_of
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
@@ -28,8 +28,6 @@ from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.heuristics.turns import Turn
-from kvopt.heuristics.windows.bursts import rerun_bursts
-from kvopt.heuristics.windows.orders import anneal_windows
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
@@ -99,15 +97,8 @@ def _local() -> None:
     offer_list_schedules(search)
     search_traces(search, math.inf)
     search_orders(search, math.inf)
-    burst = Search(
-        generate("uniform", n=60, seed=1), Limits(params=_brief())
-    )  # so many that some wait
-    burst.offer(one_after_another(burst.instance), "one after another")
-    turn = Turn(burst)
-    for passes in (rerun_bursts(turn), anneal_windows(turn)):
-        turn.go_through(passes, most=1)
     crowd, _ = line_of(search)  # to the end as where time is up
-    beam = beam_from(crowd, nothing_running(), 0, width=2, draws=1)
+    beam = beam_from(crowd, width=2, draws=1)
     end_early(crowd, worth_nothing(len(crowd.line)), beam)
 
 

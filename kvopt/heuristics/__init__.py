@@ -1,4 +1,4 @@
-"""Where exact engines end: beams, windows of time, local search.
+"""Where exact engines end: beams and local search.
 
 Beams over whole traces go by prices of tokens, those in a small cache by prices of states.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from itertools import count
 
-from kvopt.heuristics.turns import Turn
+from kvopt.heuristics.turns import Turn, take_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.params import share_of
 from kvopt.kernels.compile_clock import working_time
@@ -17,9 +17,9 @@ _SEEDS = 10_000
 """Distance of the seeds of two attempts: more than one attempt uses."""
 _ORDERS_SHARE, _PRICED_SHARE = 0.6, 0.8
 """Shares of the time for annealing over orders, and for beams by prices of states."""
-_BEAMS_SHARE, _ONE_BURST_SHARE, _STATE_BEAMS_SHARE = 0.7, 0.95, 0.4
-"""Shares of the time for beams over a whole trace; where most requests wait in one burst, of which
-no part improves alone; and for beams by prices of states, and then for these."""
+_BEAMS_SHARE, _STATE_BEAMS_SHARE = 0.95, 0.4
+"""Shares of the time for beams over a whole trace; and where states are priced, for beams by their
+prices and then for these."""
 _NOTHING_TO_DO = 0.1
 """Seconds below which an attempt had nothing to try, and a further one has not either."""
 
@@ -48,7 +48,6 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     """
     from kvopt.heuristics.local_search import search_orders
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
-    from kvopt.heuristics.turns import take_turns
 
     end, many = working_time() + seconds, search.params.improve.beam_requests
     if len(search.instance) >= many and search.instance.workers == 1:
@@ -58,9 +57,9 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
         _anneal_until_priced(search, share_of(seconds, _ORDERS_SHARE), seed)
     if are_states_priced(search):
         left = end - working_time()
-        take_turns(search, (beams_of_states,), share_of(left, _PRICED_SHARE), seed)
+        take_one(search, beams_of_states, share_of(left, _PRICED_SHARE), seed)
         search_orders(search, share_of(end - working_time(), _ORDERS_SHARE), seed)
-    take_turns(search, (beams_of_states,), end - working_time(), seed)
+    take_one(search, beams_of_states, end - working_time(), seed)
     if seconds < math.inf:  # beams may have come to their end
         search_orders(search, end - working_time(), seed)
 
@@ -79,20 +78,15 @@ def _anneal_until_priced(search: Search, seconds: float, seed: int) -> None:
 
 
 def _improve_many(search: Search, seconds: float, seed: int) -> None:
-    """Decide which of thousands that wait come first, then improve one part after the other."""
-    from kvopt.heuristics.local_search import anneal_orders
+    """Decide which of many that wait come first, then improve what that gave."""
+    from kvopt.heuristics.local_search import search_orders
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
     from kvopt.heuristics.trace_beams import search_traces
-    from kvopt.heuristics.turns import take_turns
-    from kvopt.heuristics.windows.bursts import rerun_bursts
-    from kvopt.heuristics.windows.orders import anneal_windows
-    from kvopt.heuristics.windows.standing import is_one_burst
 
-    end = working_time() + seconds
-    share = _ONE_BURST_SHARE if is_one_burst(search) else _BEAMS_SHARE
+    end, share = working_time() + seconds, _BEAMS_SHARE
     if are_states_priced(search):
         share = _STATE_BEAMS_SHARE
-        take_turns(search, (beams_of_states,), share_of(seconds, share), seed)
+        take_one(search, beams_of_states, share_of(seconds, share), seed)
     search_traces(search, share_of(end - working_time(), share), seed)
-    ways = (beams_of_states, rerun_bursts, anneal_windows, anneal_orders)
-    take_turns(search, ways, end - working_time(), seed)
+    take_one(search, beams_of_states, end - working_time(), seed)
+    search_orders(search, end - working_time(), seed)

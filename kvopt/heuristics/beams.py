@@ -17,7 +17,7 @@ import numpy as np
 from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.heuristics.habits import USUAL, arrange, end_usually, note
-from kvopt.heuristics.kept import ALIVE, NUMBER, Kept, choose, draws_of, end_stretch, one_kept
+from kvopt.heuristics.kept import ALIVE, NUMBER, Kept, draws_of, one_kept
 from kvopt.heuristics.passing import Habit, advance, cost_of_waiting
 from kvopt.heuristics.reduced_costs import Worth, worth_of
 from kvopt.heuristics.scenes import (
@@ -28,14 +28,12 @@ from kvopt.heuristics.scenes import (
     STOP,
     Crowd,
     Made,
-    Rows,
     Scene,
     copy_scene,
     crowd_of,
     is_over,
     nothing_made,
     skip_idle_rounds,
-    start_on,
 )
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SlotPrices
@@ -113,14 +111,11 @@ class Beam(NamedTuple):
         Those of every other stretch, and room for the next ones.
     kept
         What they cost, and their habits: window, patience and choice of worker.
-    room
-        Room for them, where they are made one by one.
     """
 
     even: Side
     odd: Side
     kept: Kept
-    room: Room
 
 
 def line_of(search: Search) -> tuple[Crowd, Floats]:
@@ -174,28 +169,22 @@ def drawn_weight(random: np.random.Generator) -> float:
     return float(least * (most / least) ** random.uniform())
 
 
-def nothing_running() -> Rows:
-    """Return what is running in an empty cache."""
-    return np.zeros((0, 2), dtype=np.int64)
-
-
-def beam_from(crowd: Crowd, running: Rows, now: int, width: int, draws: int) -> Beam:
-    """Return a beam that begins where requests are running, of each the prompt and output left."""
-    most = most_active(crowd, running)
+def beam_from(crowd: Crowd, width: int, draws: int) -> Beam:
+    """Return a beam that begins with empty caches."""
+    most = most_active(crowd)
     even, odd = (_side(crowd, width, most) for _ in range(2))
-    _begin(Scene(*(field[0] for field in even.scenes)), running, now)
-    return Beam(even, odd, one_kept(width, draws, USUAL), room_for(crowd, most))
+    return Beam(even, odd, one_kept(width, draws, USUAL))
 
 
-def most_active(crowd: Crowd, running: Rows) -> int:
+def most_active(crowd: Crowd) -> int:
     """Return how many requests may be active on a worker, and one more."""
-    held = np.sort(np.concatenate((crowd.prompts, running[:, 0]))) + 1
+    held = np.sort(crowd.prompts) + 1
     return int(np.searchsorted(held.cumsum(), crowd.memory, side="right")) + 1
 
 
-def room_for(crowd: Crowd, most: int) -> Room:
-    """Return room for a try where so many requests may be active."""
-    scenes = _side(crowd, 1, most).scenes
+def room_for(crowd: Crowd) -> Room:
+    """Return room for a try."""
+    scenes = _side(crowd, 1, most_active(crowd)).scenes
     return Room(Scene(*(field[0] for field in scenes)), nothing_made(len(crowd.line)))
 
 
@@ -215,23 +204,6 @@ def made_by(beam: Beam) -> Made:
     best = int(np.argmin(beam.kept.costs[: beam.kept.counts[ALIVE]]))
     side = beam.odd if beam.kept.counts[NUMBER] % 2 == 1 else beam.even
     return Made(side.made.starts[best], side.made.workers[best])
-
-
-@compiled
-def go_on(
-    crowd: Crowd, worth: Worth, keys: Floats, beam: Beam, plan: BeamPlan, stretches: int
-) -> bool:
-    """Add so many stretches; return whether everything has been started."""
-    for _ in range(stretches):
-        if is_ended(crowd, beam):
-            return True
-        draws = draws_of(beam.kept, plan.draws)
-        tries = beam.kept.counts[ALIVE] * draws
-        make_tries(crowd, worth, keys, beam, plan, beam.room, 0, tries)
-        taken = choose(beam.kept, draws)
-        keep_rows(crowd, worth, keys, beam, plan, 0, taken)
-        end_stretch(beam.kept, taken)
-    return False
 
 
 @compiled
@@ -278,14 +250,6 @@ def _row(scenes: Scene, row: int) -> Scene:
         scenes.offsets[row],
         scenes.loads[row],
     )
-
-
-@compiled
-def _begin(scene: Scene, running: Rows, now: int) -> None:
-    """Let a scene begin at a round with some requests running, which have so much left."""
-    scene.counts[NOW] = now
-    for x in range(len(running)):
-        start_on(scene, 0, running[x, 0], running[x, 1])
 
 
 @compiled

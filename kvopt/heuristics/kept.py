@@ -103,6 +103,9 @@ def share(
     pool: Executor, rooms: Sequence[Room], work: Callable[[Room, int, int], None], count: int
 ) -> None:
     """Do a part of so many tries, or of the chosen ones, in each room."""
+    if len(rooms) == 1:
+        work(rooms[0], 0, count)
+        return
     cuts = [count * k // len(rooms) for k in range(len(rooms) + 1)]
     for part in [pool.submit(work, *each) for each in zip(rooms, cuts, cuts[1:], strict=False)]:
         part.result()

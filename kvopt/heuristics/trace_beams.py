@@ -6,7 +6,7 @@ Which of thousands that wait come first is decided here, by many scenes side by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 
@@ -14,23 +14,18 @@ import numpy as np
 
 from kvopt.bounds.fluid import fluid_end
 from kvopt.heuristics.beams import (
-    Beam,
     BeamPlan,
-    Room,
     Trace,
     beam_from,
     between_starts,
     drawn_trace,
     drawn_weight,
     end_early,
-    go_on,
     is_ended,
     keep_rows,
     line_of,
     made_by,
     make_tries,
-    most_active,
-    nothing_running,
     room_for,
 )
 from kvopt.heuristics.kept import ALIVE, SHARED, choose, draws_of, end_stretch, share
@@ -38,8 +33,6 @@ from kvopt.heuristics.scenes import Crowd, Made
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
 
-_SLICE = 5
-"""Stretches of a beam between two questions whether to stop."""
 _GROWTH = 2
 """Factor on the effort of a beam; the first one has one scene, and tells how long others take."""
 _DRAWS, _STRETCHES, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
@@ -108,30 +101,17 @@ def begun_anew(
 ) -> Made:
     """Start all requests; once it is late, those to come are started without tries."""
     crowd = trace.crowd
-    beam = beam_from(crowd, nothing_running(), 0, width, plan.draws)
-    onward = partial(go_on, *trace, beam, plan, _SLICE)
-    if threads > 1 and width * plan.draws >= SHARED:
-        most = most_active(crowd, nothing_running())
-        rooms = [room_for(crowd, most) for _ in range(threads)]
-        onward = partial(_go_on_together, pool, rooms, trace, beam, plan)
-    while not onward():
+    beam = beam_from(crowd, width, plan.draws)
+    shared = threads if width * plan.draws >= SHARED else 1
+    rooms = [room_for(crowd) for _ in range(shared)]
+    attempt, keep = (partial(work, *trace, beam, plan) for work in (make_tries, keep_rows))
+    while not is_ended(crowd, beam):
+        draws = draws_of(beam.kept, plan.draws)
+        share(pool, rooms, attempt, int(beam.kept.counts[ALIVE]) * draws)
+        taken = choose(beam.kept, draws)
+        share(pool, rooms, lambda _, first, last: keep(first, last), taken)
+        end_stretch(beam.kept, taken)
         if is_late():
             end_early(crowd, trace.worth, beam)
             break
     return made_by(beam)
-
-
-def _go_on_together(
-    pool: Executor, rooms: Sequence[Room], trace: Trace, beam: Beam, plan: BeamPlan
-) -> bool:
-    """Add one stretch as `go_on` does, by as many threads as there are rooms."""
-    if is_ended(trace.crowd, beam):
-        return True
-    draws = draws_of(beam.kept, plan.draws)
-    tries = int(beam.kept.counts[ALIVE]) * draws
-    share(pool, rooms, partial(make_tries, *trace, beam, plan), tries)
-    taken = choose(beam.kept, draws)
-    keep = partial(keep_rows, *trace, beam, plan)
-    share(pool, rooms, lambda _, first, last: keep(first, last), taken)
-    end_stretch(beam.kept, taken)
-    return False

@@ -26,7 +26,7 @@ from kvopt.heuristics.beams import (
     line_of,
     make_tries,
     most_active,
-    nothing_running,
+    room_for,
 )
 from kvopt.heuristics.kept import ALIVE, choose, draws_of, one_kept
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
@@ -147,8 +147,8 @@ def test_waiting_weighs_more_by_what_is_lost() -> None:
     crowd, keys = line_of(search)
     trace, seen, many = drawn_trace(search, crowd, keys, np.random.default_rng(1)), [], 20
     for weight in (0.0, 1.0, 3.0):
-        beam = beam_from(crowd, nothing_running(), 0, 1, many)
-        make_tries(*trace, beam, BeamPlan(many, 40, 60, 1, weight), beam.room, 0, many)
+        beam = beam_from(crowd, 1, many)
+        make_tries(*trace, beam, BeamPlan(many, 40, 60, 1, weight), room_for(crowd), 0, many)
         seen.append(beam.kept.seen.copy())
     lost = seen[1] - seen[0]
     assert lost.min() > 0
@@ -157,8 +157,7 @@ def test_waiting_weighs_more_by_what_is_lost() -> None:
 
 def test_no_more_than_fit_are_active() -> None:
     crowd, _ = crowd_of(Instance(10, [Request(0, prompt, 2) for prompt in (3, 0, 5, 1)]))
-    assert most_active(crowd, nothing_running()) == 4  # 1 + 2 + 4 fit, 6 more do not
-    assert most_active(crowd, np.array([[0, 2], [0, 2], [0, 2], [0, 2]])) == 7
+    assert most_active(crowd) == 4  # 1 + 2 + 4 fit, 6 more do not
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -1,1 +1,0 @@
-"""Searches within windows of time, with the rest of a schedule fixed around them."""
