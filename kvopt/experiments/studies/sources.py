@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +16,7 @@ from kvopt.problem.families import generate
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance
 from kvopt.problem.requests import LARGEST_INTEGER, Request, checked_integer
-from kvopt.problem.traces.importing import import_trace
+from kvopt.problem.traces.importing import TraceOptions, import_trace
 from kvopt.timetable.schedule import Schedule
 
 Kind = Literal["family", "file", "trace", "game", "inline"]
@@ -27,8 +26,7 @@ FIXED: tuple[Kind, ...] = ("file", "trace", "inline")
 
 _FILES = ("file", "trace")
 
-_OWN = ("path", "memory", "max_total")
-TRACE_KEYS = tuple(key for key in signature(import_trace).parameters if key not in _OWN)
+TRACE_KEYS = ("format", *(key for key in TraceOptions.__annotations__ if key != "max_total"))
 """What the parameters of a trace may hold."""
 
 
