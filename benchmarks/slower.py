@@ -46,7 +46,7 @@ def row(instance: Instance, limit: float | None) -> list[str]:
 def cell(found: Certificate, place: int) -> str:
     """Return phi and the gap of a run, before the first one those of the best schedule."""
     chosen = None if place < 0 else found.runs[place]
-    value, lower = found.objective if chosen is None else chosen.value, found.lower_bound
+    value, lower = found.objective if chosen is None else chosen.objective, found.lower_bound
     gap = "-" if value is None or lower is None else f"{(value - lower) / value:.1%}"
     return f"{found.worded_slower_than(chosen)} ({gap})"
 

@@ -6,6 +6,5 @@
 from kvopt.certificates.building import certify
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.files import read_certificate, write_certificate
-from kvopt.certificates.judged import JudgedRun
 
-__all__ = ["Certificate", "JudgedRun", "certify", "read_certificate", "write_certificate"]
+__all__ = ["Certificate", "certify", "read_certificate", "write_certificate"]

@@ -12,7 +12,6 @@ from typing import Unpack
 
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import Attainment, deadline_of
-from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.certificates.sides import Sides, attempt, refuse_misfit, sides_of
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
@@ -105,7 +104,7 @@ def certify(
     --------
     >>> from kvopt import Instance, Request, certify
     >>> found = certify(Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), ["mc-sf"])
-    >>> found.objective, found.runs[0].value
+    >>> found.objective, found.runs[0].objective
     (27, 28)
 
     On a server where every round lasts 40 ms, in nanoseconds:
@@ -113,7 +112,7 @@ def certify(
     >>> from kvopt import BatchTime, Line
     >>> from kvopt.problem.clocks import Seconds
     >>> clock = Seconds(BatchTime([Line(40_000_000, 0)]))
-    >>> certify(found.instance, ["mc-sf"], clock=clock).runs[0].value
+    >>> certify(found.instance, ["mc-sf"], clock=clock).runs[0].objective
     1120000000
     """
     instance, clock = as_instance(instance), checked_clock(clock)
@@ -127,7 +126,7 @@ def certify(
         refuse_blocks(instance, "a search for slower machines")
     # Of a backlog they follow from the bound.
     is_searched = slower and not is_backlog(clock.arrivals(instance))
-    runs = [] if schedule is None else [JudgedRun.of(PolicyRun.of(schedule, GIVEN))]
+    runs = [] if schedule is None else [PolicyRun.of(schedule, GIVEN)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
@@ -189,20 +188,20 @@ def _with_deadline(
 
 
 def _slower(
-    search: Search, sides: Sides, clock: Clock, scope: Scope, runs: Iterable[JudgedRun],
+    search: Search, sides: Sides, clock: Clock, scope: Scope, runs: Iterable[PolicyRun],
     seconds: float,
 ) -> tuple[SlowerBound, ...]:  # fmt: skip
     """Return slower machines that are no match for the best schedule and the runs."""
     best, lower, _ = sides.known()
     values = [None if best is None else best.objective]
-    values += [run.value for run in runs if scope.covers(run.scope)]
+    values += [run.objective for run in runs if scope.covers(run.scope)]
     known = None if lower is None else lower.proof
     reached = [value for value in values if value is not None]
     return slower_bounds(search, clock, scope, reached, known, seconds)
 
 
 def _scope(
-    given: Scope | str | None, policies: Iterable[Policy | PolicyRun | JudgedRun], clock: Clock
+    given: Scope | str | None, policies: Iterable[Policy | PolicyRun], clock: Clock
 ) -> Scope:
     """Return the scope that was asked for, else what policies and runs need."""
     if given is not None:
@@ -220,7 +219,7 @@ def _judged(
     labelled: Iterable[tuple[str, Policy | PolicyRun]],
     clock: Clock,
     router: str | Router,
-) -> Iterator[JudgedRun]:
+) -> Iterator[PolicyRun]:
     """Run the policies, but for `svf` where what it does is known.
 
     Their runs are what was asked for, so a proved optimum is no reason to leave one out.
@@ -236,19 +235,13 @@ def _judged(
             made = policy
         if isinstance(made, str):
             search.note(f"{label}: {made}")
-            yield JudgedRun(label, UNFINISHED)
+            yield PolicyRun.unknown(search.instance, label, Outcome.UNFINISHED, clock)
         else:
             sides.offer(made)
             if made.note is not None:
                 search.note(f"{label}: {made.note}")
-            yield _counted(JudgedRun.of(made), made)
-
-
-def _counted(judged: JudgedRun, run: PolicyRun | None) -> JudgedRun:
-    """Return it with what its users waited, while the clock of the limit still counts."""
-    if run is None or judged.value is None:
-        return judged
-    return replace(judged, waited=run.measures())
+            made.measures()  # while the clock of the limit still counts
+            yield made
 
 
 def _labelled(
@@ -265,9 +258,6 @@ def _labelled(
         raise InvalidInput("is a run on another clock", field=field)
     if broken := choice.violations():
         raise InvalidInput(broken[0], field=field)
-    if (choice.objective is not None) != (choice.outcome is Outcome.COMPLETED):
-        reason = f"is called {choice.outcome}, which its starts are not"
-        raise InvalidInput(reason, field=field)
     return choice.policy, choice
 
 
@@ -275,7 +265,7 @@ def _certificate(
     search: Search,
     sides: Sides,
     clock: Clock,
-    runs: Sequence[JudgedRun],
+    runs: Sequence[PolicyRun],
     time_limit: float,
     command: str | None,
 ) -> Certificate:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.certificates.picture import intervals_svg
 from kvopt.errors import one_line
 from kvopt.incumbent.proofs import PARTS, CheckedBound, SlowerBound
@@ -21,7 +20,7 @@ from kvopt.problem.slower import is_backlog
 from kvopt.show.dataframes import frame, latex
 from kvopt.show.summary import UNDECIDED, Facts, Summarised, far_apart, ratio, share, times
 from kvopt.timetable.measures import MEASURES, Measures
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ class Certificate(Summarised):
     instance: Instance
     upper: Schedule | None
     lower: CheckedBound | None
-    runs: tuple[JudgedRun, ...] = ()
+    runs: tuple[PolicyRun, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     signal_number: int | None = None
@@ -110,14 +109,10 @@ class Certificate(Summarised):
         """Both sides among all schedules of the scope."""
         return Optimum(self.scope, self.upper, self.lower)
 
-    def optimum_of(self, run: JudgedRun) -> Optimum | None:
+    def optimum_of(self, run: PolicyRun) -> Optimum | None:
         """Return the sides of the narrowest scope that covers a run, None where none does."""
         sides = (*self.narrower, self.whole)
         return next((each for each in sides if each.scope.covers(run.scope)), None)
-
-    def best_run(self) -> JudgedRun | None:
-        """Return the upper side in the form of a run."""
-        return None if self.upper is None else JudgedRun.of(PolicyRun.of(self.upper, ""))
 
     @property
     def objective(self) -> int | None:
@@ -140,7 +135,7 @@ class Certificate(Summarised):
         apart = far_apart(self.gap)
         return apart and f"{apart}: {UNDECIDED}"
 
-    def ratio(self, run: JudgedRun) -> tuple[float | None, float | None]:
+    def ratio(self, run: PolicyRun) -> tuple[float | None, float | None]:
         """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
 
         An end is None while it is unknown, or when its bound is 0 and tells nothing; both are
@@ -148,14 +143,14 @@ class Certificate(Summarised):
         """
         sides = self.optimum_of(run)
         upper, lower = (None, None) if sides is None else sides.ends
-        return ratio(run.value, upper), ratio(run.value, lower)
+        return ratio(run.objective, upper), ratio(run.objective, lower)
 
     @cached_property
     def is_backlog(self) -> bool:
         """Whether all requests arrive at once."""
         return is_backlog(self.clock.arrivals(self.instance))
 
-    def slower_than(self, run: JudgedRun | None = None) -> Fraction | None:
+    def slower_than(self, run: PolicyRun | None = None) -> Fraction | None:
         """Return a factor phi: no schedule on a machine more than phi times slower is as good.
 
         It is the least one that is proved, rounded up to a thousandth; on a backlog that of
@@ -167,7 +162,7 @@ class Certificate(Summarised):
         run
             One of the runs; by default it is the best schedule.
         """
-        value = self.objective if run is None else run.value
+        value = self.objective if run is None else run.objective
         if value is None or not (run is None or self.scope.covers(run.scope)):
             return None
         if self.slower is None:
@@ -179,21 +174,20 @@ class Certificate(Summarised):
         least = min(parts, default=None)
         return None if least is None else Fraction(least, PARTS)
 
-    def worded_slower_than(self, run: JudgedRun | None = None) -> str:
+    def worded_slower_than(self, run: PolicyRun | None = None) -> str:
         """Return that factor in words."""
         phi = self.slower_than(run)
         return "-" if phi is None else f"{float(phi):,.3f}"
 
-    def measures(self, run: JudgedRun) -> Measures | None:
+    def measures(self, run: PolicyRun) -> Measures | None:
         """Return what users of a run waited, as `PolicyRun.measures`, None if it never ended."""
-        made = run.on(self.instance, self.clock) if run.waited is None else None
-        return run.waited if made is None else made.measures()
+        return run.measures() if run.is_complete else None
 
-    def worded_ratio(self, run: JudgedRun) -> tuple[str, str]:
+    def worded_ratio(self, run: PolicyRun) -> tuple[str, str]:
         """Return the ends of that interval in words, rounded outward."""
         sides = self.optimum_of(run)
         upper, lower = (None, None) if sides is None else sides.ends
-        return times(run.value, upper, up=False), times(run.value, lower, up=True)
+        return times(run.objective, upper, up=False), times(run.objective, lower, up=True)
 
     @property
     def footnote(self) -> str:  # type: ignore[override]
@@ -216,7 +210,7 @@ class Certificate(Summarised):
             compared = "{} to {} times the optimum".format(*self.worded_ratio(run))
             if not self.scope.covers(run.scope):
                 compared = f"{run.scope}, which the bound does not cover"
-            said[run.policy] = run.outcome if run.value is None else compared
+            said[run.policy] = run.outcome if run.objective is None else compared
         in_time = self.in_time and self.in_time.sentence(len(self.instance))
         return {
             **said,
@@ -242,7 +236,7 @@ class Certificate(Summarised):
             "policy": [run.policy for run in self.runs],
             "outcome": [run.outcome for run in self.runs],
             "value": [
-                run.value if run.value is None or scale == 1 else run.value / scale
+                run.objective if run.objective is None or scale == 1 else run.objective / scale
                 for run in self.runs
             ],
             "at_least": [self.ratio(run)[0] for run in self.runs],
@@ -272,13 +266,13 @@ class Certificate(Summarised):
             heads.append("slower than>")
             meaning += "\non a machine so many times slower no such schedule is as good"
 
-        def slower(run: JudgedRun) -> list[str]:
+        def slower(run: PolicyRun) -> list[str]:
             return [self.worded_slower_than(run)] if self.slower else []
 
         rows = [
             [
                 run.policy,
-                self.worded_total(run.value, up=True),
+                self.worded_total(run.objective, up=True),
                 *self.worded_ratio(run),
                 *slower(run),
             ]
@@ -316,7 +310,7 @@ class Certificate(Summarised):
         return figure_of(intervals([Bar(*row) for row in self._intervals()], ax))
 
     def _intervals(self) -> list[tuple[str, float | None, float | None]]:
-        return [(run.policy, *self.ratio(run)) for run in self.runs if run.value is not None]
+        return [(run.policy, *self.ratio(run)) for run in self.runs if run.objective is not None]
 
     def _attained(self) -> Sequence[int | None]:
         """Return how many requests each run does in time, None without a deadline."""
@@ -332,7 +326,7 @@ class Certificate(Summarised):
             {
                 "policy": run.policy,
                 "outcome": run.outcome,
-                f"value{totals}": run.value,
+                f"value{totals}": run.objective,
                 "evictions": run.evictions,
                 "ratio": list(self.ratio(run)),
                 **self._slower_member(run),
@@ -341,7 +335,7 @@ class Certificate(Summarised):
                 **({} if self.in_time is None else {"attained": attained}),
             }
             for run, attained in zip(self.runs, self._attained(), strict=True)
-            if not (apart and run.outcome == UNFINISHED)
+            if not (apart and run.outcome is Outcome.UNFINISHED)
         ]
         said = {
             f"upper{totals}": self.objective,
@@ -356,7 +350,7 @@ class Certificate(Summarised):
             "policies": judged,
         }
         if apart:
-            late = [run.policy for run in self.runs if run.outcome == UNFINISHED]
+            late = [run.policy for run in self.runs if run.outcome is Outcome.UNFINISHED]
             return {**said, "unfinished": late, "provenance": self.provenance}
         return {**said, "provenance": self.provenance, "notes": list(self.notes)}
 
@@ -365,7 +359,7 @@ class Certificate(Summarised):
         (upper, lower), totals = optimum.ends, self.clock.suffix
         return {"scope": str(optimum.scope), f"upper{totals}": upper, f"lower{totals}": lower}
 
-    def _slower_member(self, run: JudgedRun | None = None) -> dict[str, float | None]:
+    def _slower_member(self, run: PolicyRun | None = None) -> dict[str, float | None]:
         """Return what is said of slower machines, nothing where they were not asked for."""
         return {} if self.slower is None else {"slower_than": _number(self.slower_than(run))}
 

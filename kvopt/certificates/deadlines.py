@@ -9,7 +9,6 @@ from typing import Any
 
 from kvopt.bounds.deadlines import Ceiling, deadline_ceiling
 from kvopt.certificates.certificate import Certificate
-from kvopt.certificates.judged import JudgedRun
 from kvopt.errors import InvalidInput
 from kvopt.heuristics.attaining.fleets import attaining_on_workers
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
@@ -55,7 +54,7 @@ class InTime:
     ceiling: int
     proof: DeadlinePrices
     sure_misses: int | None
-    best: JudgedRun | None
+    best: PolicyRun | None
     best_attained: int | None
     attained: tuple[int | None, ...]
 
@@ -97,7 +96,7 @@ class InTime:
 
 
 def in_time_from(
-    value: dict[str, Any], best: JudgedRun | None, said: object, instance: Instance, *, rounds: bool
+    value: dict[str, Any], best: PolicyRun | None, said: object, instance: Instance, *, rounds: bool
 ) -> InTime:
     """Return what `InTime.members` gave, with the deadline as it is said where that is so."""
     after, aim = value["after"], Aim(value["aim"])
@@ -176,8 +175,10 @@ class Attainment:
             )
             self._found = better or self._found
 
-    def count(self, run: PolicyRun) -> int:
-        """Return how many attain in a run."""
+    def count(self, run: PolicyRun) -> int | None:
+        """Return how many attain in a run, None if it never ended."""
+        if not run.is_complete:
+            return None
         first = self._deadline.aim is Aim.FIRST_TOKEN
         times = run.first_tokens if first else run.completions
         return attained(times, run.arrivals, self._allowed)
@@ -186,34 +187,32 @@ class Attainment:
         """Return both sides, and what the runs of a certificate attain; None if none is known."""
         if self._ceiling is None:
             return None
-        made = [run.on(self._instance, self._clock) for run in found.runs]
-        counts = [None if run is None else self.count(run) for run in made]
-        upper = found.best_run()
+        upper, counts = found.upper, [self.count(run) for run in found.runs]
         known = [*zip(found.runs, counts, strict=True)]
         if upper is not None:
-            on = upper.on(self._instance, self._clock)
-            known.append((upper, None if on is None else self.count(on)))
-        best = self._best(self._candidates(known))
+            best = upper if isinstance(upper, PolicyRun) else PolicyRun.of(upper, "")
+            known.append((best, self.count(best)))
+        most = self._best(self._candidates(known))
         return InTime(
             deadline=self._deadline,
             after=self._deadline.of_all(self._instance, rounds=self._clock.is_even),
             ceiling=self._ceiling.value,
             proof=self._ceiling.proof,
             sure_misses=self._ceiling.sure_misses,
-            best=best and best[0],
-            best_attained=best and best[1],
+            best=most and most[0],
+            best_attained=most and most[1],
             attained=tuple(counts),
         )
 
     def _candidates(
-        self, known: Iterable[tuple[JudgedRun, int | None]]
-    ) -> Iterable[tuple[JudgedRun, int]]:
+        self, known: Iterable[tuple[PolicyRun, int | None]]
+    ) -> Iterable[tuple[PolicyRun, int]]:
         """Yield what may be the best run, each with how many attain."""
         if self._found is not None and self._found.count >= 0:
             made = self._run_of(self._found)
             if broken := made.violations():
                 raise AssertionError(broken[0])
-            yield JudgedRun.of(made), self.count(made)
+            known = [(made, self.count(made)), *known]
         for run, count in known:
             if count is not None and self._scope.covers(run.scope):
                 yield run, count
@@ -229,7 +228,7 @@ class Attainment:
         )  # fmt: skip
 
     @staticmethod
-    def _best(some: Iterable[tuple[JudgedRun, int]]) -> tuple[JudgedRun, int] | None:
+    def _best(some: Iterable[tuple[PolicyRun, int]]) -> tuple[PolicyRun, int] | None:
         return max(some, key=lambda pair: pair[1], default=None)
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import kvopt.verify as checker
 from kvopt.certificates.certificate import Certificate, Optimum
 from kvopt.certificates.deadlines import in_time_from
-from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.errors import FalseClaim, InvalidInput, TooLarge
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
@@ -41,8 +40,9 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json, instance_to_json, request_to_json
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
-from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.work import Chunks, Lost, scope_of
+from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.work import Chunks, Lost
 
 SCHEMA = "kvopt.certificate/3"
 
@@ -138,14 +138,14 @@ def _certificate(value: Json) -> Certificate:
     in_time, claim = None, value.get("deadlines")
     if claim is not None:
         named = {"policy": "best in time", "outcome": "completed"}
-        run = None if claim["best"] is None else _run({**named, **claim["best"]}, instance)
+        run = None if claim["best"] is None else _run({**named, **claim["best"]}, instance, clock)
         in_time = in_time_from(claim, run, said, instance, rounds=clock.is_even)
     slower = value.get("slower")
     return Certificate(
         instance=instance,
         upper=sides[-1].upper,
         lower=sides[-1].lower,
-        runs=tuple(_run(row, instance) for row in value.get("policies", ())),
+        runs=tuple(_run(row, instance, clock) for row in value.get("policies", ())),
         provenance=provenance,
         notes=tuple(map(str, notes if isinstance(notes, list) else [notes])),
         clock=clock,
@@ -187,10 +187,9 @@ def _times_needed(certificate: Certificate, members: Json) -> int:
 
 def _sides_to_json(optimum: Optimum) -> Json:
     upper, lower = optimum.upper, optimum.lower
-    run = JudgedRun("", UNFINISHED) if upper is None else JudgedRun.of(PolicyRun.of(upper, ""))
     return {
         "scope": optimum.scope,
-        "upper": None if run.value is None else _run_to_json(run),
+        "upper": upper and _run_to_json(upper),
         "lower": lower and {"value": lower.value, "proof": proof_to_json(lower.proof)},
     }
 
@@ -201,9 +200,8 @@ def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) ->
     if claim is not None:
         name = str(provenance.get("found_by") or "best run")
         said = {"policy": name, "outcome": "completed", **claim}
-        upper = made = _run(said, instance).on(instance, clock)
-        if made is not None and clock.is_even:
-            upper = made.schedule or made
+        made = _run(said, instance, clock)
+        upper = made.schedule if clock.is_even else made
     lower = None
     if bound is not None:
         method = str(provenance.get("bounded_by") or bound["proof"]["kind"])
@@ -232,46 +230,46 @@ def _slower(claim: Json, lower: Json | None, instance: Instance) -> SlowerBound:
 # ---- runs -------------------------------------------------------------------------------
 
 
-def _run_to_json(run: JudgedRun) -> Json:
+def _run_to_json(run: Schedule) -> Json:
     """Return what is claimed of a run, and with which times that is checked."""
-    if run.value is None:
+    if not run.is_complete:
         return {"value": None}
-    claim: Json = {"segments": run.segments} if run.segments else {"starts": run.starts}
-    rows = [
-        {"request": row.request, "start": row.start, "tokens": row.tokens} for row in run.chunks
+    has_segments = run.segments and not Scope.RESTARTS.covers(run.scope)
+    is_fleet, chunks = run.instance.workers > 1, () if run.clock.is_even else run.chunks
+    claim: Json = {"segments": run.segments} if has_segments else {"starts": run.starts}
+    waits = [
+        (number, time, worker) if is_fleet else (number, time)
+        for worker, known in enumerate(run.resumed)
+        for number, time in known.items()
+        if time
     ]
-    lost = [[piece.request, piece.start, piece.end] for piece in run.lost or ()]
-    more = {"workers": run.workers, "chunks": rows, "lost": lost, "waits": _waits(run)}
-    return {"value": run.value, **claim, **{name: row for name, row in more.items() if row}}
+    more = {
+        "workers": run.workers if is_fleet else (),
+        "chunks": [{"request": i, "start": k, "tokens": tokens} for i, k, tokens, _ in chunks],
+        "lost": run.lost,
+        "waits": sorted(waits),
+    }
+    return {"value": run.objective, **claim, **{name: row for name, row in more.items() if row}}
 
 
-def _waits(run: JudgedRun) -> list[tuple[int, ...]]:
-    """Return when a server that was idle began to work: round, time, and of a fleet the worker."""
-    own = [(worker,) if run.workers else () for worker, _ in enumerate(run.resumed)]
-    rows = zip(own, run.resumed, strict=True)
-    return sorted((r, time, *worker) for worker, known in rows for r, time in known.items() if time)
-
-
-def _run(claim: Json, instance: Instance) -> JudgedRun:
-    lost = tuple(Lost(*piece) for piece in claim.get("lost", ()))
-    segments = tuple(tuple(map(tuple, rows)) for rows in claim.get("segments", ()))
-    rows = claim.get("chunks", ())
-    chunks = tuple(Chunks(row["request"], row["start"], tuple(row["tokens"])) for row in rows)
-    waits, workers = claim.get("waits", ()), tuple(claim.get("workers", ()))
-    resumed: list[dict[int, int]] = [{} for _ in range(instance.workers)]
+def _run(claim: Json, instance: Instance, clock: Clock) -> PolicyRun:
+    policy = claim["policy"]
+    if claim["value"] is None:
+        return PolicyRun.unknown(instance, policy, Outcome(claim["outcome"]), clock)
+    rows, waits = claim.get("chunks", ()), claim.get("waits", ())
+    resumed: list[dict[int, int]] = [{} for _ in range(instance.workers if waits else 0)]
     for number, time, *worker in waits:
         resumed[worker[0] if worker else 0][number] = time
-    return JudgedRun(
-        policy=claim["policy"],
-        outcome=claim["outcome"],
-        value=claim["value"],
-        starts=tuple(claim.get("starts", [rows[-1][0] - 1 for rows in segments])),
-        lost=None if claim["value"] is None else lost,
-        resumed=resumed if waits else (),
-        segments=segments,
-        chunks=chunks,
-        scope=scope_of(segments, chunks, lost),
-        workers=workers,
+    return PolicyRun(
+        instance,
+        claim.get("starts", ()),
+        claim.get("workers", ()),
+        claim.get("segments", ()),
+        clock=clock,
+        chunks=[Chunks(row["request"], row["start"], tuple(row["tokens"])) for row in rows],
+        lost=[Lost(*piece) for piece in claim.get("lost", ())],
+        resumed=resumed,
+        policy=policy,
     )
 
 

@@ -12,7 +12,6 @@ import typer
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.deadlines import deadline_of
 from kvopt.certificates.files import write_certificate
-from kvopt.certificates.judged import JudgedRun
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
@@ -191,13 +190,13 @@ def _print(found: Certificate) -> None:
         common.say(f"kvopt: {line}")
 
 
-def _row(found: Certificate, run: JudgedRun, in_time: int | None) -> dict[str, object]:
+def _row(found: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, object]:
     in_rounds, (least, most) = found.clock.is_even, found.worded_ratio(run)
     outside = "" if found.scope.covers(run.scope) else f" with {run.scope}: not covered"
     return {
         "policy": run.policy,
         **({} if found.in_time is None else {"in time": in_time}),
-        "latency" if in_rounds else "mean s": found.worded_total(run.value, up=True),
+        "latency" if in_rounds else "mean s": found.worded_total(run.objective, up=True),
         "x optimum, at least": least,
         "at most": most,
         **({"x slower": found.worded_slower_than(run)} if found.slower else {}),

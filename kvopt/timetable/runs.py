@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from math import isnan, nan
@@ -10,6 +10,8 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.problem.clocks import Clock
+from kvopt.problem.instance import Instance
 from kvopt.show.summary import Facts, worded
 from kvopt.timetable.schedule import Schedule
 
@@ -24,6 +26,8 @@ class Outcome(StrEnum):
     """Every request finished."""
     LIVELOCK = "livelock"
     """It would go on for ever without finishing what is left."""
+    UNFINISHED = "unfinished"
+    """Time ran out before its end."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,13 +46,16 @@ class PolicyRun(Schedule):
         What a reader should know: how a plan was made, where a loop began.
     router
         Of a fleet, how requests came to workers, as it was given.
+    ended
+        How it ended, where it is not known what it did.
     """
 
     _: KW_ONLY
     policy: str
-    wall_seconds: float = nan
+    wall_seconds: float = field(default=nan, compare=False)
     note: str | None = None
     router: str | None = None
+    ended: Outcome | None = None
 
     _or_else: ClassVar[type] = NoneType
 
@@ -57,20 +64,26 @@ class PolicyRun(Schedule):
         """Return a schedule as what a policy did."""
         return cls(**_columns(schedule), policy=policy, **more)
 
+    @classmethod
+    def unknown(cls, instance: Instance, policy: str, ended: Outcome, clock: Clock) -> Self:
+        """Return a run of which it is not known what it did."""
+        nothing = (None,) * len(instance)
+        return cls(instance, nothing, nothing, clock=clock, policy=policy, ended=ended)
+
     @cached_property
     def is_complete(self) -> bool:
         """Whether every request finished."""
-        return None not in self.starts
+        return self.ended is None and None not in self.starts
 
     @property
     def outcome(self) -> Outcome:
-        """Whether every request finished."""
-        return Outcome.COMPLETED if self.is_complete else Outcome.LIVELOCK
+        """How it ended."""
+        return self.ended or (Outcome.COMPLETED if self.is_complete else Outcome.LIVELOCK)
 
     @property
-    def evictions(self) -> int:
-        """Number of evictions."""
-        return len(self.lost)
+    def evictions(self) -> int | Any:
+        """Number of evictions, None if unknown."""
+        return None if self.ended else len(self.lost)
 
     @property
     def completed(self) -> int:

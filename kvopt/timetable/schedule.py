@@ -404,6 +404,10 @@ class Schedule(Summarised):
         In rounds, or in seconds, of what finished: ``latency``, ``time_to_first_token`` and
         ``time_per_output_token``.
         """
+        return self._measures
+
+    @cached_property
+    def _measures(self) -> Measures:
         waited: tuple[Sequence[float], ...] = (
             self.latencies,
             self.times_to_first_token,

@@ -67,10 +67,10 @@ class TestBuilding:
             assert verdict.valid, verdict.lines
             for judged in found.runs:
                 least, most = found.ratio(judged)
-                if judged.value is not None and best:
+                if judged.objective is not None and best:
                     assert least is not None
-                    assert least <= judged.value / best
-                    assert most is None or judged.value / best <= most
+                    assert least <= judged.objective / best
+                    assert most is None or judged.objective / best <= most
 
     def test_a_run_with_evictions_keeps_its_events(self, tmp_path: Path) -> None:
         found = certify(CROWDED, ["alpha-beta:alpha=0,beta=0.5,seed=1"], time_limit=5)
@@ -80,7 +80,7 @@ class TestBuilding:
         assert verify(tmp_path / "c").valid
         entry = content_of(found)["policies"][0]
         assert entry["lost"] == [[lost.request, lost.start, lost.end] for lost in judged.lost]
-        assert entry["value"] == judged.value
+        assert entry["value"] == judged.objective
 
     def test_a_livelock_claims_nothing(self, tmp_path: Path) -> None:
         found = certify(CROWDED, ["alpha-protect:alpha=0.1"], time_limit=5)
@@ -96,7 +96,7 @@ class TestBuilding:
         made = [kvopt.run(UNEVEN, name) for name in ("mc-sf", "alpha-protect:alpha=0.5")]
         found = certify(UNEVEN, [*made, "fcfs"], time_limit=5)
         assert [run.policy for run in found.runs] == [run.policy for run in made] + ["fcfs"]
-        assert (found.objective, found.runs[0].value) == (27, 28)
+        assert (found.objective, found.runs[0].objective) == (27, 28)
         assert found.runs[0].starts == made[0].starts
 
     def test_a_run_that_does_not_fit_is_refused(self) -> None:
@@ -111,7 +111,7 @@ class TestBuilding:
 
     def test_policies_may_be_objects(self) -> None:
         found = certify(UNEVEN, [policy("mc-sf")], time_limit=5)
-        assert (found.runs[0].policy, found.runs[0].value) == ("mc-sf", 28)
+        assert (found.runs[0].policy, found.runs[0].objective) == ("mc-sf", 28)
         assert certify(UNEVEN, "mc-sf", time_limit=5).runs == found.runs
 
     @pytest.mark.parametrize("wrong", [{"seed": -1}, {"threads": -1}, {"time_limit": -1.0}])
@@ -122,7 +122,7 @@ class TestBuilding:
     def test_a_given_schedule_is_judged_and_improved_on(self) -> None:
         late = Schedule(UNEVEN, (30, 20, 10, 0))
         found = certify(UNEVEN, schedule=late, time_limit=10)
-        assert (found.runs[0].policy, found.runs[0].value) == ("schedule", late.objective)
+        assert (found.runs[0].policy, found.runs[0].objective) == ("schedule", late.objective)
         assert found.objective == 27
 
     def test_a_schedule_in_rounds_has_no_value_in_seconds(self) -> None:

@@ -57,8 +57,8 @@ def test_a_fleet_is_certified(tmp_path: Path, clock: str, scope: str | None) -> 
     again = read_certificate(path)
     assert again.objective == found.objective
     for made, run in zip(found.runs, again.runs, strict=True):
-        said = (run.value, run.starts, run.workers, run.lost)
-        assert said == (made.value, made.starts, made.workers, made.lost)
+        said = (run.objective, run.starts, run.workers, run.lost)
+        assert said == (made.objective, made.starts, made.workers, made.lost)
         assert again.measures(run) == found.measures(made)
     assert any(run.lost for run in found.runs)
 
@@ -82,7 +82,7 @@ def test_bounds_and_schedules_hold_the_optimum(tmp_path: Path) -> None:
 def test_a_given_schedule_is_judged() -> None:
     given = Schedule(FLEET, (0, 0, 3, 5, 9), (0, 1, 0, 1, 0))
     found = certify(FLEET, schedule=given)
-    assert found.runs[0].value == given.objective == 14
+    assert found.runs[0].objective == given.objective == 14
     assert found.objective == found.lower_bound == 13
     assert found.runs[0].workers == given.workers
 
@@ -221,9 +221,8 @@ def test_the_best_run_of_a_fleet_may_pause(tmp_path: Path) -> None:
     assert verify(path).valid
     again = read_certificate(path)
     assert again.objective == 52
-    best = again.best_run()
-    assert best is not None
-    assert best.segments == again.runs[0].segments
+    assert again.upper is not None
+    assert again.upper.segments == again.runs[0].segments
 
 
 SERVED_CHANGES: dict[str, tuple[Change, str]] = {

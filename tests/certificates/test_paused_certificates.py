@@ -75,7 +75,7 @@ class TestRounds:
         assert run.scope is Scope.PAUSES
         assert None not in found.ratio(run)
         text = verified(found, tmp_path / "c")
-        assert f"'{SERVER}' {run.value}: its segments give it" in text
+        assert f"'{SERVER}' {run.objective}: its segments give it" in text
         assert COVERED_BY["pauses"] in text
         assert certify(instance, ["svf"], time_limit=0.1).scope is Scope.RUNS
 
@@ -179,7 +179,9 @@ class TestSeconds:
         server = "vllm-fcfs:block=1,max_seqs=2,budget=10"
         chunked = certify(instance, [server], clock=clock)
         assert chunked.objective is not None
-        assert chunked.objective == chunked.runs[0].value  # no run with whole prompts is as good
+        assert (
+            chunked.objective == chunked.runs[0].objective
+        )  # no run with whole prompts is as good
         for scope in ("runs", "restarts", "pauses"):
             found = certify(instance, [server], clock=clock, scope=scope)
             assert found.objective is not None

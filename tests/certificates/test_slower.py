@@ -141,7 +141,7 @@ class TestCertify:
             memory, requests = plain(instance)
             found = certify(instance, ["svf", "fcfs"], slower=True)
             for run in (None, *found.runs):
-                value = found.objective if run is None else run.value
+                value = found.objective if run is None else run.objective
                 phi = found.slower_than(run)
                 if phi is None:
                     continue
@@ -160,7 +160,7 @@ class TestCertify:
                 phi = found.slower_than(run)
                 assert phi is not None
                 for more in (Fraction(1, 1000), Fraction(1, 3), Fraction(2)):
-                    assert slow_optimum_in_seconds(instance, phi + more) > (run.value or 0)
+                    assert slow_optimum_in_seconds(instance, phi + more) > (run.objective or 0)
 
     @pytest.mark.parametrize("scope", ["pauses", "chunks", "pauses+chunks"])
     def test_what_a_scope_asks_for_is_verified(self, tmp_path: Path, scope: str) -> None:

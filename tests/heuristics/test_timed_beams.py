@@ -128,7 +128,7 @@ def test_certify_takes_the_best_run() -> None:
     assert isinstance(found.upper, PolicyRun)
     assert found.upper.policy == "beams"
     assert found.objective is not None
-    assert found.objective < 0.99 * (found.runs[0].value or 0)
+    assert found.objective < 0.99 * (found.runs[0].objective or 0)
 
 
 @pytest.mark.usefixtures("processor_clock")

@@ -99,9 +99,9 @@ def python(instance: Instance, scope: Scope) -> Answers:
         found.add(f"certify {names}", made.lower_bound, made.objective)
     for each in made.runs:
         if scope.covers(each.scope):
-            assert each.value == run_policy(instance, each.policy).objective
-            assert each.value is not None
-            found.policies[each.policy] = each.value
+            assert each.objective == run_policy(instance, each.policy).objective
+            assert each.objective is not None
+            found.policies[each.policy] = each.objective
     if instance.block_size == 1:
         fleets = bounds_by_workers(instance, [instance.workers], scope=scope)
         found.add("bounds by workers", fleets[instance.workers].value)

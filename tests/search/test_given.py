@@ -46,7 +46,7 @@ def test_whatever_holds_a_schedule_is_a_start(form: str, tmp_path: Path) -> None
     made = kvopt.solve(EC1, start=start, quick_start=False, time_limit=0)
     assert made.objective is not None
     assert made.found_by == "given schedule"
-    assert made.objective == kvopt.certify(EC1, schedule=start).runs[0].value
+    assert made.objective == kvopt.certify(EC1, schedule=start).runs[0].objective
 
 
 def test_a_run_on_a_fleet_is_a_start() -> None:

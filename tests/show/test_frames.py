@@ -131,7 +131,7 @@ def test_certificates_have_a_row_for_each_policy() -> None:
     found = certify(EC1, ["mc-sf", "fcfs"])
     df = found.to_dataframe()
     assert df["policy"].tolist() == ["mc-sf", "fcfs"]
-    assert df["value"].tolist() == [judged.value for judged in found.runs]
+    assert df["value"].tolist() == [judged.objective for judged in found.runs]
     for judged, row in zip(found.runs, df.to_dict("records"), strict=True):
         assert (row["at_least"], row["at_most"]) == found.ratio(judged)
     assert "mc-sf & 12 & 1.0000 & 1.0000 \\\\" in found.to_latex()

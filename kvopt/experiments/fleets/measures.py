@@ -149,7 +149,7 @@ class Latency:
 
     def known(self, found: Certificate) -> Known:
         """Return what a certificate says of total latency."""
-        runs = {run.policy: run.value for run in found.runs}
+        runs = {run.policy: run.objective for run in found.runs}
         return Known(found.lower_bound, found.objective, found.provenance.get("found_by"), runs)
 
     def mean(self, total: int) -> Fraction:

@@ -10,7 +10,6 @@ from typing import TypedDict, Unpack
 
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.deadlines import deadline_of
-from kvopt.certificates.judged import UNFINISHED
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets import folder
 from kvopt.experiments.fleets.measures import Measure, Misses, Target, measure_of
@@ -33,7 +32,7 @@ from kvopt.simulate.routers.labels import label_of
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.runs import Outcome, PolicyRun
 
 POLICIES = ("svf",)
 """Schedulers that run beside the one to match, unless others are named."""
@@ -285,7 +284,8 @@ class _Work:
         found = self.known.get(workers)
         if found is None or found.provenance.get("stop_reason") == "interrupted":
             return False
-        return {run.policy for run in found.runs if run.outcome != UNFINISHED} >= {*self.pairs}
+        ended = {run.policy for run in found.runs if run.outcome is not Outcome.UNFINISHED}
+        return ended >= {*self.pairs}
 
     def values(self, workers: int) -> dict[str, int | None]:
         """Return what schedulers do with so many workers, from a certificate if there is one."""

@@ -93,7 +93,7 @@ class Hunt:
             return None
         if self.runs is not None:
             return self.runs.lower_bound
-        values = [run.value for run in self.certificate.runs if run.value is not None]
+        values = [run.objective for run in self.certificate.runs if run.is_complete]
         return min(values, default=None)
 
     @property
@@ -123,7 +123,7 @@ class Hunt:
             "scope": str(self.scope),
             "verified": self.verified,
             "instance": found and instance_to_json(found.instance),
-            "values": {run.policy: run.value for run in found.runs} if found else {},
+            "values": {run.policy: run.objective for run in found.runs} if found else {},
             "exhausted": self.exhausted,
             "tried": self.tried,
             "livelocks": self.livelocks,

@@ -13,9 +13,8 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates import Certificate, JudgedRun, certify, read_certificate
+from kvopt.certificates import Certificate, certify, read_certificate
 from kvopt.certificates.files import certificate_text
-from kvopt.certificates.judged import UNFINISHED
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.experiments.studies.description import Limits, Study
 from kvopt.experiments.studies.records import INTERRUPTED, Record, StudiedInstance, record_key
@@ -219,8 +218,7 @@ def _earlier_runs(path: Path | None) -> dict[str, PolicyRun]:
         found = read_certificate(path or "")
     except InvalidInput:  # there is none, mostly
         return {}
-    runs = {judged.policy: judged.on(found.instance, found.clock) for judged in found.runs}
-    return {label: run for label, run in runs.items() if run is not None}
+    return {run.policy: run for run in found.runs if run.is_complete}
 
 
 def _run(limits: Limits, instance: Instance, label: str) -> Result:
@@ -256,7 +254,11 @@ def _certified(
         slower=limits.slower,
         command=f"kvopt study {task.study}",
     )
-    late = [JudgedRun(label, UNFINISHED) for label, run in runs.items() if run is None]
+    late = [
+        PolicyRun.unknown(instance, label, Outcome.UNFINISHED, limits.clock)
+        for label, run in runs.items()
+        if run is None
+    ]
     in_time = found.in_time
     if in_time is not None:
         in_time = replace(in_time, attained=(*in_time.attained, *(None for _ in late)))

@@ -78,8 +78,7 @@ def _worst_runs(study: Study) -> list[Run]:
 def _pictures(run: Run, certificate: Certificate) -> Markup:
     """Return the best schedule and the run, which was checked with the certificate."""
     record, best = run.record, certificate.upper
-    found = {each.policy: each for each in certificate.runs}.get(record.policy or "")
-    made = None if found is None else found.on(certificate.instance, certificate.clock)
+    made = {each.policy: each for each in certificate.runs}.get(record.policy or "")
     sides = (certificate.instance.hash, best and best.objective, made and made.objective)
     if made is None or best is None or sides != (record.instance.hash, record.upper, record.value):
         raise InvalidInput("is not what the record says", field=f"certificate, {record.policy}")
