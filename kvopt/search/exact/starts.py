@@ -42,7 +42,7 @@ def best_below(
     --------
     >>> backlog = [(0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)]
     >>> best_below(9, backlog, 28)
-    (27, [0, 0, 3, 4])
+    (27, [0, 3, 0, 5])
     >>> best_below(9, backlog, 27) is None
     True
     """
