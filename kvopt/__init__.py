@@ -38,10 +38,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 _HOMES = {
     "certificates": "Certificate certify read_certificate write_certificate",
-    "search.bounding": "bound",
-    "search.fleet_bounding": "bounds_by_workers",
-    "search.solving": "solve",
-    "search.seconds": "TimedResult solve_in_seconds",
+    "search.bounding": "bound bounds_by_workers",
+    "search.solving": "SolveOptions solve",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
     "SolverFault TooLarge UnsupportedDependency",
     "problem.families": "generate list_families",

@@ -33,10 +33,8 @@ from kvopt.problem.instance_files import read_instance, write_instance
 from kvopt.problem.requests import Prediction, Request
 from kvopt.problem.scopes import Scope
 from kvopt.problem.traces import import_trace
-from kvopt.search.bounding import bound
-from kvopt.search.fleet_bounding import bounds_by_workers
-from kvopt.search.seconds import TimedResult, solve_in_seconds
-from kvopt.search.solving import solve
+from kvopt.search.bounding import bound, bounds_by_workers
+from kvopt.search.solving import SolveOptions, solve
 from kvopt.simulate.causality import check_online
 from kvopt.simulate.comparison import Comparison, compare
 from kvopt.simulate.policies import (
@@ -82,12 +80,12 @@ __all__ = [
     "Schedule",
     "ScheduleCheck",
     "Scope",
+    "SolveOptions",
     "SolveParams",
     "SolveResult",
     "SolverFault",
     "Status",
     "StopReason",
-    "TimedResult",
     "TooLarge",
     "UnsupportedDependency",
     "View",
@@ -110,7 +108,6 @@ __all__ = [
     "register",
     "run",
     "solve",
-    "solve_in_seconds",
     "verify",
     "write_certificate",
     "write_instance",

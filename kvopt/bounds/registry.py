@@ -26,7 +26,7 @@ register = BOUNDS.register
 PAUSED_BOUNDS: Registry[Bound] = Registry(
     "method with pauses",
     "kvopt.paused_bounds",
-    dict.fromkeys(("volume", "lagrangian", "auto"), "kvopt.search.paused_bounding"),
+    dict.fromkeys(("volume", "lagrangian", "auto"), "kvopt.search.bounding"),
     "search",
 )
 """Those that hold for schedules with pauses too."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Unpack
 
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import Attainment, deadline_of
-from kvopt.certificates.sides import Sides, attempt, refuse_misfit, sides_of
+from kvopt.certificates.judging import attempt, left_at_a_signal, offer_run, refuse_misfit
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
 from kvopt.incumbent.incumbent import Search
@@ -28,6 +29,7 @@ from kvopt.problem.instance_files import as_instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slower import is_backlog
+from kvopt.search import plan
 from kvopt.simulate.given import GivenSchedule, given_schedule
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
@@ -45,6 +47,19 @@ _OF_SEARCH = ("stop_reason", "bounded_by")
 """What is said only of a search in rounds, or of one that was interrupted."""
 
 
+class CertifyOptions(LimitOptions, total=False):
+    """Options of `certify` beside its limits.
+
+    With ``only_deadline`` latency is left at what comes at once, and the limit is for the deadline;
+    ``reserve`` are seconds of the limit that were used before, or are needed afterwards to write;
+    ``command`` is recorded as the command that made it.
+    """
+
+    only_deadline: bool
+    reserve: float
+    command: str | None
+
+
 def certify(
     instance: Instance | str | Path,
     policies: str | Iterable[str | Policy | PolicyRun] = (),
@@ -54,11 +69,8 @@ def certify(
     router: str | Router = "central",
     scope: Scope | str | None = None,
     deadline: Deadline | str | int | None = None,
-    only_deadline: bool = False,
-    reserve: float = 0.0,
     slower: bool = False,
-    command: str | None = None,
-    **options: Unpack[LimitOptions],
+    **options: Unpack[CertifyOptions],
 ) -> Certificate:
     """Find the best schedule and the best proof within a limit, and judge policies by them.
 
@@ -82,18 +94,12 @@ def certify(
     deadline
         Also how many requests can be done in time: ``40`` rounds, ``"30s"``, or ``"own"`` for the
         deadline of each request; ``"first-token:2s"`` is of first tokens.
-    only_deadline
-        Whether latency is left at what comes at once, and the limit is for the deadline.
-    reserve
-        Seconds of the limit that were used before, or are needed afterwards to write.
     slower
         Whether to look for slower machines on which no schedule is as good, with a fifth of the
         limit and what is left of it.
-    command
-        What to record as the command that made it.
     options
         As of `Limits`; ``time_limit`` is for all of it, without one it goes on until the optimum is
-        proved.
+        proved; and as of `CertifyOptions`.
 
     Returns
     -------
@@ -120,6 +126,8 @@ def certify(
         if not clock.is_even:
             raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
         schedule = given_schedule(instance, schedule, "schedule")
+    only_deadline, command = options.pop("only_deadline", False), options.pop("command", None)
+    reserve = options.pop("reserve", 0.0)
     limits = limits_of(options)
     seconds = max(limits.time_limit - reserve, 0.0)
     if slower:
@@ -138,7 +146,6 @@ def certify(
     )
     if schedule is not None:
         search.offer(schedule, "given schedule")
-    sides = sides_of(search)
     aimed = deadline_of(deadline)
     if aimed is not None or not clock.is_even:
         refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")
@@ -150,17 +157,19 @@ def certify(
         if attainment is not None:
             with _beside(search, "deadline"):
                 attainment.search(covered)
-        sides.first()
-        runs += _judged(search, sides, labelled, clock, router)
-        if not only_deadline:
-            sides.rest()
+        with left_at_a_signal(search):
+            rest = _bounded(search)
+        runs += _judged(search, labelled, router)
+        with left_at_a_signal(search):
+            if not only_deadline:
+                rest()
         machines: tuple[SlowerBound, ...] | None = () if slower else None
         if slower:
             left = seconds - search.seconds
             with _beside(search, "slower machines"):
-                machines = _slower(search, sides, clock, covered, runs, left)
-    found = _certificate(search, sides, clock, runs, limits.time_limit, command)
-    found = replace(found, scope=covered, slower=machines)
+                machines = _slower(search, runs, left)
+    found = _certificate(search, runs, limits.time_limit, command)
+    found = replace(found, slower=machines)
     return found if attainment is None else _with_deadline(search, found, attainment, str(aimed))
 
 
@@ -187,17 +196,23 @@ def _with_deadline(
     return replace(found, notes=(*found.notes, *search.notes[known:]))
 
 
-def _slower(
-    search: Search, sides: Sides, clock: Clock, scope: Scope, runs: Iterable[PolicyRun],
-    seconds: float,
-) -> tuple[SlowerBound, ...]:  # fmt: skip
+def _bounded(search: Search) -> Callable[[], None]:
+    """Bound from below, after what is there at once; return what looks for schedules then."""
+    plan.run(plan.FIRST, search)
+    divided = plan.divided(search)
+    late: tuple[plan.Stage, ...] = plan.BOUNDS + plan.SEARCHES
+    if not plan.is_rushed(search):
+        divided.work(partial(plan.run, plan.BOUNDS), search.remaining)
+        late = plan.SEARCHES
+    return lambda: divided.work(partial(plan.run, late))
+
+
+def _slower(search: Search, runs: Iterable[PolicyRun], seconds: float) -> tuple[SlowerBound, ...]:
     """Return slower machines that are no match for the best schedule and the runs."""
-    best, lower, _ = sides.known()
-    values = [None if best is None else best.objective]
-    values += [run.objective for run in runs if scope.covers(run.scope)]
-    known = None if lower is None else lower.proof
-    reached = [value for value in values if value is not None]
-    return slower_bounds(search, clock, scope, reached, known, seconds)
+    values = [search.objective]
+    values += [run.objective for run in runs if search.problem.scope.covers(run.scope)]
+    known = None if search.checked is None else search.checked.proof
+    return slower_bounds(search, [value for value in values if value is not None], known, seconds)
 
 
 def _scope(
@@ -214,11 +229,7 @@ def _scope(
 
 
 def _judged(
-    search: Search,
-    sides: Sides,
-    labelled: Iterable[tuple[str, Policy | PolicyRun]],
-    clock: Clock,
-    router: str | Router,
+    search: Search, labelled: Iterable[tuple[str, Policy | PolicyRun]], router: str | Router
 ) -> Iterator[PolicyRun]:
     """Run the policies, but for `svf` where what it does is known.
 
@@ -227,17 +238,17 @@ def _judged(
     search.engine = "policies"
     for label, policy in labelled:
         made: PolicyRun | str
-        if sides.served is not None and policy == Svf():
-            made = PolicyRun.of(sides.served, label)
+        if search.served is not None and not search.problem.is_fleet and policy == Svf():
+            made = PolicyRun.of(search.served, label)
         elif isinstance(policy, Policy):
-            made = attempt(search, policy, label, clock, router)
+            made = attempt(search, policy, label, router)
         else:
             made = policy
         if isinstance(made, str):
             search.note(f"{label}: {made}")
-            yield PolicyRun.unknown(search.instance, label, Outcome.UNFINISHED, clock)
+            yield PolicyRun.unknown(search.instance, label, Outcome.UNFINISHED, search.clock)
         else:
-            sides.offer(made)
+            offer_run(search, made)
             if made.note is not None:
                 search.note(f"{label}: {made.note}")
             made.measures()  # while the clock of the limit still counts
@@ -262,14 +273,14 @@ def _labelled(
 
 
 def _certificate(
-    search: Search,
-    sides: Sides,
-    clock: Clock,
-    runs: Sequence[PolicyRun],
-    time_limit: float,
-    command: str | None,
+    search: Search, runs: Sequence[PolicyRun], time_limit: float, command: str | None
 ) -> Certificate:
-    result, (upper, lower, found_by) = search.result("certify"), sides.known()
+    result, lower, clock, upper = (
+        search.result("certify"),
+        search.checked,
+        search.clock,
+        search.best,
+    )
     stopped, claim, notes = result.stop_reason, result.lower_bound, list(result.notes)
     if claim is not None and (lower is None or claim > lower.value):
         notes.append(
@@ -287,7 +298,7 @@ def _certificate(
         "seconds": round(result.seconds, 3),
         "compile_seconds": round(result.compile_seconds, 3),
         "stop_reason": str(stopped),
-        "found_by": found_by,
+        "found_by": search.found_by,
         "bounded_by": None if lower is None else lower.bounded_by,
     }
     return Certificate(
@@ -303,4 +314,5 @@ def _certificate(
         notes=(*result.faults, *notes),
         signal_number=result.signal_number,
         clock=clock,
+        scope=search.problem.scope,
     )

@@ -21,19 +21,17 @@ from kvopt.bounds.prices import bound_by, denominator_for, rounded_prices
 from kvopt.bounds.seconds import MIX, seconds_bound
 from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.certificates.sides import sides_of
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrivals import arrivals_ns
-from kvopt.problem.clocks import Clock, Seconds
 from kvopt.problem.instance import Instance
-from kvopt.problem.problem import Problem
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slower import SlowRounds, is_backlog, slow_model
-from kvopt.search.portfolio import has_configurations
+from kvopt.search import plan
+from kvopt.search.stages import has_configurations
 
 _MOST_CLIMBS = 2
 """Searches for weights, each on a faster machine than the one before, for one value."""
@@ -45,8 +43,6 @@ _MOST_GROWTHS = 200
 
 def slower_bounds(
     search: Search,
-    clock: Clock,
-    scope: Scope,
     values: Iterable[int],
     known: Proof | None,
     seconds: float = math.inf,
@@ -57,8 +53,6 @@ def slower_bounds(
     ----------
     search
         The one that found the runs and bounds.
-    clock, scope
-        Of the values, and what the bounds have to cover.
     values
         Total latencies of runs.
     known
@@ -71,14 +65,14 @@ def slower_bounds(
     tuple of SlowerBound
         With ascending phi and value; none for a backlog, where phi is value / bound.
     """
-    if is_backlog(clock.arrivals(search.instance)):
+    if is_backlog(search.clock.arrivals(search.instance)):
         return ()
     machines: _Machines
-    if isinstance(clock, Seconds):
+    if search.problem.in_seconds:
         assert isinstance(known, SharesProof)
-        machines = _InSeconds(search, clock, scope, known, seconds)
+        machines = _InSeconds(search, known, seconds)
     else:
-        machines = _InRounds(search, scope, seconds)
+        machines = _InRounds(search, seconds)
     bounds = [*_first(machines, sorted({*values}, reverse=True))]
     for place, bound in enumerate(bounds):
         if place and bounds[place - 1].phi < bound.phi:
@@ -148,11 +142,9 @@ def _halved(proves: Callable[[int], bool], low: int, high: int) -> int:
 class _InSeconds(_Machines):
     """Machines by shares: what given ones prove rises with phi, and others are found at any phi."""
 
-    def __init__(
-        self, search: Search, clock: Seconds, scope: Scope, known: SharesProof, seconds: float
-    ) -> None:
+    def __init__(self, search: Search, known: SharesProof, seconds: float) -> None:
         super().__init__(search, seconds, _LEAST_IN_SECONDS)
-        self._model, self._scope, self._known = clock.batch_time, scope, known
+        self._model, self._known = search.clock.batch_time, known
         self._arrivals = [PARTS * arrival for arrival in arrivals_ns(search.instance)]
         lines = (number for line in self._model.lines for number in (line.round_ns, line.token_ns))
         largest = max(*lines, self._model.kv_ns, self._model.prompt_ns)
@@ -186,7 +178,7 @@ class _InSeconds(_Machines):
 
     def _rules_out(self, value: int, proof: SharesProof, parts: int) -> bool:
         model = slow_model(self._model, parts)
-        chunks = self._scope.covers(Scope.CHUNKS)
+        chunks = self.search.problem.scope.covers(Scope.CHUNKS)
         found = shares_bound(self.search.instance, model, proof, self._arrivals, chunks=chunks)
         return found > PARTS * value
 
@@ -195,7 +187,7 @@ class _InSeconds(_Machines):
             self.search.instance,
             slow_model(self._model, parts),
             arrivals=self._arrivals,
-            scope=self._scope,
+            scope=self.search.problem.scope,
             time_limit=seconds,
             should_stop=self.is_over,
         ).proof
@@ -204,9 +196,8 @@ class _InSeconds(_Machines):
 class _InRounds(_Machines):
     """Machines by whatever bounds an instance in rounds: quick ones first, then all there are."""
 
-    def __init__(self, search: Search, scope: Scope, seconds: float) -> None:
+    def __init__(self, search: Search, seconds: float) -> None:
         super().__init__(search, seconds, _LEAST_IN_ROUNDS)
-        self._scope = scope
         self._best: SlowerBound | None = None
 
     def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
@@ -251,7 +242,7 @@ class _InRounds(_Machines):
             return VolumeProof()
         whole = self.search
         longest = whole.params.lagrangian.longest
-        if self._scope.covers(Scope.PAUSES) or fluid_end(instance) > longest:
+        if self.search.problem.has_pauses or fluid_end(instance) > longest:
             return None
         values = fluid_prices(instance)
         prices = rounded_prices(values, denominator_for(instance, values))
@@ -266,13 +257,12 @@ class _InRounds(_Machines):
             proved = bound is not None and bound >= needed
             return proved or (objective is not None and objective < needed) or self.is_over()
 
-        search = whole.inside(
-            Problem(instance, scope=self._scope), seconds, stop=is_decided, checkable=True
-        )
-        sides = sides_of(search)
-        sides.first()
-        pauses = self._scope.covers(Scope.PAUSES)
+        search = whole.inside(instance, seconds, stop=is_decided, checkable=True)
+        plan.run(plan.FIRST, search)
+        divided = plan.divided(search)
+        divided.work(partial(plan.run, plan.BOUNDS), search.remaining)
+        pauses = search.problem.has_pauses
         if search.schedule is not None and not pauses and has_configurations(search):
-            sides.rest()  # elsewhere it finds no better bound
+            divided.work(partial(plan.run, plan.SEARCHES))  # elsewhere it finds no better bound
         found = search.checked
         return found.proof if found is not None and found.value >= needed else None

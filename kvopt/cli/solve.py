@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,11 +18,10 @@ from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.result import SolveResult
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
-from kvopt.problem.clocks import Clock, Seconds
+from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.problem.instance_files import read_instance
 from kvopt.problem.scopes import Scope
-from kvopt.search.seconds import solve_in_seconds
 from kvopt.search.solving import engine_named, solve
 from kvopt.timetable.schedule_files import write_schedule
 
@@ -106,14 +105,10 @@ def solve_command(
     work = _read(given, clock, scope)
     timing.say_assumed()
     options: dict[str, Any] = vars(limits) | {"gap": how.gap}
-    solver: Callable[..., SolveResult]
-    if isinstance(clock, Seconds):
-        solver = partial(solve_in_seconds, clock=clock)
-    else:
-        solver = partial(
-            solve, engine=how.engine, scope=scope, start=how.start, quick_start=not how.cold,
-            presolve=how.presolve, pyomo_solver=how.pyomo_solver,
-        )  # fmt: skip
+    solver = partial(
+        solve, clock=clock, engine=how.engine, scope=scope, start=how.start,
+        quick_start=not how.cold, presolve=how.presolve, pyomo_solver=how.pyomo_solver,
+    )  # fmt: skip
     results: list[SolveResult] = []
     with common.undisturbed() as signals:  # one between search and file must not lose the answer
         for file, instance, spent in work:

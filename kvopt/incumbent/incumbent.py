@@ -17,7 +17,7 @@ from dataclasses import replace
 from kvopt.errors import MissingSolver, SolverFault, TooLarge
 from kvopt.incumbent.limits import Limits, Observer, StopCriterion, ignore
 from kvopt.incumbent.proofs import CheckedBound, Proof
-from kvopt.incumbent.result import BoundSource, Progress, SolveResult, Status, StopReason
+from kvopt.incumbent.result import BoundSource, Progress, SolveResult, StageLog, Status, StopReason
 from kvopt.kernels import memory
 from kvopt.kernels.compile_clock import compile_seconds, working_time
 from kvopt.problem.instance import Instance
@@ -46,6 +46,12 @@ class Search:
         The best schedule.
     schedule
         The best one that is given by its starts alone, in rounds and without pauses.
+    presolve
+        Whether solvers may simplify their models first.
+    served, judged
+        What the list schedule `svf` does, and the policies that were run.
+    stages
+        Which stages ran, how long, and what each brought.
     """
 
     def __init__(
@@ -63,6 +69,10 @@ class Search:
         self.found_by: str | None = None
         self.bounded_by: str | None = None
         self.engine = "start"
+        self.presolve = True
+        self.served: Schedule | None = None
+        self.judged: set[str] = set()
+        self.stages: dict[str, StageLog] = {}
         self.faults: list[str] = []
         self.notes: list[str] = []
         self.versions: dict[str, str] = {}
@@ -176,17 +186,36 @@ class Search:
         asked = problem if isinstance(problem, Problem) else self.problem.of(problem)
         checkable = self.checkable if checkable is None else checkable
         inner = Search(asked, limits, checkable=checkable)
-        inner.engine = self.engine
+        inner.engine, inner.presolve = self.engine, self.presolve
         return inner
 
     def take_notes(self, other: Search) -> None:
         """Take what a search of a part has to say beside its findings."""
         with self._lock:
             self.faults += [fault for fault in other.faults if fault not in self.faults]
+            for log in other.stages.values():
+                self._count_stage(log)
         for note in other.notes:
             self.note(note)
         for phase, seconds in other._spent.items():
             self.count_time(phase, seconds)
+
+    @contextmanager
+    def counting(self, stage: str) -> Iterator[None]:
+        """Count the time of a stage, and what it brings."""
+        began, objective, bound = working_time(), self.objective, self.lower_bound
+        try:
+            yield
+        finally:
+            fell = None if objective is None else objective - (self.objective or 0)
+            rose = (self.lower_bound or 0) - (bound or 0)
+            with self._lock:
+                self._count_stage(StageLog(stage, working_time() - began, fell or 0, rose))
+
+    def _count_stage(self, log: StageLog) -> None:
+        """Add to what a stage has done."""
+        known = self.stages.get(log.name, StageLog(log.name))
+        self.stages[log.name] = known.plus(log)
 
     @contextmanager
     def timing(self, phase: str) -> Iterator[None]:
@@ -324,6 +353,7 @@ class Search:
                 notes=tuple(self.notes),
                 scope=self.problem.scope,
                 clock=self.clock,
+                stages=tuple(self.stages.values()),
             )
 
     # ---- inside -----------------------------------------------------------------------

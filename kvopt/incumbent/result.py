@@ -71,9 +71,36 @@ class Progress:
         return relative_gap(self.objective, self.lower_bound)
 
 
+@dataclass(frozen=True, slots=True)
+class StageLog:
+    """What a stage of the plan did, in all parts of an instance.
+
+    Parameters
+    ----------
+    name
+        Of the stage.
+    seconds
+        How long it ran.
+    fell, rose
+        By how much total latency fell, and the bound rose, meanwhile.
+    """
+
+    name: str
+    seconds: float = 0.0
+    fell: int = 0
+    rose: int = 0
+
+    def plus(self, other: StageLog) -> StageLog:
+        """Return the sums of both."""
+        sums = self.seconds + other.seconds, self.fell + other.fell, self.rose + other.rose
+        return StageLog(self.name, *sums)
+
+
 @dataclass(frozen=True, repr=False)
 class SolveResult(Summarised):
     """The best checked schedule and the best bound of a search.
+
+    Totals are those of the clock: rounds, or nanoseconds.
 
     Parameters
     ----------
@@ -105,6 +132,8 @@ class SolveResult(Summarised):
         What a reader should know of how the answer came about.
     scope, clock
         Which schedules the answer is about, and how long their rounds last.
+    stages
+        Which stages of the plan ran, how long, and what each brought.
     """
 
     status: Status
@@ -128,6 +157,7 @@ class SolveResult(Summarised):
     compile_seconds: float = 0.0
     scope: Scope = Scope.RUNS
     clock: Clock = ROUNDS
+    stages: tuple[StageLog, ...] = ()
 
     @property
     def objective(self) -> int | None:
@@ -147,7 +177,8 @@ class SolveResult(Summarised):
     @property
     def segments(self) -> Segments | None:
         """First and last times of tokens in a row, where requests may pause."""
-        known = self.schedule if self.scope.covers(Scope.PAUSES) else None
+        has_pauses = self.clock.is_even and self.scope.covers(Scope.PAUSES)
+        known = self.schedule if has_pauses else None
         return None if known is None else known.spans
 
     @property
@@ -166,9 +197,9 @@ class SolveResult(Summarised):
         source = None if self.bounded_by is None else f"{self.bounded_by}, {self.bound_source}"
         return {
             "status": self.status,
-            "total latency": self.objective,
+            "total latency": self._worded(self.objective),
             "schedule": found_by,
-            "lower bound": self.lower_bound,
+            "lower bound": self._worded(self.lower_bound),
             "bound by": source,
             "gap": share(self.gap),
             "stopped": self.stop_reason,
@@ -177,19 +208,26 @@ class SolveResult(Summarised):
             "notes": "; ".join(self.notes) or None,
         }
 
+    def _worded(self, total: int | None) -> int | str | None:
+        """Return a total as it is said: in seconds in words."""
+        if total is None or self.clock.is_even:
+            return total
+        return f"{total / self.clock.scale:,.6g} seconds"
+
     def to_dataframe(self) -> DataFrame:
         """Return one row, as a DataFrame of pandas, so that `pandas.concat` joins results.
 
         The requests are those of ``schedule.to_dataframe()``.
         """
+        unit = self.clock.suffix
         instance = None if self.schedule is None else self.schedule.instance
         row = {
             "instance": None if instance is None else instance.name,
             "requests": None if instance is None else len(instance),
             "memory": None if instance is None else instance.memory,
             "status": str(self.status),
-            "objective": self.objective,
-            "lower_bound": self.lower_bound,
+            f"objective{unit}": self.objective,
+            f"lower_bound{unit}": self.lower_bound,
             "gap": self.gap,
             "bound_source": None if self.bound_source is None else str(self.bound_source),
             "found_by": self.found_by,
@@ -202,12 +240,18 @@ class SolveResult(Summarised):
     def to_latex(self) -> str:
         """Return a table with one row for the package booktabs."""
         instance = None if self.schedule is None else self.schedule.instance
+        heads = ("total latency>", "at least>")
+        if not self.clock.is_even:
+            heads = ("total latency s>", "at least s>")
+        totals = [
+            total if total is None or self.clock.is_even else total / self.clock.scale
+            for total in (self.objective, self.lower_bound)
+        ]
         cells = {
             "instance": None if instance is None else instance.name,
             "requests>": None if instance is None else len(instance),
             "memory>": None if instance is None else instance.memory,
-            "total latency>": self.objective,
-            "at least>": self.lower_bound,
+            **dict(zip(heads, totals, strict=True)),
             "gap>": share(self.gap),
             "bound": None if self.bound_source is None else f"{self.bound_source}",
         }
@@ -231,8 +275,7 @@ class SolveResult(Summarised):
         fleet = {"workers": list(self.workers or ())} if is_fleet else {}
         return {
             "status": str(self.status),
-            "objective": self.objective,
-            "lower_bound": self.lower_bound,
+            **self._totals(),
             "starts": None if self.starts is None else list(self.starts),
             **fleet,
             "engine": self.engine,
@@ -252,6 +295,20 @@ class SolveResult(Summarised):
             "notes": list(self.notes),
             "scope": str(self.scope),
             **({} if self.segments is None else {"segments": self.segments}),
+        }
+
+    def _totals(self) -> dict[str, Any]:
+        """Return both sides for JSON, in seconds also as such, with the times of starts."""
+        objective, bound, scale = self.objective, self.lower_bound, self.clock.scale
+        if self.clock.is_even:
+            return {"objective": objective, "lower_bound": bound}
+        times = None if self.schedule is None else self.schedule.start_times
+        return {
+            "objective_seconds": None if objective is None else objective / scale,
+            "lower_bound_seconds": None if bound is None else bound / scale,
+            "objective_ns": objective,
+            "lower_bound_ns": bound,
+            "starts_seconds": None if times is None else [time / scale for time in times],
         }
 
 

@@ -42,6 +42,11 @@ class Problem:
         return self.scope.covers(Scope.PAUSES)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it is in rounds, without pauses, and counts tokens: workers may be several."""
+        return not (self.in_seconds or self.in_blocks or self.has_pauses)
+
+    @property
     def has_segments(self) -> bool:
         """Whether its schedules say the times of all tokens: where one worker may pause."""
         return self.has_pauses and not self.in_seconds and not self.is_fleet

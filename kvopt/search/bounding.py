@@ -1,55 +1,50 @@
-"""``bound``: lower bounds on total latency, every one re-evaluated in integers."""
+"""``bound`` and ``bounds_by_workers``: lower bounds, every one re-evaluated in integers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
 
 from kvopt.bounds.lp import offer_lp_bound
-from kvopt.bounds.registry import bounds_for, register
-from kvopt.bounds.staircases import offer_staircase_bound
-from kvopt.bounds.volume import volume_bound
-from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.bounds.registry import PAUSED_BOUNDS, Bound, bounds_for, register
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
-from kvopt.incumbent.proofs import VolumeProof
+from kvopt.incumbent.proofs import CheckedBound
 from kvopt.incumbent.result import BoundResult
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import as_instance
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.search.blocks import bound_in_blocks
-from kvopt.search.parts import Divided
-from kvopt.search.portfolio import (
-    bound_within,
-    climb,
-    climb_slots,
-    climb_states,
-    has_configurations,
-    offer_volume,
-    solve_lp,
-)
-from kvopt.search.registry import ENGINES
+from kvopt.search import plan, stages
 
 _LP_KINDS = 10
-"""Kinds of requests up to which the method ``lagrangian`` ends with an LP."""
-_MOST_SEARCHED = 14
-"""Requests up to which `auto` searches what bounds leave."""
+"""Kinds of requests up to which the method lagrangian ends with an LP: starts jump at once."""
+_IN_BLOCKS = ("volume", "lagrangian", "auto")
+"""Methods that know blocks; others bound the tokens of all blocks."""
 
 
+@PAUSED_BOUNDS.register("volume")
 @register("volume")
 def _volume(search: Search) -> None:
-    offer_volume(search)
-    offer_staircase_bound(search)
+    """Offer volumes; staircases look ahead along a run, so with pauses theirs are left out."""
+    stages.offer_volume(search)
+    if not (search.problem.has_pauses or search.problem.in_blocks):
+        stages.offer_staircases(search)
 
 
 @register("lp")
 def _lp(search: Search) -> None:
-    offer_list_schedules(search)
+    stages.offer_lists(search)
     with search.surviving("lp"):
         offer_lp_bound(search)
 
 
+@PAUSED_BOUNDS.register("lagrangian")
 @register("lagrangian")
 def _lagrangian(search: Search) -> None:
     """Climb; with few kinds of requests, whose starts all jump at once, finish with the LP.
@@ -57,45 +52,35 @@ def _lagrangian(search: Search) -> None:
     Where the limit came before a first step the volume bound stands in: it takes less time than
     the first prices do.
     """
-    spare = volume_bound(search.instance)
-    climb(search)
+    stages.climb(search)
     kinds = {(r.arrival, r.prompt, r.output) for r in search.instance}
-    if len(kinds) <= _LP_KINDS and not search.should_stop():
-        offer_list_schedules(search)
-        solve_lp(search)
+    if len(kinds) <= _LP_KINDS and search.problem.is_plain and not search.should_stop():
+        stages.offer_lists(search)
+        stages.solve_lp(search)
     if search.checked is None and not search.remaining:
-        search.offer_checked(spare, "volume", VolumeProof())
+        stages.offer_volume(search)
         search.note("lagrangian: nothing within the limit; this is the volume bound")
 
 
 @register("slots")
 def _slots(search: Search) -> None:
     """Climb with prices of slots, which need a schedule to know how far they have to reach."""
-    offer_list_schedules(search)
-    if not climb_slots(search):
+    stages.offer_lists(search)
+    if not stages.climb_slots(search):
         search.note("slots: worth nothing beside tokens, or no time")
 
 
 @register("configuration")
 def _configuration(search: Search) -> None:
-    offer_list_schedules(search)
-    climb_states(search)
+    stages.offer_lists(search)
+    stages.climb_states(search)
 
 
+@PAUSED_BOUNDS.register("auto")
 @register("auto")
 def _auto(search: Search) -> None:
-    """Take the quick ones, then configurations or, where they are too many, prices.
-
-    With few requests what configurations leave is searched, which takes no longer.
-    """
-    offer_volume(search)
-    if search.schedule is None:
-        offer_list_schedules(search)
-    few = len(search.instance) <= _MOST_SEARCHED and search.instance.workers == 1
-    if has_configurations(search) and few:
-        ENGINES.find("exact")(search)
-    else:
-        bound_within(search)
+    """Bound as the plan says."""
+    plan.bounding(search)
 
 
 def bound(
@@ -120,8 +105,7 @@ def bound(
     options
         As of `Limits`.  A method that did not finish within ``time_limit`` gives None.  Where idle
         gaps cut an instance into parts, volumes bound the parts that it did not finish.  Where
-        ``lagrangian`` has nothing by then, the volume bound takes its place without pauses, and
-        the note says so.
+        ``lagrangian`` has nothing by then, the volume bound takes its place, and the note says so.
 
     Examples
     --------
@@ -136,17 +120,14 @@ def bound(
     >>> bound(instance, scope="pauses").value
     12
     """
-    instance = as_instance(instance)
-    scope = Scope.parse(scope)
-    work = bounds_for(scope).find(method)
-    search = Search(instance, limits_of(options), checkable=True)
+    problem = Problem(as_instance(instance), scope=Scope.parse(scope))
+    work = bounds_for(problem.scope).find(method)
+    search = Search(problem, limits_of(options), checkable=True)
     with signals_interrupt(search):
-        if instance.block_size > 1 and len(instance):
-            bound_in_blocks(search, method, scope)
-        elif len(instance):
-            Divided(search).work(lambda part, _: work(part))
+        if problem.in_blocks and method not in _IN_BLOCKS:
+            stages.bound_tokens(search, lambda inner: _in_parts(inner, work))
         else:
-            search.offer_checked(0, method, VolumeProof())
+            _in_parts(search, work)
     result = search.result(method)
     value = result.lower_bound if result.checked is None else result.checked.value
     note = "; ".join(result.notes) or None
@@ -160,5 +141,68 @@ def bound(
         result.signal_number,
         result.checked,
         result.compile_seconds,
-        scope,
+        problem.scope,
     )
+
+
+def _in_parts(search: Search, work: Bound) -> None:
+    """Bound each part between idle gaps, where tokens are counted one by one."""
+    if not len(search.instance):
+        plan.offer_nothing(search)
+    elif search.problem.in_blocks or search.problem.in_seconds:
+        work(search)
+    else:
+        plan.in_parts(search, lambda part, _: work(part))
+
+
+def bounds_by_workers(
+    instance: Instance | str | Path,
+    counts: Iterable[int],
+    clock: Clock = ROUNDS,
+    *,
+    scope: Scope | str = Scope.RUNS,
+    **options: Unpack[LimitOptions],
+) -> dict[int, CheckedBound]:
+    """Return for each number of workers a lower bound on total latency, with its proof.
+
+    What more workers cannot do fewer cannot do either, so bounds never rise with their number.
+    The largest number comes first, and its bound is taken where that of fewer is no better.
+
+    Parameters
+    ----------
+    instance
+        The problem, or the file that it is read from; its own number of workers does not count.
+    counts
+        Numbers of workers.
+    clock
+        How long rounds last; totals are in its unit.
+    scope
+        What the bounds have to cover, as for `kvopt.bound`.
+    options
+        As of `Limits`, for all of them.  When ``stop`` turns true the bounds that are there at once
+        are the last ones.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request
+    >>> found = bounds_by_workers(Instance(5, [Request(0, 2, 1)] * 3), (1, 2, 3))
+    >>> {workers: bound.value for workers, bound in found.items()}
+    {1: 6, 2: 4, 3: 3}
+    """
+    problem = Problem(as_instance(instance), clock, Scope.parse(scope))
+    limits, began = limits_of(options), working_time()
+    found: dict[int, CheckedBound] = {}
+    best: CheckedBound | None = None
+    left = sorted(set(counts), reverse=True)
+    for place, workers in enumerate(left):
+        seconds = max(0.0, began + limits.time_limit - working_time()) / (len(left) - place)
+        fleet = problem.of(replace(problem.instance, workers=workers))
+        search = Search(fleet, replace(limits, time_limit=seconds), checkable=True)
+        if len(fleet.instance) and not problem.in_seconds:
+            plan.run(plan.FIRST, search)
+        _in_parts(search, plan.bounding)
+        assert search.checked is not None
+        if best is None or search.checked.value > best.value:
+            best = search.checked
+        found[workers] = best
+    return dict(sorted(found.items()))

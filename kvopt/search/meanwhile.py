@@ -25,9 +25,10 @@ def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
     """Let a solver work beside the block once something in there has to be compiled.
 
     Both offer to one incumbent, so a proof of one ends the other.  Where a bound is wanted that
-    can be checked there is no solver: its claim would end the search without such a bound.
+    can be checked there is no solver: its claim would end the search without such a bound.  Its
+    claim is of starts in rounds, without pauses, and of tokens.
     """
-    if search.checkable or len(search.instance) > MOST_REQUESTS:
+    if search.checkable or not search.problem.is_plain or len(search.instance) > MOST_REQUESTS:
         yield
         return
     is_over = threading.Event()

@@ -42,12 +42,23 @@ class Divided:
     """A search, and what is known of each part of its instance.
 
     Prices that are known already are evaluated again, part by part.
+
+    Parameters
+    ----------
+    search
+        Of the whole.
+    prices
+        Proof of a bound, by prices.
+    is_whole
+        Whether it is worked on as a whole though idle gaps cut it.
     """
 
-    def __init__(self, search: Search, prices: Proof | None = None) -> None:
-        parts = split(search.instance)
+    def __init__(
+        self, search: Search, prices: Proof | None = None, *, is_whole: bool = False
+    ) -> None:
+        parts = [] if is_whole else split(search.instance)
         self._search, self._sides, self._due = search, list[_Side](), 0.0
-        if len(parts) > 1 or parts[0].begin:
+        if len(parts) > 1 or (parts and parts[0].begin):
             known = _prices_of_parts(prices)
             self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
         elif isinstance(prices, Prices):

@@ -12,7 +12,7 @@ ENGINES: Registry[Callable[..., None]] = Registry(
     "engine",
     "kvopt.engines",
     {
-        "auto": "kvopt.search.portfolio",
+        "auto": "kvopt.search.plan",
         "exact": "kvopt.search.exact.engine",
         "highs": "kvopt.search.solvers.highs",
         "cpsat": "kvopt.search.solvers.cpsat",
@@ -29,7 +29,7 @@ PAUSED_ENGINES: Registry[Callable[..., None]] = Registry(
     "engine with pauses",
     "kvopt.paused_engines",
     {
-        "auto": "kvopt.search.pausing",
+        "auto": "kvopt.search.plan",
         "highs": "kvopt.search.solvers.highs",
         "cpsat": "kvopt.search.solvers.cpsat",
         "pyomo": "kvopt.search.solvers.pyomo",

@@ -27,7 +27,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices, Proof, SharesProof
 from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.clocks import Seconds
-from kvopt.search.fleet_bounding import bounds_by_workers
+from kvopt.search.bounding import bounds_by_workers
 
 METHODS = ("volume", "lp", "lagrangian", "slots", "configuration", "auto")
 

@@ -28,7 +28,7 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.incumbent.result import Progress
-from kvopt.search.portfolio import climb
+from kvopt.search.stages import climb
 
 NUMERATORS = st.lists(st.integers(0, 40) | st.just(0), max_size=25)
 

@@ -23,7 +23,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
-from kvopt.search.portfolio import bound_by_prices
+from kvopt.search import plan
 
 
 def with_arrivals(source: random.Random) -> Instance:
@@ -109,7 +109,7 @@ def test_what_is_too_large_to_search_is_bounded_at_few_knots(
 @pytest.mark.usefixtures("processor_clock")
 def test_many_requests_are_priced_at_few_knots_even_where_all_starts_fit() -> None:
     search = searched(generate("uniform", n=85, seed=1), time_limit=8, threads=1)
-    bound_by_prices(search, 4.0)
+    plan.run(plan.PRICES, search, 4.0)
     known = search.checked
     assert known is not None
     assert isinstance(known.proof, ConfigurationProof)

@@ -19,12 +19,13 @@ from strategies import instance_of, plain, random_instances
 
 import kvopt
 from kvopt import BatchTime, Instance, Line, Request, Schedule, certify, generate
-from kvopt.certificates import files, sides
+from kvopt.certificates import files
 from kvopt.certificates.files import certificate_text, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance_files import instance_from_json
+from kvopt.search import plan
 from kvopt.simulate.policies import policy
 from kvopt.timetable.work import Lost
 from kvopt.verify import verify
@@ -331,7 +332,7 @@ class TestCommands:
     def test_no_schedule_is_exit_3(
         self, run: Run, uneven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sides, "both_sides", lambda _: None)
+        monkeypatch.setattr(plan, "FIRST", ())
         target = tmp_path / "c.json"
         assert run("certify", uneven, "-t", 0, "-o", target)[0] == 3
         assert verify(target).valid

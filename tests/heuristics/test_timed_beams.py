@@ -19,7 +19,7 @@ from kvopt import (
     certify,
     generate,
     run,
-    solve_in_seconds,
+    solve,
 )
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.heuristics.seconds import searching
@@ -133,6 +133,6 @@ def test_certify_takes_the_best_run() -> None:
 
 @pytest.mark.usefixtures("processor_clock")
 def test_solve_takes_it_too() -> None:
-    found = solve_in_seconds(MIXED, Seconds(ROOF), time_limit=4.0, seed=1, threads=1)
+    found = solve(MIXED, clock=Seconds(ROOF), time_limit=4.0, seed=1, threads=1)
     assert found.objective is not None
     assert found.objective < 0.99 * (run(MIXED, "svf", clock=Seconds(ROOF)).objective or 0)

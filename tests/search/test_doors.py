@@ -28,7 +28,7 @@ from kvopt import Instance, InvalidInput, Request, bound, certify, solve, write_
 from kvopt import run as run_policy
 from kvopt.experiments.fleets import fleet_sizes
 from kvopt.problem.scopes import Scope
-from kvopt.search.fleet_bounding import bounds_by_workers
+from kvopt.search.bounding import bounds_by_workers
 
 POLICIES = ("svf", "mc-sf", "fcfs")
 SERVER = "vllm-fcfs:max_seqs=8,budget=64,block="

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from commands import Run
 
-from kvopt import BatchTime, Instance, Line, Request, certify, write_instance
+from kvopt import BatchTime, Instance, Line, Request, SolveResult, certify, solve, write_instance
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import PRESETS, write_batch_time
-from kvopt.search.seconds import TimedResult, solve_in_seconds
 from kvopt.simulate.running import run as simulate
 
 POLICIES = ("svf", "mc-sf", "fcfs")
@@ -50,9 +49,9 @@ def of_prompts(seed: int, workers: int) -> tuple[Instance, Seconds]:
     return Instance(4_000, requests, workers=workers), LLAMA
 
 
-def solved(instance: Instance, clock: Seconds) -> tuple[TimedResult, int]:
+def solved(instance: Instance, clock: Seconds) -> tuple[SolveResult, int]:
     """Return what `solve` says, which is proved, and the optimum."""
-    found = solve_in_seconds(instance, clock)
+    found = solve(instance, clock=clock)
     assert str(found.status) == "optimal"
     assert found.objective is not None
     return found, found.objective
@@ -125,7 +124,7 @@ def test_policies_come_before_the_exhaustive_search(workers: int) -> None:
         rng = random.Random(seed)
         requests = [Request(0, rng.randint(0, 300), rng.randint(1, 300)) for _ in range(6)]
         instance = Instance(600, requests, workers=workers)
-        found = solve_in_seconds(instance, LLAMA, stop=lambda known: known.engine == "exact")
+        found = solve(instance, clock=LLAMA, stop=lambda known: known.engine == "exact")
         values = [simulate(instance, name, clock=LLAMA).objective for name in POLICIES]
         assert found.objective == min(value for value in values if value is not None)
 
@@ -136,8 +135,8 @@ def test_long_outputs_are_not_laid_out_round_by_round(output: int, workers: int)
     """Twice as many rounds took four times as long; 4 * 10^10 of them do not fit anywhere."""
     requests = [Request(0, 5, output)] * 2
     instance = Instance(output + 5, requests, workers=workers)
-    found = solve_in_seconds(instance, LLAMA)
-    assert found.run is not None
+    found = solve(instance, clock=LLAMA)
+    assert found.schedule is not None
     assert (found.lower_bound or 0) <= (found.objective or 0)
     said = f"exhaustive search: an output has {output:,} tokens; the limit is 400"
     assert str(found.status) == "optimal" or said in found.notes

@@ -75,7 +75,7 @@ def test_a_schedule_with_pauses_is_a_start_where_they_are_allowed() -> None:
         (kvopt.run(EC1, "svf", clock=CLOCK), "start: must hold a schedule in rounds, be one"),
         (kvopt.run(PAIR, "svf"), "start: is for another instance"),
         (kvopt.run(Instance(4, [Request(0, 3, 1)]), "alpha-protect:alpha=0.5"), "start: must hold"),
-        (kvopt.solve_in_seconds(EC1, CLOCK, time_limit=1), "start: must hold a schedule in rounds"),
+        (kvopt.solve(EC1, clock=CLOCK, time_limit=1), "start: must hold a schedule in rounds"),
         (kvopt.compare(EC1, ["svf"]), "starts: has 1 entries for 4 requests"),
     ],
 )
@@ -94,7 +94,7 @@ DOORS: dict[str, Callable[..., Any]] = {
     "solve with pauses": lambda *a, **k: kvopt.solve(*a, scope="pauses", **k),
     "bound": kvopt.bound,
     "certify": kvopt.certify,
-    "solve_in_seconds": lambda instance, **k: kvopt.solve_in_seconds(instance, CLOCK, **k),
+    "solve in seconds": lambda instance, **k: kvopt.solve(instance, clock=CLOCK, **k),
 }
 REFUSED: list[tuple[str, object, str]] = [
     ("time_limit", "10", "time limit: must be a number of seconds, not negative, got '10'"),
@@ -111,12 +111,12 @@ REFUSED: list[tuple[str, object, str]] = [
     ("stop", 0.1, "stop: must be a function of a Progress, got 0.1; for a gap write gap=0.05"),
     ("gap", "5%", "gap: must be a number, got '5%'"),
     ("gap", -0.1, "gap: must be finite and not negative, got -0.1"),
-    ("clock", "seconds", "clock: must be Seconds(model) of kvopt.problem.clocks, got"),
+    ("clock", "hours", "clock: must be Seconds(model) of kvopt.problem.clocks, got"),
 ]
 LACKS = {
     "bound": ("stop", "gap", "clock"),
     "certify": ("stop", "gap"),
-    "solve_in_seconds": ("ram", "params", "clock"),
+    "solve in seconds": ("clock",),
 }
 
 
@@ -137,8 +137,10 @@ def test_clocks_that_are_none_are_one_line() -> None:
         kvopt.run(EC1, "svf", clock="seconds")  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=r"^clock: must be Seconds\(model\) of kvopt"):
         kvopt.compare(EC1, ["svf"], clock=3)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match=r"^clock: .* write solve_in_seconds\(instance, clock"):
-        kvopt.solve(EC1, clock=CLOCK)
+    with pytest.raises(InvalidInput, match=r"^clock: must be Seconds\(model\) of kvopt"):
+        kvopt.solve(EC1, clock=3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match=r'^batch_time: goes with clock="seconds"'):
+        kvopt.solve(EC1, batch_time="llama-2-70b-2xa100")
 
 
 def test_tables_and_sizes_are_taken() -> None:
@@ -146,7 +148,7 @@ def test_tables_and_sizes_are_taken() -> None:
         DOORS[door](EC1, params={"exact": {"width": 50}}, ram="4G", time_limit=np.float64(5))
 
 
-@pytest.mark.parametrize("door", ["solve", "solve with pauses", "solve_in_seconds"])
+@pytest.mark.parametrize("door", ["solve", "solve with pauses", "solve in seconds"])
 def test_a_gap_that_is_enough_ends_a_search(door: str) -> None:
     instance = kvopt.generate("arrival-1", n=20, seed=1)
     found = DOORS[door](instance, gap=0.9)

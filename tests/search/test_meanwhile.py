@@ -16,9 +16,12 @@ from kvopt import generate
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.result import BoundSource
 from kvopt.kernels import compile_clock as compiling
-from kvopt.search import meanwhile
+from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.problem import Problem
+from kvopt.problem.scopes import Scope
+from kvopt.search import meanwhile, plan
 from kvopt.search.meanwhile import solver_while_compiling
-from kvopt.search.portfolio import both_sides
 
 README = """
 import sys
@@ -48,7 +51,7 @@ def search_of(n: int, *, checkable: bool = False, workers: int = 1) -> Search:
     """Return a search with both sides that come at once."""
     instance = replace(generate("arrival-1", n=n, seed=4), workers=workers)
     search = Search(instance, checkable=checkable)
-    both_sides(search)
+    plan.run(plan.FIRST, search)
     assert not search.proved
     return search
 
@@ -78,6 +81,25 @@ def test_no_claim_takes_the_place_of_a_proof_that_can_be_checked(n: int, checkab
     with solver_while_compiling(search, presolve=True):
         time.sleep(0.1)
     assert (search.lower_bound, search.proved) == (before, False)
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem(generate("arrival-1", n=5, seed=4), scope=Scope.PAUSES),
+        Problem(generate("arrival-1", n=5, seed=4), Seconds(BatchTime([Line(1, 1)]))),
+        Problem(replace(generate("arrival-1", n=5, seed=4), block_size=2)),
+    ],
+)
+def test_the_optimum_of_starts_is_claimed_of_nothing_else(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Search] = []
+    monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
+    with solver_while_compiling(Search(problem), presolve=True):
+        time.sleep(0.1)
+    assert not begun
 
 
 @pytest.mark.usefixtures("compile_clock")

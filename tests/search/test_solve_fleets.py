@@ -27,7 +27,7 @@ from kvopt.heuristics.fleets.reinsertion import search_reinsertions
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
-from kvopt.search import fleets
+from kvopt.search.registry import ENGINES
 from kvopt.timetable.solution_files import schedule_of_solution
 
 TWO = Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)], workers=2)
@@ -158,9 +158,10 @@ def test_a_given_schedule_is_where_it_begins() -> None:
         solve(TWO, start=Schedule(TWO, (0, 0, 0), (0, 0, 0)))
 
 
-def test_an_engine_that_knows_one_worker_is_refused() -> None:
+def test_an_engine_that_knows_one_worker_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENGINES.known, "mine", lambda _: None)
     with pytest.raises(InvalidInput, match="several workers"):
-        fleets.engine_for_fleets("mine", lambda _: None)
+        solve(TWO, "mine")
 
 
 @pytest.mark.parametrize("name", ["fleet.mps", "fleet.lp"])

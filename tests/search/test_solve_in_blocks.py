@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvopt import Instance, Request
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
-from kvopt.search.blocks import schedules_in_blocks
+from kvopt.search.stages import as_longer_prompts
 
 
 def test_a_schedule_in_blocks_is_known_while_the_engine_works() -> None:
@@ -16,6 +16,6 @@ def test_a_schedule_in_blocks_is_known_while_the_engine_works() -> None:
         offer_list_schedules(inner)
         known.append(search.objective)
 
-    schedules_in_blocks(search, work)
+    as_longer_prompts(search, work)
     assert known == [search.objective]
     assert search.objective is not None

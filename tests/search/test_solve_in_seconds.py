@@ -17,9 +17,11 @@ from kvopt import (
     InvalidInput,
     Line,
     Request,
+    SolveResult,
     gap_below,
     generate,
     run,
+    solve,
     write_instance,
 )
 from kvopt.heuristics.seconds.runs import search_moves, search_routed
@@ -27,7 +29,6 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
-from kvopt.search.seconds import TimedResult, solve_in_seconds
 from kvopt.timetable.runs import PolicyRun
 
 CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=200))
@@ -67,11 +68,12 @@ def oracle(instance: Instance, server: Server) -> int:
     return timed_fleet_optimum(server, instance.memory, instance.workers, triples)
 
 
-def checked(found: TimedResult) -> None:
+def checked(found: SolveResult) -> None:
     """Both sides must be there, and be true."""
-    assert found.run is not None
-    assert found.run.violations() == []
-    assert found.objective == found.run.objective == sum(found.run.latencies)
+    run = found.schedule
+    assert isinstance(run, PolicyRun)
+    assert run.violations() == []
+    assert found.objective == run.objective == sum(run.latencies)
     assert found.lower_bound is not None
     assert found.lower_bound <= (found.objective or 0)
     assert not found.faults
@@ -82,7 +84,7 @@ def checked(found: TimedResult) -> None:
 def test_tiny_fleets_are_solved_as_brute_force_does(first: int) -> None:
     for seed in range(first, first + 20):
         instance, server = drawn(seed, most=3)
-        found = solve_in_seconds(instance, clock_of(server))
+        found = solve(instance, clock=clock_of(server))
         checked(found)
         assert str(found.status) == "optimal", seed
         assert found.objective == oracle(instance, server), seed
@@ -92,7 +94,7 @@ def test_tiny_fleets_are_solved_as_brute_force_does(first: int) -> None:
 def test_a_thousand_tiny_fleets() -> None:
     for seed in range(1_000):
         instance, server = drawn(seed)
-        found = solve_in_seconds(instance, clock_of(server))
+        found = solve(instance, clock=clock_of(server))
         checked(found)
         assert found.objective == oracle(instance, server), seed
 
@@ -115,7 +117,7 @@ def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
 
 @pytest.mark.usefixtures("processor_clock")
 def test_the_search_beats_every_router_that_it_tries() -> None:
-    found = solve_in_seconds(FLEET, CLOCK, time_limit=2)
+    found = solve(FLEET, clock=CLOCK, time_limit=2)
     checked(found)
     for router in ("central", "least-volume"):
         for policy in ("svf", "fcfs"):
@@ -139,11 +141,11 @@ def test_moves_are_repeatable() -> None:
 
 
 def test_limits_and_interrupts_keep_both_sides() -> None:
-    nothing = solve_in_seconds(FLEET, CLOCK, time_limit=0)
+    nothing = solve(FLEET, clock=CLOCK, time_limit=0)
     checked(nothing)
     assert nothing.found_by == "one after another"
     assert str(nothing.stop_reason) == "time-limit"
-    enough = solve_in_seconds(FLEET, CLOCK, stop=gap_below(0.99))
+    enough = solve(FLEET, clock=CLOCK, stop=gap_below(0.99))
     checked(enough)
     assert str(enough.stop_reason) == "gap"
     search: Search = Search(Problem(FLEET, CLOCK), Limits(observer=lambda _: search.interrupt(2)))
@@ -156,7 +158,7 @@ def test_limits_and_interrupts_keep_both_sides() -> None:
 
 
 def test_tables_and_pictures_of_a_result() -> None:
-    found = solve_in_seconds(Instance(5, [Request(0, 2, 1)] * 3, "three", workers=2), CLOCK)
+    found = solve(Instance(5, [Request(0, 2, 1)] * 3, "three", workers=2), clock=CLOCK)
     row = found.to_dataframe().iloc[0]
     assert row["objective_ns"] == found.objective
     assert (row["instance"], row["requests"]) == ("three", 3)
@@ -166,7 +168,7 @@ def test_tables_and_pictures_of_a_result() -> None:
 
 
 def test_no_requests() -> None:
-    found = solve_in_seconds(Instance(5, [], workers=2), CLOCK)
+    found = solve(Instance(5, [], workers=2), clock=CLOCK)
     assert (found.objective, found.lower_bound, str(found.status)) == (0, 0, "optimal")
 
 
@@ -204,13 +206,13 @@ def test_what_is_of_rounds_is_refused(options: tuple[str, ...], run: Run, tmp_pa
 
 def test_a_model_in_place_of_a_clock_is_refused_with_what_to_write() -> None:
     with pytest.raises(InvalidInput, match=r"clock: must be Seconds\(model\)"):
-        solve_in_seconds(CHAT, BatchTime([Line(1, 1)]))  # type: ignore[arg-type]
+        solve(CHAT, clock=BatchTime([Line(1, 1)]))  # type: ignore[arg-type]
 
 
 def test_a_run_of_many_rounds_does_not_exhaust_the_stack() -> None:
     requests = [Request(0, 0, 700), Request(0, 300, 600), Request(0, 5, 650)]
-    found = solve_in_seconds(Instance(1300, requests), CLOCK, time_limit=5)
-    assert found.run is not None
+    found = solve(Instance(1300, requests), clock=CLOCK, time_limit=5)
+    assert found.schedule is not None
     assert found.objective is not None
     assert found.lower_bound is not None
     assert found.lower_bound <= found.objective

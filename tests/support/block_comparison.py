@@ -15,8 +15,8 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import LagrangianParams, SolveParams
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.search.blocks import schedules_in_blocks
 from kvopt.search.registry import engines_for
+from kvopt.search.stages import as_longer_prompts
 
 _STEPS = SolveParams(lagrangian=LagrangianParams(most_steps=60))
 """Prices need not be the best ones to be compared."""
@@ -55,7 +55,7 @@ def _reached(instance: Instance, scope: Scope) -> int:
     search = Search(
         Problem(instance, scope=scope), Limits(threads=1, params=_STEPS, time_limit=0.2)
     )
-    schedules_in_blocks(search, engines_for(scope).find("auto"))
+    as_longer_prompts(search, engines_for(scope).find("auto"))
     schedule = search.best
     assert schedule is not None
     assert schedule.check().feasible, schedule.check().violations

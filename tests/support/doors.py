@@ -24,7 +24,6 @@ from kvopt import (
     generate,
     run,
     solve,
-    solve_in_seconds,
     write_instance,
 )
 from kvopt.kernels.compile_clock import compiling
@@ -79,7 +78,7 @@ def searches(instance: Instance) -> Iterator[Call]:
         yield f"bound {method}", partial(bound, instance, method, **limit)
     for name, each in (("one", instance), ("fleet", fleet)):
         yield f"solve {name}", partial(solve, each, **limit)
-        yield f"solve --seconds {name}", partial(solve_in_seconds, each, CLOCK, **limit)
+        yield f"solve --seconds {name}", partial(solve, each, clock=CLOCK, **limit)
         yield f"bound {name}", partial(bound, each, **limit)
         for clock, deadline in ((None, "60"), (CLOCK, "1s")):
             options = limit if clock is None else {**limit, "clock": clock}

@@ -25,7 +25,7 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import as_instance
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
-from kvopt.search.fleet_bounding import bounds_by_workers
+from kvopt.search.bounding import bounds_by_workers
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.labels import label_of

@@ -1,0 +1,73 @@
+"""Runs of policies beside a search: within its limit, and offered to its incumbent."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from signal import SIGINT
+
+from kvopt.errors import TooLarge
+from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.compile_clock import Abandoned, left_when
+from kvopt.problem.clocks import Clock
+from kvopt.problem.instance import Instance
+from kvopt.simulate.policies.base import Need, Policy
+from kvopt.simulate.routers.base import Router
+from kvopt.simulate.running import run
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.runs import PolicyRun
+
+
+def offer_run(search: Search, made: PolicyRun) -> None:
+    """Take what a policy did for an upper side, in rounds but for what evictions threw away."""
+    search.judged.add(made.policy)
+    if search.problem.in_seconds:
+        search.offer(made, made.policy)
+    elif made.schedule is not None:
+        search.offer(replace(made.schedule, instance=search.instance), f"policy {made.policy}")
+
+
+def refuse_misfit(
+    instance: Instance, policy: Policy, label: str, clock: Clock, router: str | Router
+) -> None:
+    """Refuse, before there is work that it would cost, a policy that does not go with the rest.
+
+    Its run is stopped in the first round.  A plan made before that takes long, and is of one
+    worker in rounds: nothing there refuses it.
+    """
+    if Need.ARRIVALS in policy.needs and clock.is_even and instance.workers == 1:
+        return
+    with suppress(Stopped):
+        run(instance, policy, router=router, clock=clock, label=label, should_stop=lambda: True)
+
+
+def attempt(search: Search, policy: Policy, label: str, router: str | Router) -> PolicyRun | str:
+    """Run a policy within the limit of a search; return what it did, or why it did not end."""
+
+    def is_over() -> bool:
+        return search.remaining <= 0 or search.signal_number is not None
+
+    try:
+        if is_over():
+            raise Stopped
+        with left_at_a_signal(search):
+            return run(
+                search.instance, policy, router=router, clock=search.clock, label=label,
+                should_stop=is_over,
+            )  # fmt: skip
+    except KeyboardInterrupt as interrupt:
+        if search.signal_number is not None and not isinstance(interrupt, Abandoned):
+            raise  # the second one ends the work at once
+        search.interrupt(SIGINT)
+    except Stopped:
+        pass
+    except MemoryError:
+        return "ended, as the machine ran out of memory"
+    except TooLarge as error:
+        return str(error)
+    return "did not finish within the limit"
+
+
+def left_at_a_signal(search: Search) -> AbstractContextManager[None]:
+    """Leave a block that waits for machine code when a signal has come."""
+    return left_when(lambda: search.signal_number is not None)

@@ -1,0 +1,331 @@
+"""The plan: which stage works when, on which problems, and for how much of the time.
+
+`solve`, `bound`, `certify` and `fleet` read the same tables.  They differ in what they stop at
+and what they keep: `certify` is `solve` that keeps proofs and judges runs between bounds and
+schedules, `bound` leaves schedules out, `fleet` is `bound` for each number of workers.  No stage
+knows another one; all offer to one incumbent.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kvopt.bounds.coarse import has_large_requests
+from kvopt.bounds.staircases import FEW_REQUESTS
+from kvopt.formulations.cpsat import LARGEST_PAIRS
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import share_of
+from kvopt.incumbent.proofs import Proof, VolumeProof
+from kvopt.search import stages
+from kvopt.search.exact.fleets import MOST_REQUESTS as MOST_OF_FLEETS
+from kvopt.search.meanwhile import solver_while_compiling
+from kvopt.search.parts import Divided
+from kvopt.search.registry import PAUSED_ENGINES, register
+from kvopt.search.stages import has_configurations
+
+_LOGGER = logging.getLogger("kvopt")
+
+MOST_WITH_PAUSES = 12
+"""Requests up to which all schedules with pauses are searched: a round has up to 2^12 sets."""
+_MOST_BOUNDED = 14
+"""Requests up to which `bound` searches what configurations leave, which takes no longer."""
+_PROVED_AT_ONCE = 12
+"""Requests up to which a solver proves at once and finds the schedule on its way."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A row of the plan.
+
+    Parameters
+    ----------
+    name
+        What progress, log and notes call it.
+    supports
+        Whether it applies, asked when its turn comes.
+    work
+        What it does in so many seconds, or the rows that share them.  True says that it came to
+        the end of what it can do.
+    share
+        Of the time that is left to the rows; a name is that of a parameter of the portfolio.
+    unless
+        Rows above that leave nothing to this one once they came to their end.
+    at_once
+        Whether it works though the time is over, as nothing else gives an answer.
+    """
+
+    name: str
+    supports: Callable[[Search], bool]
+    work: Callable[[Search, float], object] | tuple[Stage, ...]
+    share: float | str = 1.0
+    unless: tuple[str, ...] = ()
+    at_once: bool = False
+
+    def seconds(self, search: Search, left: float) -> float:
+        """Return its share of what is left."""
+        share = self.share
+        return share_of(
+            left, getattr(search.params.portfolio, share) if isinstance(share, str) else share
+        )
+
+
+# ---- what is asked of a problem ----------------------------------------------------------------
+
+
+def _always(_: Search) -> bool:
+    return True
+
+
+def _in_seconds(search: Search) -> bool:
+    return search.problem.in_seconds
+
+
+def _in_rounds(search: Search) -> bool:
+    return not search.problem.in_seconds
+
+
+def _in_blocks(search: Search) -> bool:
+    return search.problem.in_blocks
+
+
+def _pauses(search: Search) -> bool:
+    """Whether schedules have pauses: of one worker, in tokens."""
+    return search.problem.has_segments and not search.problem.in_blocks
+
+
+def _plain(search: Search) -> bool:
+    """Whether schedules are starts, and memory is counted in tokens."""
+    problem = search.problem
+    return not (problem.in_seconds or problem.in_blocks or problem.has_segments)
+
+
+def _alone(search: Search) -> bool:
+    return _plain(search) and not search.problem.is_fleet
+
+
+def _fleet(search: Search) -> bool:
+    return _plain(search) and search.problem.is_fleet
+
+
+def has_few_with_pauses(search: Search) -> bool:
+    """Whether all schedules with pauses can be searched."""
+    few = 0 < len(search.instance) <= MOST_WITH_PAUSES
+    return search.problem.has_segments and few
+
+
+def _is_small_fleet(search: Search) -> bool:
+    return _fleet(search) and len(search.instance) <= MOST_OF_FLEETS
+
+
+def _has_time(search: Search) -> bool:
+    """Whether there is a limit, and time left that nothing else could use."""
+    return math.isfinite(search.remaining)
+
+
+def _is_priced_by_states(search: Search) -> bool:
+    return search.problem.is_plain and has_configurations(search)
+
+
+def _is_priced_by_tokens(search: Search) -> bool:
+    return search.problem.is_plain and not has_configurations(search)
+
+
+def _is_large(search: Search) -> bool:
+    """Whether no engine searches configurations: of one worker they are too many."""
+    return search.problem.is_fleet or not has_configurations(search)
+
+
+def _is_provable(search: Search) -> bool:
+    """Whether a solver's proof is worth most of the time."""
+    count = len(search.instance)
+    few = count <= search.params.portfolio.provable
+    fits = count * (count - 1) <= LARGEST_PAIRS and not search.checkable
+    return few and (fits or not search.problem.is_fleet)
+
+
+# ---- the tables ---------------------------------------------------------------------------------
+
+FIRST = (
+    Stage("volume", _in_rounds, stages.offer_volume, at_once=True),
+    Stage("staircases",
+          lambda s: s.problem.is_plain and len(s.instance) <= FEW_REQUESTS,
+          stages.offer_staircases, at_once=True),
+    Stage("list schedules", _in_rounds, stages.offer_lists, at_once=True),
+    Stage("one after another", _in_seconds, stages.offer_one_after_another, at_once=True),
+)  # fmt: skip
+"""What is there within moments, whatever the limit is."""
+
+PRICES = (
+    Stage("staircases", _always, stages.offer_staircases),
+    Stage("few knots", stages.has_many_configurations, (
+        Stage("prices", _always, stages.climb, 0.1),
+        Stage("states at few knots", _always, stages.climb_few_states),
+    )),
+    Stage("small LP", _always, stages.solve_small_lp, unless=("few knots",)),
+    Stage("climb", _always, (
+        Stage("prices before slots", has_large_requests, stages.climb, 0.1),
+        Stage("slots", has_large_requests, stages.climb_slots),
+        Stage("prices", _always, stages.climb, unless=("slots",)),
+    ), 0.7, unless=("few knots", "small LP")),
+    Stage("LP", _always, stages.solve_lp, unless=("few knots", "small LP")),
+)  # fmt: skip
+"""Bounds where configurations are too many to search: prices climb, a small LP ends their climb."""
+
+BOUNDS = (
+    Stage("sets of requests",
+          lambda s: _is_small_fleet(s) and s.problem.is_plain and not s.checkable,
+          stages.search_sets, "bound_share"),
+    Stage("states", lambda s: _fleet(s) and _is_priced_by_states(s),
+          stages.climb_states, "bound_share"),
+    Stage("prices", _is_priced_by_tokens, PRICES, "bound_share"),
+    Stage("prices with pauses", lambda s: _plain(s) and s.problem.has_pauses,
+          stages.climb, "bound_share"),
+    Stage("prices with pauses", lambda s: _pauses(s) and s.checkable,
+          lambda s, t: in_parts(s, stages.climb, t), "bound_share"),
+    Stage("prices with pauses", lambda s: _pauses(s) and not s.checkable,
+          lambda s, t: in_parts(s, stages.climb, t), 0.2),
+    Stage("blocks", _in_blocks, (
+        Stage("states of tokens", lambda s: not s.problem.has_pauses and has_configurations(s),
+              stages.climb_states_of_tokens, 0.5),
+        Stage("prices in blocks", _always, stages.climb),
+    ), 0.5),
+    Stage("shares", _in_seconds, stages.bound_shares, 0.2, at_once=True),
+)  # fmt: skip
+"""Bounds from below; policies are judged after them."""
+
+CLOSING = (
+    Stage("exact", lambda s: _alone(s) and _is_priced_by_states(s)
+          and len(s.instance) <= _MOST_BOUNDED, stages.run_exact),
+    Stage("states", lambda s: _alone(s) and _is_priced_by_states(s), stages.climb_states),
+)  # fmt: skip
+"""What `bound` puts in the place of searches: they bound where there are few configurations."""
+
+SEARCHES = (
+    Stage("exact", lambda s: _alone(s) and has_configurations(s), stages.run_exact),
+    Stage("search under prices", lambda s: _alone(s) and _is_large(s) and stages.has_few_starts(s),
+          stages.search_tokens, "tokens_share"),
+    Stage("sets of requests", lambda s: _is_small_fleet(s) and s.checkable,
+          stages.search_sets, "bound_share"),
+    Stage("better schedules", lambda s: _plain(s) and _is_large(s) and _is_provable(s)
+          and (s.problem.is_fleet or len(s.instance) > _PROVED_AT_ONCE),
+          stages.improve, "improved_share"),
+    Stage("better schedules", lambda s: _plain(s) and _is_large(s) and not _is_provable(s),
+          stages.improve),
+    Stage("proof by a solver", lambda s: s.problem.is_plain and _is_large(s)
+          and (_is_provable(s) or not s.problem.is_fleet), stages.prove),
+    Stage("better schedules", lambda s: _plain(s) and _has_time(s), stages.improve),
+    Stage("orders", lambda s: _pauses(s) and has_few_with_pauses(s),
+          stages.search_orders_with_pauses, 0.05),
+    Stage("orders", lambda s: _pauses(s) and not has_few_with_pauses(s),
+          stages.search_orders_with_pauses, 0.4),
+    Stage("longer prompts", _in_blocks, lambda s, _: stages.as_longer_prompts(s, _auto_in_parts)),
+    Stage("all with pauses", has_few_with_pauses, stages.search_layers_with_pauses),
+    Stage("schedules without pauses", lambda s: _pauses(s) and _has_time(s),
+          lambda s, t: stages.without_pauses(s, _improve_parts, t), 0.5),
+    Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
+    Stage("policies", _in_seconds, stages.try_policies),
+    Stage("exact", _in_seconds, stages.search_all_in_seconds),
+    Stage("beams", lambda s: _in_seconds(s) and not s.problem.is_fleet,
+          stages.search_beams_in_seconds),
+    Stage("routers", _in_seconds, stages.search_orders_in_seconds),
+)  # fmt: skip
+"""Better schedules, and proofs that no other one is better."""
+
+
+# ---- reading them -------------------------------------------------------------------------------
+
+
+def run(rows: tuple[Stage, ...], search: Search, seconds: float = math.inf) -> None:
+    """Let the rows that support a search work, one after the other."""
+    end, over = search.seconds + seconds, set[str]()
+    for row in rows:
+        is_late = search.should_stop() and not row.at_once
+        if is_late or over.intersection(row.unless) or not row.supports(search):
+            continue
+        limit = row.seconds(search, end - search.seconds)
+        if isinstance(row.work, tuple):
+            run(row.work, search, limit)
+            over.add(row.name)
+            continue
+        _LOGGER.debug("stage: %s, %.1f s", row.name, limit)
+        search.engine = row.name
+        with search.surviving(row.name), search.counting(row.name):
+            if row.work(search, limit) is True:
+                over.add(row.name)
+
+
+def in_parts(
+    search: Search, work: Callable[[Search, float], None], seconds: float = math.inf
+) -> None:
+    """Work on each part of a problem between idle gaps."""
+    Divided(search).work(work, seconds)
+
+
+def _auto_in_parts(search: Search) -> None:
+    divided(search).work(lambda part, _: auto(part, presolve=search.presolve))
+
+
+def _improve_parts(search: Search) -> None:
+    in_parts(search, stages.improve)
+
+
+def divided(search: Search, prices: Proof | None = None) -> Divided:
+    """Return a search cut at idle gaps where all of the plan works on parts: where starts say all.
+
+    Pauses, blocks and seconds are worked on as a whole.
+    """
+    return Divided(search, prices, is_whole=not _plain(search) or not len(search.instance))
+
+
+def is_rushed(search: Search) -> bool:
+    """Whether bounds by prices have less time than what came first took: they take as long."""
+    share = share_of(search.remaining, search.params.portfolio.bound_share)
+    return _alone(search) and share < search.seconds
+
+
+def offer_nothing(search: Search) -> None:
+    """Offer both sides of an instance without requests."""
+    if search.problem.in_seconds:
+        run(FIRST + BOUNDS, search)
+    else:
+        search.offer_starts((), "empty instance", ())
+        search.offer_checked(0, "empty instance", VolumeProof())
+
+
+@register("auto")
+@PAUSED_ENGINES.register("auto")
+def auto(search: Search, *, presolve: bool = True) -> None:
+    """Bound and search as suits the size."""
+    search.presolve = presolve
+    if search.schedule is None and _in_rounds(search):
+        stages.offer_lists(search)
+    with solver_while_compiling(search, presolve):
+        run(BOUNDS + SEARCHES, search, search.remaining)
+
+
+def bounding(search: Search, _: float = math.inf) -> None:
+    """Bound as suits the size, without a search for schedules."""
+    run(FIRST, search)
+    run(CLOSING + BOUNDS, search)
+
+
+def explained(search: Search) -> Iterator[tuple[str, float]]:
+    """Yield the rows that apply to a search, and the seconds that each has at most."""
+    run(FIRST, search)
+    yield from ((row.name, 0.0) for row in FIRST if row.supports(search))
+    yield from _explained(BOUNDS + SEARCHES, search, search.remaining, "")
+
+
+def _explained(
+    rows: tuple[Stage, ...], search: Search, left: float, indent: str
+) -> Iterator[tuple[str, float]]:
+    for row in rows:
+        if row.supports(search):
+            seconds = row.seconds(search, left)
+            yield f"{indent}{row.name}", seconds
+            if isinstance(row.work, tuple):
+                yield from _explained(row.work, search, seconds, indent + "  ")
+            left -= seconds

@@ -1,0 +1,345 @@
+"""What stages of the plan do: each offers to one incumbent, and knows nothing of the others.
+
+Every function takes a search and the seconds that it has.  When and for how long it works is
+decided in `kvopt.search.plan`, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
+from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.staircases import offer_staircase_bound
+from kvopt.bounds.volume import volume_bound
+from kvopt.errors import TooLarge
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics.seconds.runs import offer_one_by_one, offer_policies, search_runs
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import run_in_thread
+from kvopt.incumbent.params import share_of
+from kvopt.incumbent.proofs import Prices, SharesProof, VolumeProof
+from kvopt.incumbent.result import Progress
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance import Instance
+from kvopt.problem.problem import Problem
+from kvopt.search.exact import fleets
+from kvopt.search.exact.runs import search_all
+from kvopt.search.meanwhile import prover
+from kvopt.search.registry import ENGINES
+
+_LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
+"""Share of the bound that a climb of prices must gain while its time doubles, to go on."""
+_GROUP_SHARE = 0.3
+"""Share of the time of an exhaustive search with pauses for prices of groups before it."""
+
+# ---- sizes ------------------------------------------------------------------------------------
+
+
+def has_configurations(search: Search) -> bool:
+    """Whether configurations are few enough to lay out all starts, for the exact engine.
+
+    With more requests no search may end, and few knots with beams by their prices find more.
+    """
+    assert search.schedule is not None
+    few = not has_many_configurations(search)
+    return few and is_quick(search.instance.in_tokens(), search.schedule.makespan)
+
+
+def has_many_configurations(search: Search) -> bool:
+    """Whether states are to be priced at few knots: requests are many, and the cache is small."""
+    many = len(search.instance) > search.params.portfolio.exact_requests
+    return many and _passes(check_large, search)
+
+
+def has_few_starts(search: Search) -> bool:
+    """Whether what prices of tokens leave can be searched: of some dozens of requests."""
+    few = len(search.instance) <= search.params.portfolio.exact_requests
+    return few and _passes(check_starts, search)
+
+
+def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
+    assert search.schedule is not None
+    try:
+        check(search.instance, search.schedule.makespan)
+    except TooLarge:
+        return False
+    return True
+
+
+# ---- there at once ----------------------------------------------------------------------------
+
+
+def offer_volume(search: Search, _: float = 0.0) -> None:
+    """Offer the volume bound, in blocks that of all their tokens."""
+    search.offer_checked(volume_bound(search.instance.in_tokens()), "volume", VolumeProof())
+
+
+def offer_staircases(search: Search, _: float = 0.0) -> None:
+    """Offer the bound by staircases."""
+    offer_staircase_bound(search)
+
+
+def offer_lists(search: Search, _: float = 0.0) -> None:
+    """Offer list schedules, in blocks those of longer prompts, and remember what `svf` does."""
+    if search.problem.in_blocks:
+        as_longer_prompts(search, lambda inner: [offer_list_schedules(inner)])
+    else:
+        search.served = offer_list_schedules(search)
+
+
+def offer_one_after_another(search: Search, _: float = 0.0) -> None:
+    """Offer a run in seconds that is there at once."""
+    offer_one_by_one(search)
+
+
+# ---- bounds -----------------------------------------------------------------------------------
+
+
+def climb(search: Search, seconds: float = math.inf) -> None:
+    """Let prices rise towards the LP bound of the scope, in blocks with prices of whole blocks.
+
+    Where only some of the time is for them, they end once they gain little.
+    """
+    from kvopt.bounds.lagrangian import offer_lagrangian_bound
+
+    problem = search.problem
+    gain = 0.0 if seconds == math.inf or problem.in_blocks else _LEAST_GAIN
+    run_watched(
+        search,
+        "lagrangian",
+        lambda: offer_lagrangian_bound(search, seconds, gain, pauses=problem.has_pauses),
+    )
+
+
+def climb_slots(search: Search, seconds: float = math.inf) -> bool:
+    """Let prices of tokens and slots rise; return whether slots are worth anything.
+
+    Where only some of the time is for them, they end once they gain little.
+    """
+    from kvopt.bounds.slots import offer_slot_bound
+
+    found: list[bool] = []
+    gain = 0.0 if seconds == math.inf else _LEAST_GAIN_OF_SLOTS
+    run_watched(search, "slots", lambda: found.append(offer_slot_bound(search, seconds, gain)))
+    return any(found)
+
+
+def climb_states(search: Search, seconds: float = math.inf, *, few_knots: bool = False) -> None:
+    """Let prices of states rise towards the configuration bound."""
+    from kvopt.bounds.configurations.bound import offer_configuration_bound
+
+    run_watched(
+        search,
+        "configuration",
+        lambda: offer_configuration_bound(search, seconds, few_knots=few_knots),
+    )
+
+
+def climb_few_states(search: Search, seconds: float = math.inf) -> None:
+    """Let prices of states at few knots rise."""
+    climb_states(search, seconds, few_knots=True)
+
+
+def solve_small_lp(search: Search, seconds: float = math.inf) -> bool:
+    """Bound by the LP where it takes a second at most; return whether it was solved."""
+    return solve_lp(search, seconds, QUICK_COLUMNS)
+
+
+def solve_lp(search: Search, seconds: float = math.inf, columns: int | None = None) -> bool:
+    """Bound by the LP, where it is small; return whether it was solved."""
+    columns = search.params.portfolio.lp_columns if columns is None else columns
+    with search.surviving("lp"), suppress(TooLarge):
+        return offer_lp_bound(search, columns, max(seconds, 0.0)) is not None
+    return False
+
+
+def bound_tokens(
+    search: Search, work: Callable[[Search], object], seconds: float = math.inf
+) -> None:
+    """Offer what is proved of all tokens of the blocks: blocks only restrict."""
+
+    def hear(_: Progress) -> None:
+        if inner.checked is not None:
+            search.offer_bound(inner.checked)
+
+    inner = search.inside(search.instance.in_tokens(), seconds, observer=hear)
+    _finish(search, inner, work)
+
+
+def climb_states_of_tokens(search: Search, seconds: float) -> None:
+    """Let prices of states rise that count the tokens of all blocks."""
+
+    def work(inner: Search) -> None:
+        offer_list_schedules(inner)
+        climb_states(inner)
+
+    bound_tokens(search, work, seconds)
+
+
+def bound_shares(search: Search, seconds: float) -> None:
+    """Bound by shares of the machine, whose weights have some of the time.
+
+    Its first step comes to its end whatever the limit is: nothing else gives a bound.
+    """
+    bound = seconds_bound(
+        search.instance, search.clock.batch_time, scope=search.problem.scope,
+        time_limit=min(seconds, search.remaining), should_stop=search.should_stop,
+    )  # fmt: skip
+    search.offer_checked(bound.value_ns, "shares", bound.proof)
+
+
+# ---- schedules and proofs ---------------------------------------------------------------------
+
+
+def run_exact(search: Search, _: float) -> None:
+    """Let the exact engine work, by configurations."""
+    ENGINES.find("exact")(search, presolve=search.presolve)
+
+
+def search_tokens(search: Search, seconds: float) -> None:
+    """Search what prices of tokens leave."""
+    from kvopt.search.exact.token_search import search_by_tokens  # loads numba
+
+    run_watched(search, "exact", lambda: search_by_tokens(search, seconds))
+
+
+def improve(search: Search, seconds: float = math.inf) -> None:
+    """Look for better schedules, of one worker or of all."""
+    from kvopt.heuristics import improve as improve_one
+    from kvopt.heuristics.fleets.searching import improve_fleet
+
+    improved = improve_fleet if search.problem.is_fleet else improve_one
+    seconds = min(search.remaining, seconds)
+    run_watched(search, "local search", lambda: improved(search, seconds))
+
+
+def prove(search: Search, _: float) -> None:
+    """Let a solver search for a proof."""
+    search.engine = prover(search)
+    with search.surviving():
+        ENGINES.find(search.engine)(search, presolve=search.presolve)
+
+
+def search_sets(search: Search, seconds: float) -> None:
+    """Search all schedules of a small fleet: the best of each set of requests."""
+    fleets.run(search, seconds)
+
+
+def search_orders_with_pauses(search: Search, seconds: float) -> None:
+    """Find schedules by orders; the first one is there whatever the limit is."""
+    from kvopt.heuristics.paused_orders import search_paused_orders  # it loads numba
+
+    def work() -> None:
+        found = search_paused_orders(
+            search.instance, seconds, seed=search.seed, should_stop=search.should_stop
+        )
+        search.offer(found, "orders with pauses")
+
+    run_watched(search, "orders with pauses", work)
+
+
+def search_layers_with_pauses(search: Search, _: float = math.inf) -> None:
+    """Search all schedules with pauses that are better than the one at hand."""
+    from kvopt.search.exact.paused_groups import improved_prices  # they load numba
+    from kvopt.search.exact.paused_layers import search_layers
+
+    proof = None if search.checked is None else search.checked.proof
+    prices = proof if isinstance(proof, Prices) else Prices((), 1)
+    upper = search.objective
+    if upper is None:  # there is one with less latency than this
+        upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
+
+    def work() -> None:
+        left = search.remaining - share_of(search.remaining, _GROUP_SHARE)
+        better, value = improved_prices(
+            search.instance, prices, upper, lambda: search.should_stop() or search.remaining < left
+        )
+        search.offer_claimed(value, "prices of groups")
+        found = search_layers(search.instance, better, upper, search.should_stop)
+        if found is None:
+            return
+        if found.schedule is not None:
+            search.offer(found.schedule, "exhaustive search")
+        search.offer_claimed(
+            upper if found.schedule is None else found.schedule.objective, "exhaustive search"
+        )
+
+    run_watched(search, search.engine, work)
+
+
+def without_pauses(
+    search: Search, work: Callable[[Search], object], seconds: float = math.inf
+) -> None:
+    """Let something look for schedules without pauses, which are schedules with pauses too."""
+
+    def hear(_: Progress) -> None:
+        if inner.schedule is not None:
+            search.offer(inner.schedule, inner.found_by or inner.engine)
+
+    inner = search.inside(Problem(search.instance), seconds, observer=hear)
+    if search.schedule is not None:
+        inner.offer(search.schedule, search.found_by or inner.engine)
+    _finish(search, inner, work)
+
+
+def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
+    """Let something look for schedules of longer prompts: whatever fits there fits into blocks."""
+
+    def hear(_: Progress) -> None:
+        if inner.best is not None:
+            found = replace(inner.best, instance=search.instance)
+            search.offer(found, inner.found_by or inner.engine)
+
+    inner = search.inside(search.instance.inflated(), observer=hear)
+    _finish(search, inner, work)
+
+
+def _finish(search: Search, inner: Search, work: Callable[[Search], object]) -> None:
+    """Work on a search inside another one, which takes its notes."""
+    try:
+        with inner.surviving():
+            work(inner)
+    finally:
+        search.take_notes(inner)
+
+
+def try_policies(search: Search, _: float) -> None:
+    """Offer the runs of policies in seconds, but for those that were judged."""
+    offer_policies(search, known=search.judged)
+
+
+def search_all_in_seconds(search: Search, _: float) -> None:
+    """Search all runs in seconds, where requests are few."""
+    search_all(search)
+
+
+def search_beams_in_seconds(search: Search, seconds: float) -> None:
+    """Offer the best run of some beams by the prices of the bound, which end when they are idle."""
+    from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
+
+    assert search.checked is not None, "the bound comes first"
+    assert isinstance(search.checked.proof, SharesProof)
+    assert isinstance(search.clock, Seconds)
+    made = beams_in_seconds(
+        search.instance, search.clock, search.checked.proof.lines,
+        time_limit=min(seconds, search.remaining), threads=search.threads, seed=search.seed,
+        room=search.memory_left, should_stop=search.should_stop,
+    )  # fmt: skip
+    if made is not None:
+        search.offer(made, "beams")
+
+
+def search_orders_in_seconds(search: Search, _: float) -> None:
+    """Look for better runs: orders behind routers, then moves between workers."""
+    search_runs(search)
+
+
+def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:
+    """Do compiled work: neither compiling nor its loops notice signals, which are watched here."""
+    with search.surviving(name):
+        run_in_thread(search, work)
