@@ -2053,7 +2053,7 @@ class _TimePrices:
         # So that each time, none of which is negative, is in a cell.
         borders = borders or [0]
         early = [0] * (borders[0] > 0)
-        self.borders, self.prices = early + borders, [*early, *prices, 0]
+        self.borders, self.prices = [*early, *borders], [*early, *prices, 0]
         cells = [*zip(self.prices, pairwise(self.borders), strict=False)]
         self.paid = [*accumulate((p * (b - a) for p, (a, b) in cells), initial=0)]
         self.moments = [*accumulate((p * _sum_of_times(*cell) for p, cell in cells), initial=0)]
