@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,12 +17,16 @@ from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import limits_of
 from kvopt.incumbent.result import SolveResult
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.problem.instance_files import read_instance
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
+from kvopt.search.plan import explained
 from kvopt.search.solving import engine_named, solve
 from kvopt.timetable.schedule_files import write_schedule
 
@@ -79,6 +84,9 @@ def solve_command(
     limits: common.LimitOptions,
     how: EngineOptions,
     json: common.Json = False,
+    explain: Annotated[
+        bool, option("--explain", "Print the stages that apply, with their times, and end.")
+    ] = False,
     output: Annotated[
         Path | None, option("--output -o", "Write the schedule; - is standard output.", "SCHEDULE")
     ] = None,
@@ -104,6 +112,11 @@ def solve_command(
     common.warn_oversubscription(limits.threads)
     work = _read(given, clock, scope)
     timing.say_assumed()
+    if explain:
+        for file, instance, _ in work:
+            asked = limits_of({"time_limit": limits.time_limit, "params": limits.params})
+            _explain(common.label(file), Search(Problem(instance, clock, scope), asked))
+        return
     options: dict[str, Any] = vars(limits) | {"gap": how.gap}
     solver = partial(
         solve, clock=clock, engine=how.engine, scope=scope, start=how.start,
@@ -127,6 +140,15 @@ def solve_command(
     common.exit_by_signal(results[-1].signal_number)
     if any(result.objective is None for result in results):
         raise typer.Exit(common.NOTHING_FOUND)
+
+
+def _explain(label: str, search: Search) -> None:
+    """Print the stages of the plan that apply to a problem, and how long each may take."""
+    rows = [
+        {"instance": label, "stage": name, "seconds": "-" if limit == inf else f"{limit:.1f}"}
+        for name, limit in explained(search)
+    ]
+    common.print_rows(rows, ("stage",), ())
 
 
 def _read(given: FilesOptions, clock: Clock, scope: Scope) -> list[tuple[Path, Instance, float]]:

@@ -328,4 +328,4 @@ def _explained(
             yield f"{indent}{row.name}", seconds
             if isinstance(row.work, tuple):
                 yield from _explained(row.work, search, seconds, indent + "  ")
-            left -= seconds
+            left = left - seconds if math.isfinite(seconds) else left
