@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack
 
-from kvopt.certificates.certificate import Certificate
+from kvopt.certificates.certificate import Certificate, Optimum
 from kvopt.certificates.deadlines import Attainment, deadline_of
 from kvopt.certificates.judging import attempt, left_at_a_signal, offer_run, refuse_misfit
 from kvopt.certificates.slower import slower_bounds
@@ -42,6 +42,9 @@ GIVEN = "schedule"
 
 _SLOWER_SHARE = 0.2
 """Share of a limit for slower machines."""
+
+_NARROWER_SHARE = 0.4
+"""Share of a limit for optima of narrower scopes, where some of the policies need no more."""
 
 _OF_SEARCH = ("stop_reason", "bounded_by")
 """What is said only of a search in rounds, or of one that was interrupted."""
@@ -138,10 +141,13 @@ def certify(
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
-    covered = _scope(scope, [one for _, one in used], clock)
+    needed = [_scope_of(one, clock) for _, one in used]
+    covered = least_scope(needed) if scope is None else Scope.parse(scope)
+    left_for_it = 1 - _SLOWER_SHARE * is_searched
+    share = 1 - _NARROWER_SHARE * bool(_narrower_scopes(covered, needed))
     search = Search(
         Problem(instance, clock, covered),
-        replace(limits, time_limit=seconds * (1 - _SLOWER_SHARE * is_searched)),
+        replace(limits, time_limit=seconds * left_for_it * share),
         checkable=True,
     )
     if schedule is not None:
@@ -160,16 +166,18 @@ def certify(
         with left_at_a_signal(search):
             rest = _bounded(search)
         runs += _judged(search, labelled, router)
+        narrower = list[Optimum]()
         with left_at_a_signal(search):
             if not only_deadline:
                 rest()
+                narrower += _narrower(search, runs, seconds * left_for_it - search.seconds)
         machines: tuple[SlowerBound, ...] | None = () if slower else None
         if slower:
             left = seconds - search.seconds
             with _beside(search, "slower machines"):
                 machines = _slower(search, runs, left)
     found = _certificate(search, runs, limits.time_limit, command)
-    found = replace(found, slower=machines)
+    found = replace(found, slower=machines, narrower=tuple(narrower))
     return found if attainment is None else _with_deadline(search, found, attainment, str(aimed))
 
 
@@ -215,17 +223,43 @@ def _slower(search: Search, runs: Iterable[PolicyRun], seconds: float) -> tuple[
     return slower_bounds(search, [value for value in values if value is not None], known, seconds)
 
 
-def _scope(
-    given: Scope | str | None, policies: Iterable[Policy | PolicyRun], clock: Clock
-) -> Scope:
-    """Return the scope that was asked for, else what policies and runs need."""
-    if given is not None:
-        return Scope.parse(given)
-    used = (
-        policy.scope(rounds=clock.is_even) if isinstance(policy, Policy) else policy.scope
-        for policy in policies
-    )
-    return least_scope(used)
+def _scope_of(one: Policy | PolicyRun, clock: Clock) -> Scope:
+    """Return what a policy may do, or what a run did."""
+    return one.scope(rounds=clock.is_even) if isinstance(one, Policy) else one.scope
+
+
+def _narrower_scopes(covered: Scope, used: Iterable[Scope]) -> list[Scope]:
+    """Return the scopes, narrower than the covered one, that some of the used ones need."""
+    needed = {least_scope([scope]) for scope in used}
+    return [each for each in Scope if each in needed and not each.covers(covered)]
+
+
+def _narrower(search: Search, runs: Sequence[PolicyRun], seconds: float) -> Iterator[Optimum]:
+    """Yield both sides of the scopes that runs make do with, the narrowest first.
+
+    What is proved there is of use only where it is above what is proved of all schedules.
+    """
+    problem, ended = search.problem, [run for run in runs if run.objective is not None]
+    scopes = _narrower_scopes(problem.scope, [run.scope for run in ended])
+    for left, scope in zip(range(len(scopes), 0, -1), scopes, strict=True):
+        began = search.seconds
+        inner = search.inside(
+            replace(problem, scope=scope), seconds / left,
+            stop=lambda _: search.signal_number is not None,
+        )  # fmt: skip
+        for run in ended:
+            if scope.covers(run.scope):
+                offer_run(inner, run)
+        if search.best is not None and scope.covers(search.best.scope):
+            inner.offer(search.best, search.found_by or "best of all")
+        _bounded(inner)()
+        search.take_notes(inner)
+        if inner.best is not None:
+            search.offer(inner.best, inner.found_by or inner.engine)
+        known = -1 if search.checked is None else search.checked.value
+        if inner.checked is not None and inner.checked.value >= known:
+            yield Optimum(scope, inner.best, inner.checked)
+        seconds -= search.seconds - began
 
 
 def _judged(

@@ -79,9 +79,6 @@ class TestRounds:
         assert COVERED_BY["pauses"] in text
         assert certify(instance, ["svf"], time_limit=0.1).scope is Scope.RUNS
 
-    @pytest.mark.xfail(
-        strict=True, reason="a certificate has one bound, of one scope, until its next schema"
-    )
     def test_each_run_is_judged_by_the_narrowest_scope_that_covers_it(self, tmp_path: Path) -> None:
         """A policy that pauses beside others does not make theirs look worse."""
         server = "vllm-fcfs:block=1,max_seqs=8,budget=64"

@@ -519,7 +519,9 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
     assert process.wait() == 0
     text = shown.decode()
     assert "tiny  0/3 instances" in text
-    assert re.search(r"tiny  3/3 instances  \S+ a minute  0:00 left  worst 1.000 \(mc-sf, ", text)
+    assert re.search(
+        r"tiny  3/3 instances  \S+ a minute  0:00:00 left  worst 1.000 \(mc-sf, ", text
+    )
     assert "3 of 3 instances done" in text
 
 

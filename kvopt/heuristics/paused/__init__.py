@@ -1,1 +1,0 @@
-"""Schedules with pauses: orders for every size, exhaustive layers for few requests."""
