@@ -327,7 +327,9 @@ class Scanner:
         kind = np.dtype(np.float64 if prices.dtype.kind == "f" else np.uint64)
         sums = Sums.of(prices.astype(kind, copy=False), unit, kinds)
         lines = _lines(sums.prices.astype(np.float64), sums.paid.astype(np.float64))
-        stairs = None if steps is None else _Stairs.of(steps, kind, len(sums.prices))
+        stairs = None
+        if steps is not None and len(steps.thresholds):
+            stairs = _Stairs.of(steps, kind, len(sums.prices))
         costs: Numbers = np.empty(len(kinds), dtype=kind)
         starts = self._guesses.copy()
 

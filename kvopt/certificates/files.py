@@ -302,7 +302,7 @@ def proof_to_json(proof: Proof, begin: int = 0) -> Json:
 def _members(proof: object, begin: int) -> Json:
     """Return the fields of a proof; prices begin with the first that is not 0.
 
-    What is empty is left out.
+    What is empty is left out, but for slots.
     """
     found: Json = {}
     if isinstance(proof, Prices):
@@ -311,7 +311,7 @@ def _members(proof: object, begin: int) -> Json:
         return {"denominator": proof.denominator, "first": begin + first, "numerators": numerators}
     for field in fields(proof):  # type: ignore[arg-type]
         value = getattr(proof, field.name)
-        if value == () or (field.name == "parts" and not value):
+        if (value == () and field.name != "slots") or (field.name == "parts" and not value):
             continue
         match field.name:
             case "prices":

@@ -20,6 +20,7 @@ from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.running import run
 from kvopt.timetable.measures import MEASURES, waiting_cells
 from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -233,8 +234,9 @@ def _run(instance: Instance, given: GivenSchedule, clock: Clock, place: int) -> 
     """Return the run of a scheduler, or a schedule as one."""
     if isinstance(given, str | Policy):
         return run(instance, given, clock=clock)
-    made = getattr(given, "run", given)  # of a result in seconds
-    if isinstance(made, PolicyRun):
-        return made
-    schedule = given_schedule(instance, given, "policies")
+    if isinstance(given, PolicyRun):
+        return given
+    schedule = getattr(given, "schedule", None)  # of a result, which may be in seconds
+    if not isinstance(schedule, Schedule) or schedule.clock.is_even:
+        schedule = given_schedule(instance, given, "policies")
     return PolicyRun.of(schedule, f"{getattr(given, 'status', 'schedule')} {place}")

@@ -211,4 +211,4 @@ def test_no_time_and_no_requests() -> None:
     assert found[1].value >= volume_bound(instance)
     assert bounds_by_workers(Instance(5, []), (1, 2))[2].value == 0
     stopped = bounds_by_workers(instance, (2,), stop=lambda _: True)
-    assert stopped[2].value == volume_bound(Instance(instance.memory, instance.requests, workers=2))
+    assert stopped[2].value >= volume_bound(Instance(instance.memory, instance.requests, workers=2))

@@ -24,10 +24,9 @@ from kvopt.bounds.prices import denominator_for, price_bound, price_value, round
 from kvopt.bounds.scan import Interrupted, Scanner
 from kvopt.bounds.volume import fluid_completions, volume_bound
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.limits import Limits
-from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.incumbent.result import Progress
+from kvopt.search import stages
 from kvopt.search.stages import climb
 
 NUMERATORS = st.lists(st.integers(0, 40) | st.just(0), max_size=25)
@@ -263,10 +262,10 @@ def test_a_climb_with_a_share_of_the_time_ends_once_it_gains_too_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lagrangian, "_FIRST_LOOK", 0.0)
-    nothing_gains_enough = SolveParams.of({"lagrangian": {"least_gain": 1.0}})
+    monkeypatch.setattr(stages, "_LEAST_GAIN", 1.0)
     instance, values = generate("arrival-1", 30, seed=1), []
     for seconds in (math.inf, 600.0):
-        search = Search(instance, Limits(params=nothing_gains_enough))
+        search = Search(instance)
         climb(search, seconds)
         assert search.checked is not None
         values.append(search.checked.value)

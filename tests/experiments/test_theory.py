@@ -234,7 +234,7 @@ def test_a_picture_has_lines_for_formulas_and_dots_for_simulations() -> None:
     curves = (line("a", [(1, 2), (2, 3)]), dots("b", [(1, 1)]))
     axes = theory_curves(Examination("t", "title", (), curves, "x", "y", "xy"))
     formula, simulation = axes.get_lines()
-    assert (formula.get_linestyle(), formula.get_marker()) == ("-", "None")
+    assert (formula.get_linestyle(), formula.get_marker()) == ("-", "")
     assert (simulation.get_linestyle(), simulation.get_marker()) == ("None", "o")
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "title")
 

@@ -200,7 +200,7 @@ def test_a_router_that_cannot_be_used_is_refused_when_it_is_registered(
 def test_a_mistake_in_an_engine_is_one_line(
     run: Run, ec1: Path, tmp_path: Path, takes: str, body: str, said: str
 ) -> None:
-    text = FUNCTION.format(room="engines", takes=takes, body=body)
+    text = FUNCTION.format(room="search", takes=takes, body=body)
     _one_line(run, tmp_path, text, said, "solve", ec1, "--engine", "mine", "--cold")
 
 
@@ -233,7 +233,7 @@ def test_a_mistake_in_a_bound_is_one_line(
 def test_a_mistake_in_a_format_is_one_line(
     run: Run, ec1: Path, tmp_path: Path, takes: str, body: str, said: str
 ) -> None:
-    text = FUNCTION.format(room="traces", takes=takes, body=body)
+    text = FUNCTION.format(room="problem.traces", takes=takes, body=body)
     text = text.replace("import register", "import Trace, register")
     command = ("import", ec1, "--format", "mine", "--memory", 9, "-o", tmp_path / "out.json")
     _one_line(run, tmp_path, text, said, *command)

@@ -35,7 +35,9 @@ def write_log(folder: Path) -> None:
 def first_hour(walk: Walk) -> Path:
     """Do what an engineer tries first; return the page."""
     write_log(walk.folder)
-    fits = walk.asked("how much fits", "capacity --model llama-3-8b --gpu l4-24gb --gpus 1")
+    fits = walk.asked(
+        "how much fits", "hardware capacity --model llama-3-8b --gpu l4-24gb --gpus 1"
+    )
     memory = fits["memory"]
     walk.kvopt(
         "read the log",
