@@ -176,6 +176,14 @@ def _print(found: Certificate) -> None:
     )
     if found.undecided is not None:
         print(found.undecided)
+    for optimum in found.narrower:
+        upper, lower = optimum.ends
+        compared = [run.policy for run in found.runs if found.optimum_of(run) == optimum]
+        print(
+            f"schedules of the scope {optimum.scope}: {what} {found.worded_total(upper, up=True)}"
+            f"{unit}, at least {found.worded_total(lower, up=False)}{unit}; "
+            f"compared with these: {', '.join(compared)}"
+        )
     attained = [None] * len(found.runs) if found.in_time is None else found.in_time.attained
     rows = [_row(found, run, count) for run, count in zip(found.runs, attained, strict=True)]
     if rows:
@@ -183,7 +191,8 @@ def _print(found: Certificate) -> None:
     if found.in_time is not None:
         print(found.in_time.sentence(len(found.instance)))
     if found.lower_bound is not None or found.in_time is not None:
-        common.say(found.scope.sentence)
+        for scope in (*(optimum.scope for optimum in found.narrower), found.scope):
+            common.say(f"scope {scope}: {scope.sentence}" if found.narrower else scope.sentence)
     if found.instance.block_size > 1:
         common.say(found.instance.in_blocks)
     for line in found.notes:

@@ -114,3 +114,16 @@ def test_a_fleet_is_refused_before_another_file_is_solved(run: Run, tmp_path: Pa
     assert code == 2
     assert not out
     assert "fleet.json: workers" in err
+
+
+def test_certify_says_which_optimum_each_policy_is_compared_with(run: Run, tmp_path: Path) -> None:
+    instance, path = Instance(10, [Request(0, 0, 10), Request(6, 5, 1)]), tmp_path / "i.json"
+    write_instance(instance, path)
+    server = "vllm-fcfs:block=1,max_seqs=8,budget=64"
+    command = ("certify", path, "--policy", "svf", "--policy", server, "-o", tmp_path / "c")
+    code, out, err = run(*command)
+    assert code == 0
+    assert "total latency 12, proved to be at least 12" in out
+    assert "scope runs: total latency 14, at least 14; compared with these: svf, " + server in out
+    assert "scope runs: covered" in out + err
+    assert "scope pauses: covered" in out + err
