@@ -205,7 +205,7 @@ class WorkerPool:
         try:
             answer = worker.ask(task, skip)
             if not self._closed and isinstance(answer, TaskResult) and answer.is_interrupted:
-                raise WorkerLost("somebody sent a signal", "certify")
+                raise WorkerLost("interrupted by a signal", "certify")
         except WorkerLost:
             worker.close()
             with self._guard:
