@@ -99,7 +99,7 @@ def by_highs(
     columns: list[list[int]] = [[] for _ in evaluation.largest]
     values: list[list[float]] = [[] for _ in evaluation.largest]
     for i, (request, window) in enumerate(zip(instance, model.layout.windows, strict=True)):
-        for number, k in enumerate(window, int(model.begins[i])):
+        for number, k in enumerate(window, int(model.columns[i].min())):
             for t in range(k + 1, min(k + request.output, len(columns) - 1) + 1):
                 price = evaluation.prices[t, states.firsts[i] + k + request.output - t]
                 if price:

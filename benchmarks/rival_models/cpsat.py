@@ -39,8 +39,7 @@ def _search(
     instance = problem.instance
     built = pair_model(instance, start_windows(instance, known.objective))
     _volume_rows(built, problem)
-    for i, start in enumerate(known.starts):
-        built.hint(i, start, 0)
+    built.hint(known)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = problem.threads
     solver.parameters.symmetry_level = 3
@@ -51,7 +50,7 @@ def _search(
     status = solver.solve(built.model, _Improvements(built, offers))
     offers.bound(solver.best_objective_bound)
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        known = Schedule(instance, built.places(solver.value)[0])
+        known = built.schedule(solver.value)
     return known, status == cp_model.OPTIMAL
 
 
@@ -80,4 +79,4 @@ class _Improvements(cp_model.CpSolverSolutionCallback):
 
     def on_solution_callback(self) -> None:
         """Offer it."""
-        self.offers.starts(self.built.places(self.value)[0])
+        self.offers.starts(self.built.schedule(self.value).starts)

@@ -1,4 +1,4 @@
-"""The time-indexed program as sparse arrays, straight into HiGHS.
+"""Programs as sparse arrays, straight into HiGHS, and the time-indexed one among them.
 
 The same matrix as `kvopt.formulations.pyomo.time_indexed`, built without a Python loop over
 columns or nonzeros.
@@ -6,10 +6,11 @@ columns or nonzeros.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Unpack
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from highspy import Highs
 
 Indices = npt.NDArray[np.int32]
-OrderRows = list[tuple[int, float]]
 
 _HIGHS_LARGEST = 1e15
 """HiGHS refuses a model with a coefficient of this size."""
@@ -67,50 +67,122 @@ class Program:
         """Number of rows."""
         return len(self.row_lower)
 
-    def names(self) -> tuple[list[str], list[str]]:
-        """Return the names of columns and of rows."""
-        raise NotImplementedError
+
+class Family(NamedTuple):
+    """Rows of one kind: how many, their bounds, and entries as rows, columns and values.
+
+    The three parts of an entry are broadcast.
+    """
+
+    size: int
+    lower: float
+    upper: float
+    entries: Iterable[tuple[Any, Integers, Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayModel(Program):
-    """The time-indexed program; its rows and columns are those of `kvopt.formulations.layout`.
+class ScheduleProgram(Program, ABC):
+    """A program whose solutions are schedules.
 
     Parameters
     ----------
-    begins
-        First column of each request, and the number of columns at the end.
+    instance, layout
+        The problem, with the windows and the times that they reach.
+    columns
+        The numbers of the columns of each request, by what they are about.
     """
 
     instance: Instance
     layout: Layout
-    begins: Integers
+    columns: tuple[Integers, ...]
+
+    @classmethod
+    def of(
+        cls,
+        families: Sequence[Family],
+        cost: Floats,
+        instance: Instance,
+        plan: Layout,
+        columns: tuple[Integers, ...],
+    ) -> Self:
+        """Return the program with these families of rows, one after the other."""
+        sizes = [family.size for family in families]
+        entries = [(np.zeros(0),) * 3]
+        for first, family in zip(accumulate(sizes, initial=0), families, strict=False):
+            entries += [
+                np.broadcast_arrays(np.asarray(rows) + first, places, values)
+                for rows, places, values in family.entries
+            ]
+        kinds = np.int32, np.int32, np.float64
+        row, column, value = (
+            np.concatenate([part.ravel() for part in parts], dtype=kind, casting="unsafe")
+            for parts, kind in zip(zip(*entries, strict=True), kinds, strict=True)
+        )
+        order = np.argsort(column.astype(np.int64) * sum(sizes) + row, kind="stable")
+        start = np.append(0, np.bincount(column, minlength=len(cost)).cumsum()).astype(np.int32)
+        lower, upper = (
+            np.repeat([float(family[side]) for family in families], sizes) for side in (1, 2)
+        )
+        return cls(
+            cost, start, row[order], value[order], lower, upper,
+            instance, plan, columns,
+        )  # fmt: skip
+
+    @abstractmethod
+    def names(self) -> tuple[list[str], list[str]]:
+        """Return the names of columns and of rows."""
+
+    def schedule_of(self, values: Floats) -> Schedule | None:
+        """Read a schedule from column values, None unless they are integral."""
+        ones = np.round(values)
+        if np.abs(values - ones).max(initial=0.0) > INTEGRALITY:
+            return None
+        return self._read([ones[columns] for columns in self.columns])
+
+    @abstractmethod
+    def _read(self, ones: Sequence[Floats]) -> Schedule | None:
+        """Return the schedule that the columns of each request say, None if they say none."""
+
+    @abstractmethod
+    def columns_of(self, schedule: Schedule) -> list[int] | None:
+        """Return the columns that are 1 in a schedule, None if it leaves the windows."""
+
+
+class ArrayModel(ScheduleProgram):
+    """The time-indexed program; its rows and columns are those of `kvopt.formulations.layout`.
+
+    Columns of a request are by worker and by start.
+    """
 
     def names(self) -> tuple[list[str], list[str]]:
         """Return the names of columns and of rows."""
-        plan = self.layout
-        return column_names(self.instance, plan), row_names(self.instance, plan)
+        return column_names(self.instance, self.layout), row_names(self.instance, self.layout)
 
-    def places_of(self, values: Floats) -> tuple[list[int], list[int]] | None:
-        """Read starts and workers from column values, None unless they are integral."""
-        chosen = np.flatnonzero(values > 0.5)
-        off = np.abs(values - np.round(values)).max(initial=0.0)
-        owners = np.searchsorted(self.begins, chosen, side="right") - 1
-        if off > INTEGRALITY or not np.array_equal(owners, np.arange(len(self.instance))):
+    def _read(self, ones: Sequence[Floats]) -> Schedule | None:
+        chosen = [np.argwhere(values).tolist() for values in ones]
+        if any(len(places) != 1 for places in chosen):
             return None
-        places = zip((chosen - self.begins[:-1]).tolist(), self.layout.windows, strict=True)
-        found = [divmod(place, len(window)) for place, window in places]
-        starts = [window[k] for (_, k), window in zip(found, self.layout.windows, strict=True)]
-        return starts, [worker for worker, _ in found]
+        pairs = zip(chosen, self.layout.windows, strict=True)
+        starts = [window[k] for [(_, k)], window in pairs]
+        return Schedule(self.instance, starts, [worker for [(worker, _)] in chosen])
 
-    def columns_of(self, starts: Sequence[int], workers: Sequence[int] = ()) -> list[int] | None:
-        """Return the columns of a schedule, None if a start lies outside its window."""
-        schedule = in_standard_form(Schedule(self.instance, starts, workers))
-        where = zip(schedule.starts, schedule.workers, self.layout.windows, strict=True)
-        found = list(zip(self.begins[:-1].tolist(), where, strict=True))
-        if not all(k in window for _, (k, _, window) in found):
+    def columns_of(self, schedule: Schedule) -> list[int] | None:
+        """Return the columns that are 1 in a schedule, None if it leaves the windows."""
+        found = in_standard_form(schedule)
+        places = [*zip(self.columns, found.workers, found.starts, self.layout.windows, strict=True)]
+        if not all(k in window for _, _, k, window in places):
             return None
-        return [begin + w * len(window) + k - window[0] for begin, (k, w, window) in found]
+        return [int(columns[worker, k - window[0]]) for columns, worker, k, window in places]
+
+
+def numbered(shapes: Iterable[tuple[int, int]]) -> tuple[Integers, ...]:
+    """Return the numbers of columns, block by block of these shapes."""
+    shapes = [*shapes]
+    firsts = accumulate((one * other for one, other in shapes), initial=0)
+    return tuple(
+        np.arange(first, first + shape[0] * shape[1]).reshape(shape)
+        for first, shape in zip(firsts, shapes, strict=False)
+    )
 
 
 def time_indexed_arrays(
@@ -130,87 +202,51 @@ def time_indexed_arrays(
         See `LayoutOptions`.
     """
     plan = layout(instance, windows, **options)
-    columns = [len(w) * len(at) for w, at in zip(plan.windows, plan.workers, strict=True)]
-    begins = np.array([0, *accumulate(columns)], dtype=np.int64)
-    orders = _order_rows(instance, plan)
-    entries = [1 + r.output + len(o) for r, o in zip(instance, orders, strict=True)]
-    widths = np.repeat(np.array(entries, dtype=np.int32), columns)
-    start = np.zeros(plan.num_columns + 1, dtype=np.int32)
-    np.cumsum(widths, out=start[1:])
-    index = np.empty(int(start[-1]), dtype=np.int32)
-    value = np.empty(int(start[-1]), dtype=np.float64)
-    cost = np.empty(plan.num_columns, dtype=np.float64)
-    for i, (begin, end) in enumerate(pairwise(begins.tolist())):
-        stretch = slice(int(start[begin]), int(start[end]))
-        shape = (len(plan.workers[i]), len(plan.windows[i]), entries[i])
-        _fill_request(
-            instance, plan, i, orders[i], cost[begin:end].reshape(shape[:2]),
-            index[stretch].reshape(shape), value[stretch].reshape(shape),
-        )  # fmt: skip
-    starts, rows = len(instance), len(instance) + plan.num_times * plan.num_workers
-    lower = np.full(rows + len(plan.ordered), -np.inf)
-    upper = np.zeros_like(lower)
-    lower[:starts] = upper[:starts] = 1.0
-    upper[starts:rows] = instance.memory
-    return ArrayModel(cost, start, index, value, lower, upper, instance, plan, begins)
+    columns = numbered((len(at), len(w)) for at, w in zip(plan.workers, plan.windows, strict=True))
+    ends = [
+        np.arange(window.start, window.stop) + request.output
+        for request, window in zip(instance, plan.windows, strict=True)
+    ]
+    cost = np.zeros(plan.num_columns)
+    for request, completions, places in zip(instance, ends, columns, strict=True):
+        cost[places] = completions - request.arrival
+    starts = ((i, places, 1.0) for i, places in enumerate(columns))
+    orders = (
+        entry
+        for row, (i, j) in enumerate(plan.ordered)
+        for entry in ((row, columns[i], ends[i]), (row, columns[j], -ends[j]))
+    )
+    families = [
+        Family(len(instance), 1, 1, starts),
+        Family(
+            plan.num_times * plan.num_workers, -np.inf, instance.memory,
+            _memory(instance, plan, columns),
+        ),
+        Family(len(plan.ordered), -np.inf, 0, orders),
+    ]  # fmt: skip
+    return ArrayModel.of(families, cost, instance, plan, columns)
 
 
-def _order_rows(instance: Instance, plan: Layout) -> list[OrderRows]:
-    """Return for each request its order rows, with the sign of its completion there."""
-    orders: list[OrderRows] = [[] for _ in instance]
-    first = len(instance) + plan.num_times * plan.num_workers
-    for row, (i, j) in enumerate(plan.ordered, start=first):
-        orders[i].append((row, 1.0))
-        orders[j].append((row, -1.0))
-    return orders
-
-
-def _fill_request(
-    instance: Instance,
-    plan: Layout,
-    i: int,
-    orders: OrderRows,
-    cost: Floats,
-    index: Indices,
-    value: Floats,
-) -> None:
-    """Fill the columns of request i: its start row, its memory rows, its order rows.
-
-    The arrays have a row for each worker.
-    """
-    request, window = instance.requests[i], plan.windows[i]
-    if not window:
-        return
-    count, first_row = len(instance), _first_memory_row(plan, window[0] + 1)
-    starts = np.arange(len(window), dtype=np.int32)[:, None]
-    grown = np.arange(request.output, dtype=np.int32)
-    latency = window[0] + request.output - request.arrival
-    cost[:] = np.arange(latency, latency + len(window))
-    index[..., 0] = i
-    value[..., 0] = 1.0
-    memory = slice(1, 1 + request.output)
-    first_rows = np.array(plan.workers[i], dtype=np.int32)[:, None, None] * plan.num_times
-    index[..., memory] = starts + grown + (count + first_row) + first_rows
-    value[..., memory] = float(request.prompt + 1) + grown  # 32 bits cannot hold every prompt
-    completion = starts[:, 0] + float(window[0] + request.output)
-    for position, (row, sign) in enumerate(orders, start=1 + request.output):
-        index[..., position] = row
-        value[..., position] = sign * completion
-
-
-def _first_memory_row(plan: Layout, time: int) -> int:
-    """Return the number of memory rows before the row of a time."""
-    before = 0
-    for span in plan.spans:
-        if time in span:
-            return before + time - span.start
-        before += len(span)
-    raise AssertionError(f"no row for time {time}")
+def _memory(
+    instance: Instance, plan: Layout, columns: tuple[Integers, ...]
+) -> Iterator[tuple[Integers, Integers, Floats]]:
+    """Yield what each request holds in the rows of memory, by worker, start and age."""
+    everything = zip(instance, plan.windows, plan.workers, columns, strict=True)
+    for request, window, workers, places in everything:
+        grown = np.arange(request.output)
+        rows = (
+            np.searchsorted(plan.moments, window.start + 1)
+            + np.arange(len(window))[:, None]
+            + grown
+        )
+        first_rows = np.array(workers)[:, None, None] * plan.num_times
+        # 32 bits cannot hold every prompt
+        yield rows + first_rows, places[..., None], float(request.prompt + 1) + grown
 
 
 def to_highs(model: Program, *, relax: bool = False, names: bool = False) -> Highs:
     """Pass a model to a new ``highspy.Highs``; ``relax`` drops integrality."""
-    if max(model.value.max(initial=0.0), -model.value.min(initial=0.0)) >= _HIGHS_LARGEST:
+    if np.abs(model.value).max(initial=0.0) >= _HIGHS_LARGEST:
         raise TooLarge("a request would hold 10^15 tokens or more, which HiGHS does not take")
     highspy = load_highspy()
     highs = highspy.Highs()
@@ -225,6 +261,7 @@ def to_highs(model: Program, *, relax: bool = False, names: bool = False) -> Hig
     if status == highspy.HighsStatus.kError:
         raise RuntimeError("HiGHS refused the model")
     if names:
+        assert isinstance(model, ScheduleProgram)
         columns, rows = model.names()
         for column, name in enumerate(columns):
             highs.passColName(column, name)

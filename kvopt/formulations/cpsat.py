@@ -26,7 +26,8 @@ from typing import Any
 from kvopt.formulations.windows import Windows, workers_allowed
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.problem.instance import Instance
-from kvopt.timetable.standard_form import identical_groups
+from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.standard_form import identical_groups, in_standard_form
 
 LARGEST_PAIRS = 200_000
 """Ordered pairs beyond which the model is not built: it grows with their number."""
@@ -41,19 +42,23 @@ class PairModel:
     """
 
     model: Any
+    instance: Instance
     starts: list[Any]
     at: list[dict[int, Any]]
 
-    def hint(self, i: int, start: int, worker: int) -> None:
-        """Suggest where a request may be."""
-        self.model.add_hint(self.starts[i], start)
-        for each, literal in self.at[i].items():
-            self.model.add_hint(literal, each == worker)
+    def hint(self, schedule: Schedule) -> None:
+        """Suggest a schedule."""
+        known = in_standard_form(schedule)
+        for i, (start, worker) in enumerate(zip(known.starts, known.workers, strict=True)):
+            self.model.add_hint(self.starts[i], start)
+            for each, literal in self.at[i].items():
+                self.model.add_hint(literal, each == worker)
 
-    def places(self, value: Callable[[Any], int]) -> tuple[list[int], list[int]]:
-        """Return starts and workers by the values of variables."""
+    def schedule(self, value: Callable[[Any], Any]) -> Schedule:
+        """Return the schedule that the values of variables say."""
         chosen = ([w for w, literal in at.items() if value(literal)] or [0] for at in self.at)
-        return [int(value(start)) for start in self.starts], [workers[0] for workers in chosen]
+        starts = [int(value(start)) for start in self.starts]
+        return Schedule(self.instance, starts, [workers[0] for workers in chosen])
 
 
 def pair_model(
@@ -86,7 +91,7 @@ def pair_model(
     if order_identical:
         build.identical_requests_in_order()
     build.total_latency()
-    return PairModel(build.model, build.starts, build.at)
+    return PairModel(build.model, instance, build.starts, build.at)
 
 
 class _Builder:

@@ -16,8 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TypedDict, Unpack
+
+import numpy as np
 
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.formulations.windows import (
@@ -26,6 +29,7 @@ from kvopt.formulations.windows import (
     windows_until,
     workers_allowed,
 )
+from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
 from kvopt.timetable.solution_files import column_name, request_labels
 from kvopt.timetable.standard_form import identical_groups
@@ -74,14 +78,17 @@ class Layout:
     @property
     def num_times(self) -> int:
         """Number of memory rows of each worker."""
-        return sum(map(len, self.spans))
+        return len(self.moments)
+
+    @cached_property
+    def moments(self) -> Integers:
+        """The times of the memory rows of each worker."""
+        return np.array([time for span in self.spans for time in span], dtype=np.int64)
 
     @property
     def times(self) -> Iterator[tuple[int, int]]:
         """Yield time and worker of each memory row."""
-        for worker in range(self.num_workers):
-            for span in self.spans:
-                yield from ((time, worker) for time in span)
+        return ((time, w) for w in range(self.num_workers) for time in self.moments.tolist())
 
 
 class LayoutOptions(TypedDict, total=False):

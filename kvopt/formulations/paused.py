@@ -17,15 +17,13 @@ paused runs: its least value is the best one that prices on memory prove.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from typing import NamedTuple, Unpack
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Unpack
 
 import numpy as np
-import numpy.typing as npt
 
-from kvopt.formulations.arrays import Program
+from kvopt.formulations.arrays import Family, ScheduleProgram, numbered
 from kvopt.formulations.layout import (
     LARGEST_COLUMNS,
     Layout,
@@ -37,42 +35,26 @@ from kvopt.formulations.windows import Windows
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance, refuse_fleet
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.solution_files import INTEGRALITY, request_labels
+from kvopt.timetable.solution_files import request_labels
 from kvopt.timetable.standard_form import in_standard_form
 
 CELLS_OF_A_COLUMN = 8
 """Coefficients of a column at most, without order rows."""
 
-Positions = Integers
 
-
-@dataclass(frozen=True, eq=False)
-class PausedProgram(Program):
+class PausedProgram(ScheduleProgram):
     """The program with pauses, its columns and rows in the order above.
 
-    Parameters
-    ----------
-    instance, layout
-        The problem, with the windows and the times that they reach.
-    columns
-        For each request its columns, by token and by round of the window.
+    Columns of a request are by token and by round of the window.
     """
 
-    instance: Instance
-    layout: Layout
-    columns: tuple[Positions, ...]
-
-    def schedule_of(self, values: Floats) -> Schedule | None:
-        """Read a schedule from column values, None unless they are integral."""
-        ones = np.round(values)
-        if np.abs(values - ones).max(initial=0.0) > INTEGRALITY:
+    def _read(self, ones: Sequence[Floats]) -> Schedule | None:
+        if not all(values[:, -1:].all() for values in ones):
             return None
-        times = []
-        for columns, window in zip(self.columns, self.layout.windows, strict=True):
-            if not ones[columns[:, -1:]].all():
-                return None
-            rounds = window[0] + ones[columns].argmax(axis=1)
-            times.append((rounds + np.arange(1, len(columns) + 1)).tolist())
+        times = [
+            (window.start + values.argmax(axis=1) + np.arange(1, len(values) + 1)).tolist()
+            for values, window in zip(ones, self.layout.windows, strict=True)
+        ]
         ascends = all(a < b for active in times for a, b in pairwise(active))
         return Schedule.at_times(self.instance, times) if ascends else None
 
@@ -124,13 +106,6 @@ def shared_rounds(plan: Layout, i: int, h: int) -> range:
     return range(max(first.start, second.start), min(first.stop, second.stop))
 
 
-class _Family(NamedTuple):
-    """Rows of one kind: their number, and entries as (row, column, value)."""
-
-    size: int
-    entries: list[tuple[Positions, Positions, Floats | float]]
-
-
 def paused_arrays(
     instance: Instance,
     windows: Windows | None = None,
@@ -149,27 +124,22 @@ def paused_arrays(
         See `LayoutOptions`.
     """
     plan = paused_layout(instance, windows, **options)
-    sizes = [r.output * len(w) for r, w in zip(instance, plan.windows, strict=True)]
-    firsts = accumulate(sizes, initial=0)
-    columns = tuple(
-        np.arange(first, first + size).reshape(request.output, -1)
-        for first, size, request in zip(firsts, sizes, instance, strict=False)
-    )
-    cost = np.zeros(sum(sizes))
+    columns = numbered((r.output, len(w)) for r, w in zip(instance, plan.windows, strict=True))
+    cost = np.zeros(sum(places.size for places in columns))
     for request, window, places in zip(instance, plan.windows, columns, strict=True):
         cost[places[-1]] = -1.0  # the last token is late by each round without it
         cost[places[-1, -1]] = window[-1] + request.output - request.arrival
+    lasts = np.concatenate([np.zeros(0, dtype=np.int64), *(places[:, -1] for places in columns)])
+    shared = [(i, h, shared_rounds(plan, i, h)) for i, h in plan.ordered]
     families = [
-        _done(columns), _keep(columns), _after(columns), _memory(instance, plan, columns),
-        _order(plan, columns),
+        Family(len(lasts), 1, 1, [(np.arange(len(lasts)), lasts, 1.0)]),
+        _at_most((places[:, :-1], places[:, 1:]) for places in columns),
+        _at_most((places[1:, :-1], places[:-1, :-1]) for places in columns),
+        Family(plan.num_times, -np.inf, instance.memory, _memory(instance, plan, columns)),
+        _at_most((_within(plan, columns, h, both), _within(plan, columns, i, both))
+                 for i, h, both in shared),
     ]  # fmt: skip
-    upper = np.zeros(sum(family.size for family in families))
-    lower = np.full_like(upper, -np.inf)
-    upper[: families[0].size] = lower[: families[0].size] = 1.0
-    memory = sum(family.size for family in families[:3])
-    upper[memory : memory + plan.num_times] = instance.memory
-    start, index, value = _compressed(families, len(cost))
-    return PausedProgram(cost, start, index, value, lower, upper, instance, plan, columns)
+    return PausedProgram.of(families, cost, instance, plan, columns)
 
 
 def paused_layout(
@@ -185,74 +155,31 @@ def paused_layout(
     return plan
 
 
-def _compressed(
-    families: list[_Family], columns: int
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats]:
-    """Return all entries by column, and in it by row."""
-    parts: list[tuple[Positions, Positions, Floats]] = []
-    first = 0
-    for family in families:
-        for rows, places, values in family.entries:
-            shape = np.broadcast(rows, places).shape
-            spread = (np.broadcast_to(part, shape).ravel() for part in (rows + first, places))
-            parts.append((*spread, np.broadcast_to(values, shape).ravel()))  # type: ignore[arg-type]
-        first += family.size
-    if not parts:
-        empty = np.zeros(0, dtype=np.int32)
-        return np.zeros(1, dtype=np.int32), empty, np.zeros(0)
-    row, column, value = (np.concatenate(part) for part in zip(*parts, strict=True))
-    order = np.lexsort((row, column))
-    start = np.zeros(columns + 1, dtype=np.int32)
-    np.cumsum(np.bincount(column, minlength=columns), out=start[1:])
-    return start, row[order].astype(np.int32), value[order].astype(np.float64)
-
-
-def _numbered(blocks: list[Positions]) -> Iterator[tuple[Positions, Positions]]:
-    """Yield each block of columns with the numbers of its rows, one a column."""
-    first = 0
-    for block in blocks:
-        yield np.arange(first, first + block.size).reshape(block.shape), block
-        first += block.size
-
-
-def _pairs(smaller: list[Positions], larger: list[Positions]) -> _Family:
+def _at_most(pairs: Iterable[tuple[Integers, Integers]]) -> Family:
     """Return the rows that say of columns that they are at most others."""
-    entries: list[tuple[Positions, Positions, Floats | float]] = []
-    for (rows, places), others in zip(_numbered(smaller), larger, strict=True):
-        entries += [(rows, places, 1.0), (rows, others, -1.0)]
-    return _Family(sum(block.size for block in smaller), entries)
+    size, entries = 0, []
+    for smaller, larger in pairs:
+        rows = np.arange(size, size + smaller.size).reshape(smaller.shape)
+        entries += [(rows, smaller, 1.0), (rows, larger, -1.0)]
+        size += smaller.size
+    return Family(size, -np.inf, 0, entries)
 
 
-def _done(columns: tuple[Positions, ...]) -> _Family:
-    lasts = [places[:, -1] for places in columns]
-    return _Family(sum(map(len, lasts)), [(*pair, 1.0) for pair in _numbered(lasts)])
-
-
-def _keep(columns: tuple[Positions, ...]) -> _Family:
-    return _pairs([p[:, :-1] for p in columns], [p[:, 1:] for p in columns])
-
-
-def _after(columns: tuple[Positions, ...]) -> _Family:
-    return _pairs([p[1:, :-1] for p in columns], [p[:-1, :-1] for p in columns])
-
-
-def _memory(instance: Instance, plan: Layout, columns: tuple[Positions, ...]) -> _Family:
-    times = np.concatenate([np.array(span) for span in plan.spans] or [np.zeros(0, dtype=int)])
-    entries: list[tuple[Positions, Positions, Floats | float]] = []
+def _memory(
+    instance: Instance, plan: Layout, columns: tuple[Integers, ...]
+) -> Iterator[tuple[Integers, Integers, Integers]]:
+    """Yield what each token holds from its time on, less what it held before."""
     for request, window, places in zip(instance, plan.windows, columns, strict=True):
         tokens = np.arange(1, request.output + 1)[:, None]
-        rows = np.searchsorted(times, tokens + np.array(window))
-        held = (request.prompt + tokens).astype(np.float64)
-        entries += [(rows, places, held), (rows[:, 1:], places[:, :-1], -held)]
-    return _Family(plan.num_times, entries)
+        rows, held = (
+            np.searchsorted(plan.moments, tokens + np.array(window)),
+            request.prompt + tokens,
+        )
+        yield rows, places, held
+        yield rows[:, 1:], places[:, :-1], -held
 
 
-def _order(plan: Layout, columns: tuple[Positions, ...]) -> _Family:
-    def shared(i: int, rounds: range) -> Positions:
-        first = plan.windows[i].start
-        return columns[i][:, rounds.start - first : max(rounds.start, rounds.stop) - first]
-
-    pairs = [(i, h, shared_rounds(plan, i, h)) for i, h in plan.ordered]
-    return _pairs(
-        [shared(h, both) for _, h, both in pairs], [shared(i, both) for i, _, both in pairs]
-    )
+def _within(plan: Layout, columns: tuple[Integers, ...], i: int, rounds: range) -> Integers:
+    """Return the columns of a request at some rounds of its window."""
+    first = plan.windows[i].start
+    return columns[i][:, rounds.start - first : max(rounds.start, rounds.stop) - first]

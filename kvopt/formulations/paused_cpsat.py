@@ -6,14 +6,16 @@ all of them share the memory.  Of the time-indexed variants that were tried none
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.problem.instance import Instance
-from kvopt.timetable.standard_form import identical_groups
+from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.standard_form import identical_groups, in_standard_form
 
 LARGEST_TOKENS = 20_000
 """Tokens of all requests beyond which the model is not built: each is a task."""
@@ -24,7 +26,19 @@ class TokenModel:
     """A ``cp_model.CpModel``, to which constraints can be added, and the times of all tokens."""
 
     model: Any
+    instance: Instance
     times: list[list[Any]]
+
+    def hint(self, schedule: Schedule) -> None:
+        """Suggest a schedule."""
+        known = in_standard_form(schedule).active_times
+        for variable, time in zip(chain(*self.times), chain(*known), strict=True):
+            self.model.add_hint(variable, time)
+
+    def schedule(self, value: Callable[[Any], Any]) -> Schedule:
+        """Return the schedule that the values of variables say."""
+        times = [[int(value(time)) for time in row] for row in self.times]
+        return Schedule.at_times(self.instance, times)
 
 
 def token_model(instance: Instance, windows: Windows) -> TokenModel:
@@ -59,4 +73,4 @@ def token_model(instance: Instance, windows: Windows) -> TokenModel:
                 model.add(time <= later)
     arrivals = sum(request.arrival for request in instance)
     model.minimize(sum(row[-1] for row in times) - arrivals)
-    return TokenModel(model, times)
+    return TokenModel(model, instance, times)

@@ -18,7 +18,7 @@ from kvopt.bounds.windows import start_windows
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import pair_model
-from kvopt.formulations.pyomo import relaxed, running_status, starts_from, time_indexed
+from kvopt.formulations.pyomo import relaxed, running_status, schedule_from, time_indexed
 from kvopt.formulations.pyomo.script import solve
 from kvopt.formulations.windows import Windows
 from kvopt.problem.instance import Instance
@@ -154,21 +154,19 @@ def optimum_of_arrays(instance: Instance, windows: Windows | None = None) -> int
     model = time_indexed_arrays(instance, windows)
     highs = to_highs(model)
     solve_exactly(highs)
-    places = model.places_of(np.array(highs.getSolution().col_value))
-    assert places is not None
-    return checked_value(instance, places[0], highs.getInfo().objective_function_value)
+    schedule = model.schedule_of(np.array(highs.getSolution().col_value))
+    return checked_value(schedule, highs.getInfo().objective_function_value)
 
 
 def optimum_of_pyomo(model: pyo.ConcreteModel, instance: Instance) -> int:
     """Solve a Pyomo model and check the schedule it gives."""
     assert solve(model, "highs") == "optimal"
-    starts = starts_from(model)
-    assert starts is not None
-    return checked_value(instance, starts, pyo.value(model.total_latency))
+    return checked_value(schedule_from(model, instance), pyo.value(model.total_latency))
 
 
-def checked_value(instance: Instance, starts: list[int], claimed: float) -> int:
-    check = Schedule(instance, starts).check()
+def checked_value(schedule: Schedule | None, claimed: float) -> int:
+    assert schedule is not None
+    check = schedule.check()
     assert check.feasible
     assert check.objective == round(claimed)
     return check.objective
@@ -208,21 +206,22 @@ def test_columns_of_a_schedule_and_back() -> None:
     for instance in random_instances(50, seed=15, least_requests=1):
         model = time_indexed_arrays(instance)
         _, starts = oracle.optimum(*plain(instance))
-        columns = model.columns_of(starts)
+        schedule = Schedule(instance, starts)
+        columns = model.columns_of(schedule)
         assert columns is not None
         values = np.zeros(model.num_columns)
         values[columns] = 1.0 - 1e-7  # solvers return such numbers for 1
-        back = model.places_of(values)
+        back = model.schedule_of(values)
         assert back is not None
-        assert Schedule(instance, back[0]).objective == Schedule(instance, starts).objective
-    assert model.columns_of([10**9] * len(instance)) is None
-    assert model.places_of(np.full(model.num_columns, 0.4)) is None
+        assert back.objective == schedule.objective
+    assert model.columns_of(Schedule(instance, [10**9] * len(instance))) is None
+    assert model.schedule_of(np.full(model.num_columns, 0.4)) is None
 
 
 def test_a_fractional_solution_is_no_schedule() -> None:
     model = relaxed(EXAMPLE_EC_1)
     solve(model, "highs")
-    assert starts_from(model) is None
+    assert schedule_from(model, EXAMPLE_EC_1) is None
 
 
 # ---- running variables ------------------------------------------------------------------
@@ -251,9 +250,9 @@ def test_as_printed_one_token_is_never_counted() -> None:
     model = running_status(EXAMPLE_EC_1, as_printed=True)
     assert solve(model, "highs") == "optimal"
     assert round(pyo.value(model.total_latency)) == 10
-    starts = starts_from(model)
-    assert starts is not None
-    assert not Schedule(EXAMPLE_EC_1, starts).check().feasible
+    schedule = schedule_from(model, EXAMPLE_EC_1)
+    assert schedule is not None
+    assert not schedule.check().feasible
 
 
 def test_as_printed_is_the_program_for_prompts_one_token_shorter() -> None:

@@ -14,7 +14,7 @@ from kvopt.bounds.windows import start_windows
 from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import to_highs
 from kvopt.formulations.paused import paused_arrays
-from kvopt.formulations.pyomo import time_indexed_with_pauses, times_from
+from kvopt.formulations.pyomo import schedule_from, time_indexed_with_pauses
 from kvopt.formulations.pyomo.script import solve
 from kvopt.heuristics.paused_orders import schedule_by_order
 from kvopt.problem.instance import Instance
@@ -63,9 +63,8 @@ def test_its_optimum_through_pyomo() -> None:
     for instance in random_instances(5, seed=33, least_requests=1, most_requests=4, most_output=4):
         model = time_indexed_with_pauses(instance)
         assert solve(model, "highs") == "optimal"
-        times = times_from(model)
-        assert times is not None
-        schedule = Schedule.at_times(instance, times)
+        schedule = schedule_from(model, instance)
+        assert schedule is not None
         assert schedule.check().feasible
         assert schedule.objective == pause_oracle.optimum(*plain(instance))
 
@@ -124,7 +123,7 @@ def test_what_is_no_schedule_is_none(value: float) -> None:
     readable = time_indexed_with_pauses(PAIR)
     for variable in readable.y.values():
         variable.set_value(value, skip_validation=True)
-    assert times_from(readable) is None
+    assert schedule_from(readable, PAIR) is None
 
 
 def test_tokens_out_of_order_are_no_schedule() -> None:

@@ -4,16 +4,15 @@ from kvopt.kernels.dependencies import load_pyomo
 
 load_pyomo()
 
-from kvopt.formulations.pyomo.paused import time_indexed_with_pauses, times_from
+from kvopt.formulations.pyomo.paused import time_indexed_with_pauses
 from kvopt.formulations.pyomo.running_status import running_status
-from kvopt.formulations.pyomo.time_indexed import places_from, relaxed, starts_from, time_indexed
+from kvopt.formulations.pyomo.solutions import schedule_from
+from kvopt.formulations.pyomo.time_indexed import relaxed, time_indexed
 
 __all__ = [
-    "places_from",
     "relaxed",
     "running_status",
-    "starts_from",
+    "schedule_from",
     "time_indexed",
     "time_indexed_with_pauses",
-    "times_from",
 ]

@@ -123,17 +123,3 @@ def add_order(model: pyo.ConcreteModel, instance: Instance, plan: Layout) -> Non
         for k in shared_rounds(plan, i, h)
     ]
     model.order = pyo.Constraint(rows, rule=lambda m, i, h, j, t: m.y[h, j, t] <= m.y[i, j, t])
-
-
-def times_from(model: pyo.ConcreteModel) -> list[list[int]] | None:
-    """Read the active times back from a solved model, None unless it is integral."""
-    times: dict[int, dict[int, int]] = {}
-    for (i, j, t), variable in model.y.items():  # times ascend
-        value = pyo.value(variable, exception=False) or 0.0
-        if abs(value - round(value)) > 1e-3:
-            return None
-        if round(value) == 1:
-            times.setdefault(i, {}).setdefault(j, t)
-    found = [[*tokens.values()] for tokens in times.values()]
-    ascend = all(active == sorted(set(active)) for active in found)
-    return found if ascend and sum(map(len, found)) == len(model.done) else None

@@ -12,12 +12,10 @@ import pyomo.environ as pyo
 from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactory
 
 from kvopt.errors import KvoptError
-from kvopt.formulations.pyomo.paused import times_from
-from kvopt.formulations.pyomo.time_indexed import starts_from
+from kvopt.formulations.pyomo.solutions import schedule_from
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance
-from kvopt.timetable.schedule import Schedule
 
 Build = Callable[[Instance], pyo.ConcreteModel]
 Options = Mapping[str, Any] | None
@@ -52,19 +50,13 @@ def run(build: Build, arguments: argparse.Namespace) -> int:
     if any(variable.value is None for variable in variables):
         return _NO_SCHEDULE
     print(f"objective {pyo.value(model.total_latency):.10g}")
-    if hasattr(model, "y") and not hasattr(model, "x"):
-        return _print_times(model, instance)
-    for request, start in zip(instance, mean_starts(model, len(instance)), strict=True):
-        print(f"start {request.id} {start:.6g}")
-    return 0
-
-
-def _print_times(model: pyo.ConcreteModel, instance: Instance) -> int:
-    """Print the active times of a schedule with pauses, as first and last of each stretch."""
-    times = times_from(model)
-    if times is None:
+    if hasattr(model, "x"):
+        for request, start in zip(instance, mean_starts(model, len(instance)), strict=True):
+            print(f"start {request.id} {start:.6g}")
+        return 0
+    schedule = schedule_from(model, instance)
+    if schedule is None:
         return _NO_SCHEDULE
-    schedule = Schedule.at_times(instance, times)
     for request, segments in zip(instance, schedule.segments, strict=True):
         print(f"times {request.id}", *(f"{first}-{last}" for first, last in segments))
     return 0
@@ -94,10 +86,7 @@ def solve(model: pyo.ConcreteModel, solver: str, time_limit: float | None = None
 
 
 def mean_starts(model: pyo.ConcreteModel, count: int) -> list[float]:
-    """Return the starts of a schedule, or their means where the model is relaxed."""
-    starts = starts_from(model)
-    if starts is not None:
-        return [float(start) for start in starts]
+    """Return the starts of a schedule, their means where the model is relaxed."""
     means = [0.0] * count
     for (i, k, *_), variable in model.x.items():
         means[i] += k * pyo.value(variable)

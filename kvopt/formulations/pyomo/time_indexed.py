@@ -153,24 +153,3 @@ def active_starts(window: range, output: int, time: int) -> range:
     if not window:
         return window
     return range(max(window[0], time - output), min(window[-1], time - 1) + 1)
-
-
-def starts_from(model: pyo.ConcreteModel) -> list[int] | None:
-    """Read the starts back from a solved model, None unless they are integral."""
-    places = places_from(model)
-    return None if places is None else places[0]
-
-
-def places_from(model: pyo.ConcreteModel) -> tuple[list[int], list[int]] | None:
-    """Read starts and workers back from a solved model, None unless they are integral."""
-    chosen: dict[int, tuple[int, int]] = {}
-    for (i, k, *at), variable in model.x.items():
-        value = pyo.value(variable, exception=False) or 0.0
-        if abs(value - round(value)) > 1e-3 or (round(value) == 1 and i in chosen):
-            return None
-        if round(value) == 1:
-            chosen[i] = k, *(at or (0,))
-    if len(chosen) < len(model.start):
-        return None
-    places = [chosen[i] for i in sorted(chosen)]
-    return [start for start, _ in places], [worker for _, worker in places]

@@ -9,12 +9,13 @@ from typing import Any
 from kvopt.bounds.windows import start_windows
 from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
 from kvopt.formulations.paused_cpsat import LARGEST_TOKENS, TokenModel, token_model
+from kvopt.formulations.windows import Windows
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_cp_model
+from kvopt.problem.instance import Instance
 from kvopt.search.registry import PAUSED_ENGINES, register
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.standard_form import in_standard_form
 
 _NAME = "cpsat"
 _SOON = 1.0
@@ -28,15 +29,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
     if count * (count - 1) > LARGEST_PAIRS:
         search.note(f"{_NAME}: {count} requests make too many pairs for its model")
         return
-    with search.timing("build"):
-        built = pair_model(search.instance, start_windows(search.instance, search.objective))
-        _hint(built, search)
-
-    def offer(value: Callable[[Any], Any]) -> None:
-        starts, workers = built.places(value)
-        search.offer_starts(starts, "CP-SAT", workers)
-
-    work_on(search, built.model, offer, presolve=presolve)
+    _work(search, pair_model, search.schedule, presolve=presolve)
 
 
 @PAUSED_ENGINES.register("cpsat")
@@ -45,54 +38,45 @@ def run_with_pauses(search: Search, *, presolve: bool = True) -> None:
     if (tokens := search.instance.total_output) > LARGEST_TOKENS:
         search.note(f"{_NAME}: {tokens:,} tokens are too many for its model with pauses")
         return
-    with search.timing("build"):
-        built = token_model(search.instance, start_windows(search.instance, search.objective))
-        _hint_with_pauses(built, search)
-
-    def offer(value: Callable[[Any], Any]) -> None:
-        times = [[int(value(time)) for time in row] for row in built.times]
-        search.offer(Schedule.at_times(search.instance, times), "CP-SAT")
-
-    work_on(search, built.model, offer, presolve=presolve)
+    _work(search, token_model, search.best, presolve=presolve)
 
 
-def work_on(
-    search: Search, model: Any, offer: Callable[[Callable[[Any], Any]], None], *, presolve: bool
+def _work(
+    search: Search,
+    build: Callable[[Instance, Windows], PairModel | TokenModel],
+    known: Schedule | None,
+    *,
+    presolve: bool,
 ) -> None:
-    """Let CP-SAT work on a model; each solution is offered through the value of a variable."""
+    """Let CP-SAT work on a model, and begin from a schedule if one is known."""
+    with search.timing("build"):
+        built = build(search.instance, start_windows(search.instance, search.objective))
+        if known is not None:
+            built.hint(known)
     if search.should_stop():
         return
     cp_model = load_cp_model()
     solver = cp_model.CpSolver()
     _set_parameters(solver, search, presolve)
     solver.best_bound_callback = lambda bound: _offer_bound(search, bound)
-    found = _improvements(cp_model, offer)
+
+    class Improvements(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+        """Offer every solution the moment it is found."""
+
+        def on_solution_callback(self) -> None:
+            search.offer(built.schedule(self.value), "CP-SAT")
+
     outcome: list[Any] = []
     with search.timing("solve"):
         ended = run_in_thread(
             search,
-            lambda: outcome.append(solver.solve(model, found)),
+            lambda: outcome.append(solver.solve(built.model, Improvements())),
             cancel=solver.stop_search,
         )
     if ended:
         _conclude(cp_model, solver, outcome[0], search)
     else:
         search.note("CP-SAT did not return in time and was left behind")
-
-
-def _hint(built: PairModel, search: Search) -> None:
-    if search.schedule is not None:
-        schedule = in_standard_form(search.schedule)
-        for i, where in enumerate(zip(schedule.starts, schedule.workers, strict=True)):
-            built.hint(i, *where)
-
-
-def _hint_with_pauses(built: TokenModel, search: Search) -> None:
-    if search.best is not None:
-        hinted = in_standard_form(search.best).active_times
-        for variables, active in zip(built.times, hinted, strict=True):
-            for variable, time in zip(variables, active, strict=True):
-                built.model.add_hint(variable, time)
 
 
 def _set_parameters(solver: Any, search: Search, presolve: bool) -> None:
@@ -102,16 +86,6 @@ def _set_parameters(solver: Any, search: Search, presolve: bool) -> None:
     solver.parameters.catch_sigint_signal = False  # kvopt handles signals itself
     if math.isfinite(search.remaining):
         solver.parameters.max_time_in_seconds = search.remaining
-
-
-def _improvements(cp_model: Any, offer: Callable[[Callable[[Any], Any]], None]) -> Any:
-    class Improvements(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
-        """Offer every solution the moment it is found."""
-
-        def on_solution_callback(self) -> None:
-            offer(self.value)
-
-    return Improvements()
 
 
 def _offer_bound(search: Search, bound: float) -> None:

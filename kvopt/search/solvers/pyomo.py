@@ -23,6 +23,7 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.search.registry import PAUSED_ENGINES, register
+from kvopt.search.solvers.highs import offer_bound
 from kvopt.timetable.schedule import Schedule
 
 _BYTES = 600
@@ -32,22 +33,33 @@ _BYTES = 600
 @register("pyomo")
 def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
     """Work on a search with a solver of Pyomo until it has a proof or must stop."""
-    require_solver(solver)
-    task = _task(search, presolve, solver)
-    work_on(search, task)
+    _work(search, presolve, solver, pauses=False)
 
 
 @PAUSED_ENGINES.register("pyomo")
 def run_with_pauses(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
     """Work on a search of schedules with pauses until it has a proof or must stop."""
-    require_solver(solver)
-    task = _task(search, presolve, solver, CELLS_OF_A_COLUMN)
-    work_on(search, {**task, "pauses": True})
+    _work(search, presolve, solver, pauses=True)
 
 
-def work_on(search: Search, task: dict[str, Any]) -> None:
+def _work(search: Search, presolve: bool, solver: str, *, pauses: bool) -> None:
     """Let a child process work on a task, and hear what it finds."""
-    label = f"Pyomo with {task['solver']}"
+    require_solver(solver)
+    windows = start_windows(search.instance, search.objective)
+    cells = CELLS_OF_A_COLUMN if pauses else 1
+    search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))
+    task = {
+        "instance": instance_to_json(search.instance),
+        "windows": [[window[0], window[-1]] for window in windows],
+        "pauses": pauses,
+        "solver": solver,
+        "presolve": presolve,
+        "threads": search.threads,
+        "ram": search.ram,
+        "seed": search.seed,
+        "time_limit": search.remaining if math.isfinite(search.remaining) else None,
+    }
+    label = f"Pyomo with {solver}"
     with _worker() as child:  # leaving the block closes the pipes and waits
         try:
             run_in_thread(search, lambda: _listen(child, task, search, label), cancel=child.kill)
@@ -64,21 +76,6 @@ def _worker() -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,  # Ctrl-C is for the parent, which then ends the child
     )
-
-
-def _task(search: Search, presolve: bool, solver: str, cells: int = 1) -> dict[str, Any]:
-    windows = start_windows(search.instance, search.objective)
-    search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))
-    return {
-        "instance": instance_to_json(search.instance),
-        "windows": [[window[0], window[-1]] for window in windows],
-        "solver": solver,
-        "presolve": presolve,
-        "threads": search.threads,
-        "ram": search.ram,
-        "seed": search.seed,
-        "time_limit": search.remaining if math.isfinite(search.remaining) else None,
-    }
 
 
 def _listen(child: subprocess.Popen[str], task: dict[str, Any], search: Search, label: str) -> None:
@@ -108,12 +105,10 @@ def _drain(stream: IO[str], keep: Callable[[str], None]) -> None:
 
 
 def _hear(message: dict[str, Any], search: Search, label: str) -> None:
-    if "starts" in message:
-        search.offer_starts(message["starts"], label, message["workers"])
-    if "times" in message:
-        search.offer(Schedule.at_times(search.instance, message["times"]), label)
+    if "schedule" in message:
+        search.offer(Schedule(search.instance, **message["schedule"]), label)
     if "bound" in message:
-        search.offer_claimed(message["bound"], label)
+        offer_bound(search, message["bound"], label)
     if "fault" in message:
         search.fault(f"{label} {message['fault']}")
     if "note" in message:

@@ -1,8 +1,7 @@
 """The child process of the Pyomo engine: a task on standard input, findings on standard output.
 
-Findings are JSON objects, one a line, the moment they are known: ``starts`` or, with pauses,
-``times``, ``bound`` (already an integer), ``fault``, ``note``, ``out_of_time``, and the seconds
-spent in ``build`` and ``solve``.
+Findings are JSON objects, one a line, the moment they are known: ``schedule``, ``bound``,
+``fault``, ``note``, ``out_of_time``, and the seconds spent in ``build`` and ``solve``.
 """
 
 from __future__ import annotations
@@ -21,12 +20,8 @@ from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactor
 from pyomo.contrib.solver.common.results import TerminationCondition as NewTerminationCondition
 from pyomo.opt import TerminationCondition
 
-from kvopt.formulations.pyomo import (
-    places_from,
-    time_indexed,
-    time_indexed_with_pauses,
-    times_from,
-)
+from kvopt.formulations.pyomo import schedule_from, time_indexed, time_indexed_with_pauses
+from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json
 
 Say = Callable[..., None]
@@ -58,16 +53,16 @@ def main() -> None:
     begin = time.monotonic()
     instance = instance_from_json(task["instance"])
     windows = tuple(range(first, last + 1) for first, last in task["windows"])
-    build = time_indexed_with_pauses if task.get("pauses") else time_indexed
+    build = time_indexed_with_pauses if task["pauses"] else time_indexed
     model = build(instance, windows)
     built = time.monotonic()
     say(build=built - begin)
     if task["time_limit"] is not None:
         task["time_limit"] = max(0.1, task["time_limit"] - (built - begin))
     if task["solver"] in NewSolverFactory:
-        _solve_with_new_interface(model, task, say)
+        _solve_with_new_interface(model, instance, task, say)
     else:
-        _solve_with_classic_interface(model, task, say)
+        _solve_with_classic_interface(model, instance, task, say)
     say(solve=time.monotonic() - built)
 
 
@@ -90,7 +85,9 @@ def _speaker() -> Say:
     return say
 
 
-def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
+def _solve_with_new_interface(
+    model: pyo.ConcreteModel, instance: Instance, task: dict[str, Any], say: Say
+) -> None:
     solver: SolverBase = NewSolverFactory(task["solver"])
     options: dict[str, Any] = {}
     if task["solver"] == "highs":
@@ -111,7 +108,7 @@ def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], sa
     )
     if results.incumbent_objective is not None:
         results.solution_loader.load_vars()
-        _say_schedule(model, task, say)
+        _say_schedule(model, instance, say)
     _say_bound(results.objective_bound, say)
     if results.termination_condition == NewTerminationCondition.maxTimeLimit:
         say(out_of_time=True)
@@ -127,7 +124,9 @@ def _watch_highs(solver: Any, say: Say) -> None:
     highs.cbMipLogging += logged
 
 
-def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
+def _solve_with_classic_interface(
+    model: pyo.ConcreteModel, instance: Instance, task: dict[str, Any], say: Say
+) -> None:
     name = task["solver"]
     solver = pyo.SolverFactory(name)
     if task["time_limit"] is not None and name in _TIME_OPTION:
@@ -139,7 +138,7 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
     results = solver.solve(model, load_solutions=False)
     if len(results.solution) > 0:
         model.solutions.load_from(results)
-        _say_schedule(model, task, say)
+        _say_schedule(model, instance, say)
     condition = results.solver.termination_condition
     if condition == TerminationCondition.infeasible:
         say(fault="claimed that no schedule exists")
@@ -153,23 +152,17 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
         say(out_of_time=True)
 
 
-def _say_schedule(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
-    found: dict[str, Any] | None
-    if task.get("pauses"):
-        times = times_from(model)
-        found = None if times is None else {"times": times}
-    else:
-        places = places_from(model)
-        found = None if places is None else {"starts": places[0], "workers": places[1]}
+def _say_schedule(model: pyo.ConcreteModel, instance: Instance, say: Say) -> None:
+    found = schedule_from(model, instance)
     if found is None:
         say(fault="offered a solution that is not integral")
     else:
-        say(**found)
+        say(schedule={name: getattr(found, name) for name in ("starts", "workers", "segments")})
 
 
 def _say_bound(bound: float | None, say: Say) -> None:
-    if bound is not None and math.isfinite(bound) and abs(bound) < 2**52:
-        say(bound=math.ceil(bound - 1e-4 - 1e-9 * abs(bound)))
+    if bound is not None:
+        say(bound=bound)
 
 
 if __name__ == "__main__":
