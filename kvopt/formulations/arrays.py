@@ -19,7 +19,7 @@ from kvopt.errors import TooLarge
 from kvopt.formulations.layout import Layout, LayoutOptions, column_names, layout, row_names
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.solution_files import INTEGRALITY
@@ -107,7 +107,7 @@ class ScheduleProgram(Program, ABC):
     ) -> Self:
         """Return the program with these families of rows, one after the other."""
         sizes = [family.size for family in families]
-        entries = [(np.zeros(0),) * 3]
+        entries: list[tuple[Numbers, ...]] = [(np.zeros(0),) * 3]
         for first, family in zip(accumulate(sizes, initial=0), families, strict=False):
             entries += [
                 np.broadcast_arrays(np.asarray(rows) + first, places, values)
@@ -120,9 +120,8 @@ class ScheduleProgram(Program, ABC):
         )
         order = np.argsort(column.astype(np.int64) * sum(sizes) + row, kind="stable")
         start = np.append(0, np.bincount(column, minlength=len(cost)).cumsum()).astype(np.int32)
-        lower, upper = (
-            np.repeat([float(family[side]) for family in families], sizes) for side in (1, 2)
-        )
+        lower = np.repeat([float(family.lower) for family in families], sizes)
+        upper = np.repeat([float(family.upper) for family in families], sizes)
         return cls(
             cost, start, row[order], value[order], lower, upper,
             instance, plan, columns,
@@ -229,7 +228,7 @@ def time_indexed_arrays(
 
 def _memory(
     instance: Instance, plan: Layout, columns: tuple[Integers, ...]
-) -> Iterator[tuple[Integers, Integers, Floats]]:
+) -> Iterator[tuple[Integers, Integers, Numbers]]:
     """Yield what each request holds in the rows of memory, by worker, start and age."""
     everything = zip(instance, plan.windows, plan.workers, columns, strict=True)
     for request, window, workers, places in everything:

@@ -55,7 +55,7 @@ def _work(
             built.hint(known)
     if search.should_stop():
         return
-    cp_model = load_cp_model()
+    cp_model: Any = load_cp_model()
     solver = cp_model.CpSolver()
     _set_parameters(solver, search, presolve)
     solver.best_bound_callback = lambda bound: _offer_bound(search, bound)
