@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from kvopt.bounds.deadline_prices import Kind, OfCheapestTimes, OfRuns, Window
 from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.seconds_evaluation import shares
+from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import DeadlinePrices
 from kvopt.kernels.compile_clock import working_time
-from kvopt.problem.arrays import Floats, columns_of
+from kvopt.problem.arrays import columns_of
 from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.deadlines import Aim
@@ -39,29 +40,6 @@ _STEPS = 400
 """Most steps."""
 _PACE = Pace(((30, 0.02),), memory=0.8, lowered=0.5, end=5e-4, largest=0.0)
 """Of these, a ceiling being minus what rises."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """How many requests can attain their deadlines at most.
-
-    Parameters
-    ----------
-    value
-        That number.
-    sure_misses
-        How many cannot even alone.
-    proof
-        Prices that prove it.
-    costs
-        About what each request pays at least, as a share of what it counts; infinite if it misses
-        for sure.
-    """
-
-    value: int
-    sure_misses: int
-    proof: DeadlinePrices
-    costs: Floats
 
 
 def least_times(instance: Instance, aim: Aim, model: BatchTime | None) -> list[int]:

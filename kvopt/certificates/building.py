@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Unpack
 
 from kvopt.certificates.certificate import Certificate, Optimum
-from kvopt.certificates.deadlines import Attainment, deadline_of
 from kvopt.certificates.judging import attempt, left_at_a_signal, offer_run, refuse_misfit
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
+from kvopt.incumbent.in_time import InTime, attained_in
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import SlowerBound
 from kvopt.incumbent.result import StopReason
 from kvopt.kernels.dependencies import versions
-from kvopt.problem.clocks import ROUNDS, Clock, checked_clock
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance, refuse_blocks
-from kvopt.problem.instance_files import as_instance
-from kvopt.problem.problem import Problem
+from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slower import is_backlog
 from kvopt.search import plan
@@ -40,12 +40,6 @@ from kvopt.timetable.runs import Outcome, PolicyRun
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""
 
-_SLOWER_SHARE = 0.2
-"""Share of a limit for slower machines."""
-
-_NARROWER_SHARE = 0.4
-"""Share of a limit for optima of narrower scopes, where some of the policies need no more."""
-
 _OF_SEARCH = ("stop_reason", "bounded_by")
 """What is said only of a search in rounds, or of one that was interrupted."""
 
@@ -53,22 +47,24 @@ _OF_SEARCH = ("stop_reason", "bounded_by")
 class CertifyOptions(LimitOptions, total=False):
     """Options of `certify` beside its limits.
 
+    ``batch_time`` is the model of a clock in seconds, or its name.
     With ``only_deadline`` latency is left at what comes at once, and the limit is for the deadline;
     ``reserve`` are seconds of the limit that were used before, or are needed afterwards to write;
     ``command`` is recorded as the command that made it.
     """
 
+    batch_time: BatchTime | str | Path
     only_deadline: bool
     reserve: float
     command: str | None
 
 
 def certify(
-    instance: Instance | str | Path,
+    instance: Problem | Instance | str | Path,
     policies: str | Iterable[str | Policy | PolicyRun] = (),
     schedule: GivenSchedule | None = None,
     *,
-    clock: Clock = ROUNDS,
+    clock: Clock | str | None = None,
     router: str | Router = "central",
     scope: Scope | str | None = None,
     deadline: Deadline | str | int | None = None,
@@ -80,7 +76,7 @@ def certify(
     Parameters
     ----------
     instance
-        The problem, or the file that it is read from.
+        The problem, or the file that it is read from, as for `solve`.
     policies
         Schedulers to judge, ``NAME[:key=value,...]`` as on the command line or objects; or runs
         that were made before, which are checked again.
@@ -88,7 +84,7 @@ def certify(
         A feasible schedule made elsewhere, in rounds, to judge as well and to improve on, in any
         form that `solve` can begin from.
     clock
-        How long rounds last, see `run`; totals are in its unit.
+        How long rounds last, as for `solve`; totals are in its unit.
     router
         Of a fleet, how requests come to the workers that policies run on, see `run`.
     scope
@@ -124,7 +120,10 @@ def certify(
     >>> certify(found.instance, ["mc-sf"], clock=clock).runs[0].objective
     1120000000
     """
-    instance, clock = as_instance(instance), checked_clock(clock)
+    problem = as_problem(
+        instance, clock=clock, model=options.pop("batch_time", None), deadline=deadline
+    )
+    instance, clock = problem.instance, problem.clock
     if schedule is not None:
         if not clock.is_even:
             raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
@@ -142,27 +141,22 @@ def certify(
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
     needed = [_scope_of(one, clock) for _, one in used]
-    covered = least_scope(needed) if scope is None else Scope.parse(scope)
-    left_for_it = 1 - _SLOWER_SHARE * is_searched
-    share = 1 - _NARROWER_SHARE * bool(_narrower_scopes(covered, needed))
+    if scope is None:
+        scope = least_scope([*needed, problem.scope])
+    problem = as_problem(problem, scope=scope)
+    left_for_it = 1 - plan.SLOWER_SHARE * is_searched
+    share = 1 - plan.NARROWER_SHARE * bool(_narrower_scopes(problem.scope, needed))
     search = Search(
-        Problem(instance, clock, covered),
-        replace(limits, time_limit=seconds * left_for_it * share),
-        checkable=True,
+        problem, replace(limits, time_limit=seconds * left_for_it * share), checkable=True
     )
     if schedule is not None:
         search.offer(schedule, "given schedule")
-    aimed = deadline_of(deadline)
-    if aimed is not None or not clock.is_even:
-        refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")
-    attainment = None if aimed is None else Attainment(search, clock, aimed)
     with signals_remembered(search.interrupt):
         for label, one in labelled:
             if not isinstance(one, PolicyRun):
                 refuse_misfit(instance, one, label, clock, router)
-        if attainment is not None:
-            with _beside(search, "deadline"):
-                attainment.search(covered)
+        with _beside(search, "deadline"):
+            plan.run(plan.IN_TIME, search, search.remaining)
         with left_at_a_signal(search):
             rest = _bounded(search)
         runs += _judged(search, labelled, router)
@@ -177,8 +171,7 @@ def certify(
             with _beside(search, "slower machines"):
                 machines = _slower(search, runs, left)
     found = _certificate(search, runs, limits.time_limit, command)
-    found = replace(found, slower=machines, narrower=tuple(narrower))
-    return found if attainment is None else _with_deadline(search, found, attainment, str(aimed))
+    return replace(found, slower=machines, narrower=tuple(narrower))
 
 
 @contextmanager
@@ -189,19 +182,6 @@ def _beside(search: Search, name: str) -> Iterator[None]:
             yield
     except Exception as error:
         search.note(f"{name}: failed, {type(error).__name__}: {one_line(str(error))}")
-
-
-def _with_deadline(
-    search: Search, found: Certificate, attainment: Attainment, deadline: str
-) -> Certificate:
-    """Return a certificate with what attains a deadline, and where that came from."""
-    known = len(search.notes)
-    with _beside(search, "deadline"):
-        if (in_time := attainment.result(found)) is not None:
-            by = None if in_time.best is None else in_time.best.policy
-            provenance = {**found.provenance, "deadline": deadline, "attained_by": by}
-            found = replace(found, in_time=in_time, provenance=provenance)
-    return replace(found, notes=(*found.notes, *search.notes[known:]))
 
 
 def _bounded(search: Search) -> Callable[[], None]:
@@ -335,6 +315,8 @@ def _certificate(
         "found_by": search.found_by,
         "bounded_by": None if lower is None else lower.bounded_by,
     }
+    if (deadline := search.problem.deadline) is not None and search.ceiling is not None:
+        provenance |= {"deadline": str(deadline), "attained_by": search.attained_by}
     return Certificate(
         instance=search.instance,
         upper=upper,
@@ -349,4 +331,13 @@ def _certificate(
         signal_number=result.signal_number,
         clock=clock,
         scope=search.problem.scope,
+        in_time=_in_time(search, runs),
     )
+
+
+def _in_time(search: Search, runs: Iterable[PolicyRun]) -> InTime | None:
+    """Return what is known of a deadline, with how many attain it in each run."""
+    deadline, known = search.problem.deadline, search.in_time
+    if deadline is None or known is None:
+        return None
+    return replace(known, attained=tuple(attained_in(run, deadline) for run in runs))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvopt.certificates.picture import intervals_svg
 from kvopt.errors import one_line
+from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import PARTS, CheckedBound, SlowerBound
 from kvopt.incumbent.result import relative_gap
 from kvopt.problem.batch_time import NANOSECONDS
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
-
-    from kvopt.certificates.deadlines import InTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +210,10 @@ class Certificate(Summarised):
             if not self.scope.covers(run.scope):
                 compared = f"{run.scope}, which the bound does not cover"
             said[run.policy] = run.outcome if run.objective is None else compared
-        in_time = self.in_time and self.in_time.sentence(len(self.instance))
         return {
             **said,
             "undecided": self.undecided,
-            "in time": in_time,
+            "in time": self.in_time and self.in_time.sentence,
             "notes": "; ".join(self.notes) or None,
         }
 

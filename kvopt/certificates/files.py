@@ -14,7 +14,7 @@ from typing import Any
 
 import kvopt.verify as checker
 from kvopt.certificates.certificate import Certificate, Optimum
-from kvopt.certificates.deadlines import in_time_from
+from kvopt.certificates.deadlines import in_time_from, members_of
 from kvopt.errors import FalseClaim, InvalidInput, TooLarge
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
@@ -87,7 +87,7 @@ def certificate_text(certificate: Certificate) -> str:
         del members["slower"]
     if (in_time := certificate.in_time) is not None:
         best = in_time.best and {"attained": in_time.best_attained, **_run_to_json(in_time.best)}
-        members["deadlines"] = {**in_time.members(), "best": best}
+        members["deadlines"] = {**members_of(in_time), "best": best}
     if (times := _times_needed(certificate, members)) > 1:
         members["budget"] = times
     members["provenance"] = {**certificate.provenance, "notes": certificate.notes}

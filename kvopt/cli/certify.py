@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from kvopt.certificates import Certificate, certify
-from kvopt.certificates.deadlines import deadline_of
 from kvopt.certificates.files import write_certificate
 from kvopt.cli import common
 from kvopt.cli.common import option
@@ -19,6 +18,7 @@ from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Clock
+from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance
 from kvopt.simulate.policies.registry import policy as policy_from
@@ -129,7 +129,7 @@ def certify_command(
     for name in names:
         policy_from(name)  # refuse what is wrong before reading
     router_from(judged.router)
-    aimed = deadline_of(judged.deadline)
+    aimed = None if judged.deadline is None else Deadline.parse(judged.deadline)
     try_outputs(output=output, as_json=json)
     if timing.seconds and judged.schedule is not None:
         raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
@@ -189,7 +189,7 @@ def _print(found: Certificate) -> None:
     if rows:
         common.print_rows(rows, ("outcome",), _OPTIONAL)
     if found.in_time is not None:
-        print(found.in_time.sentence(len(found.instance)))
+        print(found.in_time.sentence)
     if found.lower_bound is not None or found.in_time is not None:
         for scope in (*(optimum.scope for optimum in found.narrower), found.scope):
             common.say(f"scope {scope}: {scope.sentence}" if found.narrower else scope.sentence)

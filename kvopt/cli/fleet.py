@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kvopt.certificates.deadlines import deadline_of
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import try_folder
 from kvopt.errors import InvalidInput, MissingPackage, shown
 from kvopt.files.atomic import write_atomically
+from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ def fleet_command(
             "goes with --match; --counts names the machines to try", field="--workers"
         )
     counts = None if tried.counts is None else _parsed(tried.counts)
-    deadline, clock = deadline_of(aims.deadline), timing.clock()
+    clock = timing.clock()
+    deadline = None if aims.deadline is None else Deadline.parse(aims.deadline)
     if out is not None:
         try_folder("--out", out)
     common.warn_oversubscription(tried.threads)

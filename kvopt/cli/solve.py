@@ -22,6 +22,7 @@ from kvopt.incumbent.limits import limits_of
 from kvopt.incumbent.result import SolveResult
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
+from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.problem.instance_files import read_instance
 from kvopt.problem.problem import Problem
@@ -84,6 +85,7 @@ def solve_command(
     limits: common.LimitOptions,
     how: EngineOptions,
     json: common.Json = False,
+    deadline: common.Deadline = None,
     explain: Annotated[
         bool, option("--explain", "Print the stages that apply, with their times, and end.")
     ] = False,
@@ -101,6 +103,7 @@ def solve_command(
     if len(given.files) > 1 and (how.start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
     clock, scope = timing.clock(), how.scope or Scope.RUNS
+    aimed = None if deadline is None else Deadline.parse(deadline)
     if timing.seconds:
         others = {"--output": output, "--params": limits.params, "--ram": limits.ram}
         for name, is_given in {**how.of_rounds(), **others}.items():
@@ -115,11 +118,13 @@ def solve_command(
     if explain:
         for file, instance, _ in work:
             asked = limits_of({"time_limit": limits.time_limit, "params": limits.params})
-            _explain(common.label(file), Search(Problem(instance, clock, scope), asked))
+            with common.blamed_on(file):
+                problem = Problem(instance, clock, scope, aimed)
+            _explain(common.label(file), Search(problem, asked))
         return
     options: dict[str, Any] = vars(limits) | {"gap": how.gap}
     solver = partial(
-        solve, clock=clock, engine=how.engine, scope=scope, start=how.start,
+        solve, clock=clock, engine=how.engine, scope=scope, deadline=aimed, start=how.start,
         quick_start=not how.cold, presolve=how.presolve, pyomo_solver=how.pyomo_solver,
     )  # fmt: skip
     results: list[SolveResult] = []
@@ -188,6 +193,8 @@ def _report(
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
         common.say(first.scope.sentence)
     for file, _, found in done:
+        if found.in_time is not None:
+            print(f"{common.label(file)}: {found.in_time.sentence}")
         for line in (*found.faults, *found.notes):
             common.say(f"{common.label(file)}: {line}")
 

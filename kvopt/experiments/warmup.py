@@ -37,10 +37,10 @@ from kvopt.problem.clocks import ROUNDS, Seconds
 from kvopt.problem.families import generate
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
+from kvopt.search import plan
 from kvopt.search.bounding import bound
 from kvopt.search.exact.starts import best_below
 from kvopt.search.solving import solve
-from kvopt.search.stages import search_layers_with_pauses
 from kvopt.simulate.running import run
 
 
@@ -146,9 +146,8 @@ def _pauses() -> int | None:
     """Arrivals make prices rise, where pauses may pay; few requests are searched in groups."""
     backlog = generate("conversation", n=20, memory=1_000, seed=1)
     search_paused_orders(backlog, steps=2)
-    search_layers_with_pauses(
-        Search(Problem(generate("arrival-1", n=4, seed=1), scope=Scope.PAUSES))
-    )
+    few = Problem(generate("arrival-1", n=4, seed=1), scope=Scope.PAUSES)
+    plan.run(plan.LAYERS, Search(few))
     late = generate("arrival-2", n=8, seed=1)
     return bound(late, "lagrangian", scope="pauses", params=_brief()).signal_number
 

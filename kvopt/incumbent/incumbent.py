@@ -8,6 +8,7 @@ the answer survive it.
 
 from __future__ import annotations
 
+import logging
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -15,14 +16,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from kvopt.errors import MissingSolver, SolverFault, TooLarge
+from kvopt.incumbent.in_time import Ceiling, InTime, attained_in
 from kvopt.incumbent.limits import Limits, Observer, StopCriterion, ignore
 from kvopt.incumbent.proofs import CheckedBound, Proof
 from kvopt.incumbent.result import BoundSource, Progress, SolveResult, StageLog, Status, StopReason
 from kvopt.kernels import memory
 from kvopt.kernels.compile_clock import compile_seconds, working_time
+from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
+from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
+
+_LOGGER = logging.getLogger("kvopt")
 
 
 class Search:
@@ -52,6 +58,9 @@ class Search:
         What the list schedule `svf` does, and the policies that were run.
     stages
         Which stages ran, how long, and what each brought.
+    ceiling, best_in_time, attained_by
+        How many requests attain the deadline at most, the schedule in which most do, and where it
+        came from.
     """
 
     def __init__(
@@ -73,6 +82,10 @@ class Search:
         self.served: Schedule | None = None
         self.judged: set[str] = set()
         self.stages: dict[str, StageLog] = {}
+        self.ceiling: Ceiling | None = None
+        self.best_in_time: Schedule | None = None
+        self.best_attained: int | None = None
+        self.attained_by: str | None = None
         self.faults: list[str] = []
         self.notes: list[str] = []
         self.versions: dict[str, str] = {}
@@ -114,6 +127,8 @@ class Search:
             if broken:
                 self._fault(f"{found_by} offered an infeasible schedule: {broken[0]}")
                 return False
+            if self.problem.deadline is not None:
+                self._count_in_time(schedule, self.problem.deadline, found_by)
             if self.objective is not None and schedule.objective >= self.objective:
                 return False
             self.best, self.found_by = schedule, found_by
@@ -122,6 +137,29 @@ class Search:
             self._cross_check()
             self._tell()
             return True
+
+    def _count_in_time(self, schedule: Schedule, deadline: Deadline, found_by: str) -> None:
+        """Keep the schedule if more requests attain the deadline."""
+        count = attained_in(schedule, deadline)
+        if count is not None and count > (-1 if self.best_attained is None else self.best_attained):
+            self.best_in_time, self.best_attained, self.attained_by = schedule, count, found_by
+
+    @property
+    def in_time(self) -> InTime | None:
+        """Both sides of how many requests attain the deadline, None if none is known."""
+        ceiling, deadline, best = self.ceiling, self.problem.deadline, self.best_in_time
+        if ceiling is None or deadline is None:
+            return None
+        return InTime(
+            deadline=deadline,
+            count=len(self.instance),
+            after=deadline.of_all(self.instance, rounds=self.clock.is_even),
+            ceiling=ceiling.value,
+            proof=ceiling.proof,
+            sure_misses=ceiling.sure_misses,
+            best=None if best is None else PolicyRun.of(best, self.attained_by or ""),
+            best_attained=self.best_attained,
+        )
 
     def offer_checked(self, value: int, bounded_by: str, proof: Proof) -> None:
         """Keep a lower bound that was re-evaluated in integers, with what proves it."""
@@ -209,8 +247,10 @@ class Search:
         finally:
             fell = None if objective is None else objective - (self.objective or 0)
             rose = (self.lower_bound or 0) - (bound or 0)
+            log = StageLog(stage, working_time() - began, fell or 0, rose)
+            _LOGGER.debug("%s", log)
             with self._lock:
-                self._count_stage(StageLog(stage, working_time() - began, fell or 0, rose))
+                self._count_stage(log)
 
     def _count_stage(self, log: StageLog) -> None:
         """Add to what a stage has done."""
@@ -354,6 +394,7 @@ class Search:
                 scope=self.problem.scope,
                 clock=self.clock,
                 stages=tuple(self.stages.values()),
+                in_time=self.in_time,
             )
 
     # ---- inside -----------------------------------------------------------------------

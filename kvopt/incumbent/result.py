@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from kvopt.errors import InvalidInput
+from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.scopes import Scope
@@ -90,6 +91,14 @@ class StageLog:
     fell: int = 0
     rose: int = 0
 
+    def __str__(self) -> str:
+        brought = [
+            f"{what} by {amount:,}"
+            for what, amount in (("latency fell", self.fell), ("bound rose", self.rose))
+            if amount
+        ]
+        return f"{self.name}: {self.seconds:.2f} s, {', '.join(brought) or 'nothing new'}"
+
     def plus(self, other: StageLog) -> StageLog:
         """Return the sums of both."""
         sums = self.seconds + other.seconds, self.fell + other.fell, self.rose + other.rose
@@ -134,6 +143,8 @@ class SolveResult(Summarised):
         Which schedules the answer is about, and how long their rounds last.
     stages
         Which stages of the plan ran, how long, and what each brought.
+    in_time
+        Both sides of how many requests attain a deadline, where one was asked for.
     """
 
     status: Status
@@ -158,6 +169,7 @@ class SolveResult(Summarised):
     scope: Scope = Scope.RUNS
     clock: Clock = ROUNDS
     stages: tuple[StageLog, ...] = ()
+    in_time: InTime | None = None
 
     @property
     def objective(self) -> int | None:
@@ -197,22 +209,17 @@ class SolveResult(Summarised):
         source = None if self.bounded_by is None else f"{self.bounded_by}, {self.bound_source}"
         return {
             "status": self.status,
-            "total latency": self._worded(self.objective),
+            "total latency": worded_total(self.objective, self.clock),
             "schedule": found_by,
-            "lower bound": self._worded(self.lower_bound),
+            "lower bound": worded_total(self.lower_bound, self.clock),
             "bound by": source,
             "gap": share(self.gap),
             "stopped": self.stop_reason,
             "seconds": round(self.seconds, 2),
+            "in time": self.in_time and self.in_time.sentence,
             "faults": "; ".join(self.faults) or None,
             "notes": "; ".join(self.notes) or None,
         }
-
-    def _worded(self, total: int | None) -> int | str | None:
-        """Return a total as it is said: in seconds in words."""
-        if total is None or self.clock.is_even:
-            return total
-        return f"{total / self.clock.scale:,.6g} seconds"
 
     def to_dataframe(self) -> DataFrame:
         """Return one row, as a DataFrame of pandas, so that `pandas.concat` joins results.
@@ -295,6 +302,7 @@ class SolveResult(Summarised):
             "notes": list(self.notes),
             "scope": str(self.scope),
             **({} if self.segments is None else {"segments": self.segments}),
+            **({} if self.in_time is None else self.in_time.to_json()),
         }
 
     def _totals(self) -> dict[str, Any]:
@@ -316,8 +324,9 @@ class SolveResult(Summarised):
 class BoundResult(Summarised):
     """A lower bound on total latency, proved in integers; ``value`` is None if unknown.
 
-    ``seconds`` is wall time without ``compile_seconds``, in which machine code was made; ``scope``
-    says which schedules it covers.
+    ``value`` is in rounds, or in nanoseconds where the clock counts those.  ``seconds`` is wall
+    time without ``compile_seconds``, in which machine code was made; ``scope`` says which
+    schedules it covers.
     """
 
     method: str
@@ -328,6 +337,7 @@ class BoundResult(Summarised):
     checked: CheckedBound | None = None
     compile_seconds: float = 0.0
     scope: Scope = Scope.RUNS
+    clock: Clock = ROUNDS
 
     @property
     def footnote(self) -> str:  # type: ignore[override]
@@ -336,9 +346,10 @@ class BoundResult(Summarised):
 
     def facts(self) -> Facts:
         """Return what a summary says."""
+        value = worded_total(self.value, self.clock)
         return {
             "method": self.method,
-            "lower bound": "unknown" if self.value is None else self.value,
+            "lower bound": "unknown" if value is None else value,
             "proved by": None if self.checked is None else self.checked.bounded_by,
             "seconds": round(self.seconds, 2),
             "note": self.note,
@@ -349,11 +360,18 @@ class BoundResult(Summarised):
         return {
             "method": self.method,
             "scope": str(self.scope),
-            "value": self.value,
+            f"value{self.clock.suffix}": self.value,
             "seconds": round(self.seconds, 6),
             "compile_seconds": round(self.compile_seconds, 6),
             "note": self.note,
         }
+
+
+def worded_total(total: int | None, clock: Clock) -> int | str | None:
+    """Return a total as it is said: in seconds in words."""
+    if total is None or clock.is_even:
+        return total
+    return f"{total / clock.scale:,.6g} seconds"
 
 
 def relative_gap(objective: int | None, lower_bound: int | None) -> float | None:

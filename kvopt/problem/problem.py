@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from kvopt.problem.clocks import ROUNDS, Clock
+from kvopt.errors import InvalidInput
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds, checked_clock
 from kvopt.problem.deadlines import Deadline
-from kvopt.problem.instance import Instance
+from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
+from kvopt.problem.instance import Instance, refuse_blocks
+from kvopt.problem.instance_files import as_instance
 from kvopt.problem.scopes import Scope
 
 
@@ -30,6 +36,13 @@ class Problem:
     clock: Clock = ROUNDS
     scope: Scope = Scope.RUNS
     deadline: Deadline | None = None
+
+    def __post_init__(self) -> None:
+        if self.in_seconds:
+            refuse_blocks(self.instance, "a clock of seconds")
+        if self.deadline is not None:
+            refuse_blocks(self.instance, "a deadline")
+            self.deadline.allowed(self.instance, rounds=self.clock.is_even)
 
     @property
     def in_seconds(self) -> bool:
@@ -62,10 +75,37 @@ class Problem:
         return self.instance.block_size > 1
 
     def of(self, instance: Instance) -> Problem:
-        """Return the same question of another instance."""
-        return replace(self, instance=instance)
+        """Return the same question of another instance, but for deadlines: they are of all."""
+        return replace(self, instance=instance, deadline=None)
 
 
-def as_problem(given: Problem | Instance) -> Problem:
-    """Return a problem; an instance alone is asked in rounds, without pauses."""
-    return given if isinstance(given, Problem) else Problem(given)
+def as_problem(
+    given: Problem | Instance | str | Path,
+    *,
+    clock: Clock | str | None = None,
+    model: BatchTime | str | Path | None = None,
+    scope: Scope | str | None = None,
+    workers: int | None = None,
+    deadline: Deadline | str | int | None = None,
+) -> Problem:
+    """Return a problem, changed in what is not None.
+
+    An instance, or the file of one, is asked in rounds, without pauses and deadlines.  ``clock``
+    may be a word: ``rounds``, or ``seconds`` with a batch-time model or the name of one.
+    """
+    problem = given if isinstance(given, Problem) else Problem(as_instance(given))
+    changed: dict[str, Any] = {}
+    if workers is not None:
+        changed["instance"] = replace(problem.instance, workers=workers)
+    if clock == "seconds":
+        model = DEFAULT_MODEL if model is None else model
+        changed["clock"] = Seconds(model if isinstance(model, BatchTime) else batch_time(model))
+    elif model is not None:
+        raise InvalidInput('goes with clock="seconds"', field="batch_time")
+    elif clock is not None:
+        changed["clock"] = ROUNDS if clock == "rounds" else checked_clock(clock)
+    if scope is not None:
+        changed["scope"] = Scope.parse(scope)
+    if deadline is not None:
+        changed["deadline"] = Deadline.parse(deadline)
+    return replace(problem, **changed) if changed else problem

@@ -9,6 +9,7 @@ from typing import Unpack
 
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.registry import PAUSED_BOUNDS, Bound, bounds_for, register
+from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
@@ -18,7 +19,7 @@ from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import as_instance
-from kvopt.problem.problem import Problem
+from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, stages
 
@@ -84,10 +85,10 @@ def _auto(search: Search) -> None:
 
 
 def bound(
-    instance: Instance | str | Path,
+    instance: Problem | Instance | str | Path,
     method: str = "auto",
     *,
-    scope: Scope | str = Scope.RUNS,
+    scope: Scope | str | None = None,
     **options: Unpack[LimitOptions],
 ) -> BoundResult:
     """Return a proved lower bound on the total latency of every schedule of a scope.
@@ -95,13 +96,13 @@ def bound(
     Parameters
     ----------
     instance
-        The problem, or the file that it is read from.
+        The problem, or the file that it is read from; a `Problem` may be in seconds, for ``auto``.
     method
         ``volume``, ``lp``, ``lagrangian``, ``slots``, ``configuration``, ``auto`` for the best of
         them, or one that was registered.
     scope
-        What it has to cover: with ``pauses`` requests may be interrupted and keep their tokens,
-        and the methods are ``volume``, ``lagrangian`` and ``auto``.
+        What it has to cover, by default ``runs``: with ``pauses`` requests may be interrupted and
+        keep their tokens, and the methods are ``volume``, ``lagrangian`` and ``auto``.
     options
         As of `Limits`.  A method that did not finish within ``time_limit`` gives None.  Where idle
         gaps cut an instance into parts, volumes bound the parts that it did not finish.  Where
@@ -120,7 +121,9 @@ def bound(
     >>> bound(instance, scope="pauses").value
     12
     """
-    problem = Problem(as_instance(instance), scope=Scope.parse(scope))
+    problem = as_problem(instance, scope=scope)
+    if problem.in_seconds and method != "auto":
+        raise InvalidInput(f"must be auto in seconds, got {shown(method)}", field="method")
     work = bounds_for(problem.scope).find(method)
     search = Search(problem, limits_of(options), checkable=True)
     with signals_interrupt(search):
@@ -142,6 +145,7 @@ def bound(
         result.checked,
         result.compile_seconds,
         problem.scope,
+        problem.clock,
     )
 
 

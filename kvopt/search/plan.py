@@ -19,7 +19,7 @@ from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.params import share_of
 from kvopt.incumbent.proofs import Proof, VolumeProof
-from kvopt.search import stages
+from kvopt.search import attaining, stages
 from kvopt.search.exact.fleets import MOST_REQUESTS as MOST_OF_FLEETS
 from kvopt.search.meanwhile import solver_while_compiling
 from kvopt.search.parts import Divided
@@ -50,7 +50,8 @@ class Stage:
         What it does in so many seconds, or the rows that share them.  True says that it came to
         the end of what it can do.
     share
-        Of the time that is left to the rows; a name is that of a parameter of the portfolio.
+        Of the time that is left to the rows; a name is that of a parameter, of the portfolio
+        where no group is named.
     unless
         Rows above that leave nothing to this one once they came to their end.
     at_once
@@ -67,9 +68,10 @@ class Stage:
     def seconds(self, search: Search, left: float) -> float:
         """Return its share of what is left."""
         share = self.share
-        return share_of(
-            left, getattr(search.params.portfolio, share) if isinstance(share, str) else share
-        )
+        if isinstance(share, str):
+            group, _, name = share.rpartition(".")
+            share = float(getattr(getattr(search.params, group or "portfolio"), name))
+        return share_of(left, share)
 
 
 # ---- what is asked of a problem ----------------------------------------------------------------
@@ -146,7 +148,17 @@ def _is_provable(search: Search) -> bool:
     return few and (fits or not search.problem.is_fleet)
 
 
+def _has_deadline(search: Search) -> bool:
+    return search.problem.deadline is not None
+
+
 # ---- the tables ---------------------------------------------------------------------------------
+
+IN_TIME = (
+    Stage("ceiling", _has_deadline, attaining.bound_in_time, "deadlines.share", at_once=True),
+    Stage("deadline", _has_deadline, attaining.search_in_time, "deadlines.share", at_once=True),
+)  # fmt: skip
+"""Both sides of how many requests are done in time: they come first."""
 
 FIRST = (
     Stage("volume", _in_rounds, stages.offer_volume, at_once=True),
@@ -203,6 +215,12 @@ CLOSING = (
 )  # fmt: skip
 """What `bound` puts in the place of searches: they bound where there are few configurations."""
 
+LAYERS = (
+    Stage("all with pauses", has_few_with_pauses,
+          lambda s, _: stages.search_layers_with_pauses(s, share_of(s.remaining, 0.3))),
+)  # fmt: skip
+"""All schedules with pauses, after prices of groups of requests."""
+
 SEARCHES = (
     Stage("exact", lambda s: _alone(s) and has_configurations(s), stages.run_exact),
     Stage("search under prices", lambda s: _alone(s) and _is_large(s) and stages.has_few_starts(s),
@@ -222,7 +240,7 @@ SEARCHES = (
     Stage("orders", lambda s: _pauses(s) and not has_few_with_pauses(s),
           stages.search_orders_with_pauses, 0.4),
     Stage("longer prompts", _in_blocks, lambda s, _: stages.as_longer_prompts(s, _auto_in_parts)),
-    Stage("all with pauses", has_few_with_pauses, stages.search_layers_with_pauses),
+    *LAYERS,
     Stage("schedules without pauses", lambda s: _pauses(s) and _has_time(s),
           lambda s, t: stages.without_pauses(s, _improve_parts, t), 0.5),
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
@@ -234,6 +252,11 @@ SEARCHES = (
 )  # fmt: skip
 """Better schedules, and proofs that no other one is better."""
 
+
+NARROWER_SHARE = 0.4
+"""Of the limit of `certify` for optima of narrower scopes, where some policies need no more."""
+SLOWER_SHARE = 0.2
+"""Of the limit of `certify` for slower machines, where they are asked for."""
 
 # ---- reading them -------------------------------------------------------------------------------
 
@@ -315,6 +338,7 @@ def bounding(search: Search, _: float = math.inf) -> None:
 def explained(search: Search) -> Iterator[tuple[str, float]]:
     """Yield the rows that apply to a search, and the seconds that each has at most."""
     run(FIRST, search)
+    yield from _explained(IN_TIME, search, search.remaining, "")
     yield from ((row.name, 0.0) for row in FIRST if row.supports(search))
     yield from _explained(BOUNDS + SEARCHES, search, search.remaining, "")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -17,11 +16,10 @@ from kvopt.incumbent.proofs import Proof
 from kvopt.incumbent.result import BoundResult, SolveResult
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver, versions
 from kvopt.problem.batch_time import BatchTime
-from kvopt.problem.clocks import ROUNDS, Clock, Seconds, checked_clock
-from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
+from kvopt.problem.clocks import Clock
+from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
-from kvopt.problem.instance_files import as_instance
-from kvopt.problem.problem import Problem
+from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, stages
 from kvopt.search.exact.fleets import run as search_fleet
@@ -58,12 +56,13 @@ class SolveOptions(LimitOptions, total=False):
 
 
 def solve(
-    instance: Instance | str | Path,
+    instance: Problem | Instance | str | Path,
     engine: str = "auto",
     *,
-    clock: Clock | str = ROUNDS,
-    scope: Scope | str = Scope.RUNS,
+    clock: Clock | str | None = None,
+    scope: Scope | str | None = None,
     workers: int | None = None,
+    deadline: Deadline | str | int | None = None,
     start: GivenSchedule | None = None,
     **options: Unpack[SolveOptions],
 ) -> SolveResult:
@@ -72,20 +71,23 @@ def solve(
     Parameters
     ----------
     instance
-        The problem, or the file that it is read from.
+        The problem, or the file that it is read from; a `Problem` says also what is left out below.
     engine
         ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for the plan that suits the size, or
         one that was registered.
     clock
         ``rounds``, or ``seconds`` with ``batch_time`` (a model or its name), or a clock.  In
         seconds ``engine`` is ``auto`` and totals are nanoseconds, mostly without a proof: up to
-        six requests are searched exhaustively.
+        six requests are searched exhaustively.  By default rounds.
     scope
-        What schedules may do: with ``pauses`` requests may be interrupted and keep their tokens.
-        Then ``engine`` is ``auto``, ``highs``, ``cpsat`` or ``pyomo``, and the schedule of the
-        result has segments.
+        What schedules may do, by default ``runs``: with ``pauses`` requests may be interrupted
+        and keep their tokens.  Then ``engine`` is ``auto``, ``highs``, ``cpsat`` or ``pyomo``, and
+        the schedule of the result has segments.
     workers
         How many machines there are, in place of the instance's number.
+    deadline
+        Also how many requests can be done in time, see `certify`; both sides of that are in
+        ``in_time`` of the result.
     start
         What to begin from: a feasible schedule or the path of one; a run, a result or a
         certificate, which hold one; the start of each request; or a policy, or its name.
@@ -120,11 +122,10 @@ def solve(
     >>> solve(three, clock="seconds", batch_time=model, workers=2).objective
     172000000
     """
-    instance = as_instance(instance)
-    if workers is not None:
-        instance = replace(instance, workers=workers)
-    clock = clock_named(clock, options.pop("batch_time", None))
-    problem = Problem(instance, clock, Scope.parse(scope))
+    problem = as_problem(
+        instance, clock=clock, model=options.pop("batch_time", None), scope=scope,
+        workers=workers, deadline=deadline,
+    )  # fmt: skip
     prices, presolve = options.pop("prices", None), options.pop("presolve", True)
     quick_start, checkable = options.pop("quick_start", True), options.pop("checkable", False)
     solver = options.pop("pyomo_solver", DEFAULT_SOLVER)
@@ -138,7 +139,8 @@ def solve(
     with signals_interrupt(search):
         if given is not None:
             search.offer(given, "given schedule")
-        if not len(instance):
+        plan.run(plan.IN_TIME, search, search.remaining)
+        if not len(search.instance):
             plan.offer_nothing(search)
         elif quick_start:
             plan.run(plan.FIRST, search)
@@ -147,20 +149,9 @@ def solve(
     return search.result(engine)
 
 
-def clock_named(clock: Clock | str, model: BatchTime | str | Path | None) -> Clock:
-    """Return a clock, of seconds by its name with a model or the name of one."""
-    if clock == "seconds":
-        model = DEFAULT_MODEL if model is None else model
-        return Seconds(model if isinstance(model, BatchTime) else batch_time(model))
-    if model is not None:
-        raise InvalidInput('goes with clock="seconds"', field="batch_time")
-    return ROUNDS if clock == "rounds" else checked_clock(clock)
-
-
 def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     """Refuse what does not go together."""
     if problem.in_seconds:
-        refuse_blocks(problem.instance, "a clock of seconds")
         for field, is_given in (("engine", engine != "auto"), ("prices", has_prices)):
             if is_given:
                 raise InvalidInput("is for rounds, not for seconds", field=field)
@@ -211,8 +202,7 @@ def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> No
     if problem.in_blocks and engine != "auto":
         plan.run(plan.BOUNDS, search, search.remaining)
         stages.as_longer_prompts(search, lambda inner: plan.divided(inner).work(partial(_on, work)))
-        if problem.has_pauses and plan.has_few_with_pauses(search):
-            stages.search_layers_with_pauses(search)
+        plan.run(plan.LAYERS, search)
         return
     if engine != "auto" and problem.is_fleet:
         work = search_fleet if engine == "exact" else work

@@ -21,7 +21,6 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.seconds.runs import offer_one_by_one, offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.params import share_of
 from kvopt.incumbent.proofs import Prices, SharesProof, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.problem.clocks import Seconds
@@ -34,8 +33,6 @@ from kvopt.search.registry import ENGINES
 
 _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 """Share of the bound that a climb of prices must gain while its time doubles, to go on."""
-_GROUP_SHARE = 0.3
-"""Share of the time of an exhaustive search with pauses for prices of groups before it."""
 
 # ---- sizes ------------------------------------------------------------------------------------
 
@@ -243,8 +240,11 @@ def search_orders_with_pauses(search: Search, seconds: float) -> None:
     run_watched(search, "orders with pauses", work)
 
 
-def search_layers_with_pauses(search: Search, _: float = math.inf) -> None:
-    """Search all schedules with pauses that are better than the one at hand."""
+def search_layers_with_pauses(search: Search, of_groups: float) -> None:
+    """Search all schedules with pauses that are better than the one at hand.
+
+    Before that prices of groups of requests have some of the time.
+    """
     from kvopt.search.exact.paused_groups import improved_prices  # they load numba
     from kvopt.search.exact.paused_layers import search_layers
 
@@ -255,7 +255,7 @@ def search_layers_with_pauses(search: Search, _: float = math.inf) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        left = search.remaining - share_of(search.remaining, _GROUP_SHARE)
+        left = search.remaining - of_groups
         better, value = improved_prices(
             search.instance, prices, upper, lambda: search.should_stop() or search.remaining < left
         )

@@ -66,7 +66,7 @@ def test_what_is_written_is_valid_and_read_again(
     assert claim.best_attained == again.best_attained
     assert all(n is None or n <= (claim.best_attained or 0) for n in claim.attained)
     count = len(instance)
-    assert f"at most {claim.ceiling} of {count}" in claim.sentence(count)
+    assert f"at most {claim.ceiling} of {count}" in claim.sentence
     assert any(f"at most {claim.ceiling} of {count} requests" in line for line in verdict.lines)
 
 

@@ -13,9 +13,20 @@ from pathlib import Path
 import pytest
 from commands import Run
 
-from kvopt import BatchTime, Instance, Line, Request, SolveResult, certify, solve, write_instance
+from kvopt import (
+    BatchTime,
+    Instance,
+    Line,
+    Request,
+    SolveResult,
+    bound,
+    certify,
+    solve,
+    write_instance,
+)
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import PRESETS, write_batch_time
+from kvopt.problem.problem import Problem
 from kvopt.simulate.running import run as simulate
 
 POLICIES = ("svf", "mc-sf", "fcfs")
@@ -67,6 +78,7 @@ def test_certify_attains_what_solve_proves(some: object, workers: int) -> None:
         found = certify(instance, POLICIES, clock=clock)
         assert found.objective == best, seed
         assert (found.lower_bound or 0) <= best
+        assert bound(Problem(instance, clock)).value == found.lower_bound
         for judged, name in zip(found.runs, POLICIES, strict=True):
             alone = simulate(instance, name, clock=clock).objective
             assert judged.objective == alone is not None

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from kvopt.certificates import Certificate, certify
-from kvopt.certificates.deadlines import deadline_of
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets import folder
 from kvopt.experiments.fleets.measures import Measure, Misses, Target, measure_of
@@ -150,7 +149,8 @@ def fleet_sizes(
     >>> [(band.workers, band.lower, band.upper) for band in late.bands]
     [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
-    instance, aimed = as_instance(instance), deadline_of(deadline)
+    instance = as_instance(instance)
+    aimed = None if deadline is None else Deadline.parse(deadline)
     if not len(instance):
         raise InvalidInput("has no requests", field="requests")
     time_limit = effort.get("time_limit", TIME_LIMIT)

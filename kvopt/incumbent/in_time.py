@@ -1,0 +1,105 @@
+"""How many requests attain a deadline: both sides of what counts beside latency."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kvopt.incumbent.proofs import DeadlinePrices
+from kvopt.problem.deadlines import Aim, Deadline, attained
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
+
+if TYPE_CHECKING:  # it loads numpy
+    from kvopt.problem.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """How many requests can attain their deadlines at most.
+
+    Parameters
+    ----------
+    value
+        That number.
+    sure_misses
+        How many cannot even alone.
+    proof
+        Prices that prove it.
+    costs
+        About what each request pays at least, as a share of what it counts; infinite if it misses
+        for sure.
+    """
+
+    value: int
+    sure_misses: int
+    proof: DeadlinePrices
+    costs: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class InTime:
+    """How many requests attain a deadline.
+
+    Parameters
+    ----------
+    deadline
+        Of all requests, or their own.
+    count
+        How many requests there are.
+    after
+        How long after its arrival, on the clock; None if each request has its own.
+    ceiling, proof
+        No schedule lets more attain, and the prices that prove it.
+    sure_misses
+        How many cannot even alone; None where a file was read, which does not say it.
+    best
+        The best run known.
+    best_attained
+        How many attain in it.
+    attained
+        The same of each run of the certificate, None where it never ended.
+    """
+
+    deadline: Deadline
+    count: int
+    after: int | None
+    ceiling: int
+    proof: DeadlinePrices
+    sure_misses: int | None
+    best: PolicyRun | None
+    best_attained: int | None
+    attained: tuple[int | None, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What is proved, in words."""
+        deadline = self.deadline
+        what = "first tokens of" if deadline.aim is Aim.FIRST_TOKEN else "completions of"
+        best = self.best_attained
+        said = (
+            f"within {deadline.length}: {what} at most {self.ceiling:,} of {self.count:,} "
+            f"requests, {'no schedule is known' if best is None else f'best known {best:,}'}"
+        )
+        if self.sure_misses:
+            said += f"; {self.sure_misses:,} cannot even alone: sure misses"
+        return said
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what ``certify --json`` and ``solve --json`` have at the top."""
+        return {
+            "deadline": str(self.deadline),
+            "ceiling": self.ceiling,
+            "best_attained": self.best_attained,
+            "sure_misses": self.sure_misses,
+        }
+
+
+def attained_in(schedule: Schedule, deadline: Deadline) -> int | None:
+    """Return how many requests attain a deadline in a schedule, None if it has no end."""
+    if not schedule.is_complete:
+        return None
+    first = deadline.aim is Aim.FIRST_TOKEN
+    times = schedule.first_tokens if first else schedule.completions
+    allowed = deadline.allowed(schedule.instance, rounds=schedule.clock.is_even)
+    return attained(times, schedule.arrivals, allowed)

@@ -1,0 +1,85 @@
+"""What stages of the plan do where deadlines count: a ceiling, and schedules below it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvopt.bounds.deadlines import deadline_ceiling
+from kvopt.heuristics.attaining.fleets import attaining_on_workers
+from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
+from kvopt.heuristics.attaining.seconds import attaining_in_seconds
+from kvopt.incumbent.incumbent import Search
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.deadlines import Deadline
+from kvopt.search.exact.runs import AllRuns
+from kvopt.timetable.schedule import Schedule
+
+_SEARCHED = "search for deadlines"
+"""What a schedule is called that was found by it."""
+
+
+def bound_in_time(search: Search, seconds: float) -> None:
+    """Find prices that say how many requests can attain the deadline."""
+    deadline, allowed = _asked(search)
+    search.ceiling = deadline_ceiling(
+        search.instance, allowed, deadline.aim, _model(search), scope=search.problem.scope,
+        time_limit=_limited(search, seconds), should_stop=lambda: _is_ended(search),
+    )  # fmt: skip
+
+
+def search_in_time(search: Search, seconds: float) -> None:
+    """Look for a schedule in which many requests attain it; of few requests at all schedules."""
+    if search.ceiling is None or not len(search.instance):
+        return
+    (deadline, allowed), model = _asked(search), _model(search)
+    costs, aim = search.ceiling.costs, deadline.aim
+    limits: dict[str, Any] = {
+        "seed": search.seed,
+        "time_limit": _limited(search, seconds),
+        "should_stop": lambda: _is_ended(search),
+    }
+    found: Attaining | None
+    if model is None:
+        found = attaining_in_rounds(search.instance, allowed, aim, costs, **limits)
+    else:
+        work = attaining_on_workers if search.problem.is_fleet else attaining_in_seconds
+        found = work(search.instance, model, allowed, aim, costs, **limits)
+    if found is not None and not search.problem.is_fleet:
+        better = AllRuns(search.instance, model, allowed, aim).best(
+            found.count,
+            search.ceiling.value,
+            lambda: _is_ended(search) or search.remaining <= 0,
+        )
+        found = better or found
+    if found is not None and found.count >= 0:
+        search.offer(_schedule(search, found), _SEARCHED)
+
+
+def _schedule(search: Search, found: Attaining) -> Schedule:
+    resumed: list[dict[int, int]] = [{} for _ in range(search.instance.workers)]
+    for number, time, worker in found.resumed:
+        resumed[worker][number] = time
+    return Schedule(
+        search.instance, found.starts, found.workers, clock=search.clock, resumed=resumed
+    )
+
+
+def _asked(search: Search) -> tuple[Deadline, list[int]]:
+    """Return the deadline, and how long each request may take."""
+    deadline = search.problem.deadline
+    assert deadline is not None
+    return deadline, deadline.allowed(search.instance, rounds=search.clock.is_even)
+
+
+def _model(search: Search) -> BatchTime | None:
+    return search.clock.batch_time if isinstance(search.clock, Seconds) else None
+
+
+def _limited(search: Search, seconds: float) -> float:
+    return min(seconds, search.params.deadlines.most_seconds)
+
+
+def _is_ended(search: Search) -> bool:
+    """Whether a signal came: a proof of the least latency is no reason to end."""
+    return search.signal_number is not None
