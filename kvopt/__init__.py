@@ -48,6 +48,7 @@ _HOMES = {
     "formulations.export": "export",
     "problem.batch_time": "BatchTime Line",
     "problem.instance": "Instance",
+    "problem.problem": "Problem",
     "problem.requests": "Prediction Request",
     "timetable.schedule": "Schedule ScheduleCheck",
     "problem.scopes": "Scope",

@@ -30,6 +30,7 @@ from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.families import generate, list_families
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance, write_instance
+from kvopt.problem.problem import Problem
 from kvopt.problem.requests import Prediction, Request
 from kvopt.problem.scopes import Scope
 from kvopt.problem.traces import import_trace
@@ -75,6 +76,7 @@ __all__ = [
     "PolicyRun",
     "Prediction",
     "PrefixPolicy",
+    "Problem",
     "Progress",
     "Request",
     "Schedule",

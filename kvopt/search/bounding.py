@@ -124,6 +124,8 @@ def bound(
     problem = as_problem(instance, scope=scope)
     if problem.in_seconds and method != "auto":
         raise InvalidInput(f"must be auto in seconds, got {shown(method)}", field="method")
+    if problem.deadline is not None:
+        raise InvalidInput("is counted by solve and certify", field="deadline")
     work = bounds_for(problem.scope).find(method)
     search = Search(problem, limits_of(options), checkable=True)
     with signals_interrupt(search):

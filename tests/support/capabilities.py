@@ -1,0 +1,237 @@
+"""Each thing that kvopt does against each axis of a problem: done, or refused by name.
+
+``python tests/support/capabilities.py`` writes ``docs/capabilities.md``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Request,
+    Scope,
+    bound,
+    bounds_by_workers,
+    certify,
+    export,
+    read_certificate,
+    run,
+    solve,
+    verify,
+    write_certificate,
+    write_schedule,
+)
+from kvopt.experiments.fleets import fleet_sizes
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.deadlines import Deadline
+from kvopt.problem.problem import Problem
+
+PAGE = Path(__file__).parents[2] / "docs" / "capabilities.md"
+
+_REQUESTS = ((0, 1, 3), (0, 2, 2), (1, 1, 4), (4, 3, 1))
+BASE = Problem(Instance(8, [Request(*row) for row in _REQUESTS], round_ms=40))
+"""In rounds, on one worker, tokens counted one by one, every request run to its end."""
+
+_MODEL = BatchTime([Line(40_000_000, 1_000_000)], kv_ns=10)
+
+
+class NoOptionError(Exception):
+    """Says that nothing of the kind can be asked."""
+
+
+def _two_workers(problem: Problem) -> Problem:
+    return replace(problem, instance=replace(problem.instance, workers=2))
+
+
+def _in_blocks(problem: Problem) -> Problem:
+    return replace(problem, instance=replace(problem.instance, block_size=2))
+
+
+AXES: Mapping[str, Callable[[Problem], Problem]] = {
+    "seconds": lambda asked: replace(asked, clock=Seconds(_MODEL)),
+    "workers": _two_workers,
+    "pauses": lambda asked: replace(asked, scope=Scope.PAUSES_AND_CHUNKS),
+    "blocks": _in_blocks,
+    "deadline": lambda asked: replace(asked, deadline=Deadline.parse("4")),
+}
+"""How a problem is changed along each axis."""
+
+
+def _certify(problem: Problem, folder: Path) -> None:
+    names = ["svf"]
+    if problem.scope is not Scope.RUNS:
+        names.append(f"vllm-fcfs:block={problem.instance.block_size}")
+    path = folder / "c.json"
+    found = certify(problem, names, router="least-requests", time_limit=1, threads=1)
+    write_certificate(found, path)
+    assert verify(path).valid
+    assert read_certificate(path).lower_bound is not None
+
+
+def _slower(problem: Problem, _: Path) -> None:
+    assert certify(problem, slower=True, time_limit=1, threads=1).slower is not None
+
+
+def _fleet(problem: Problem, _: Path) -> None:
+    if problem.scope is not Scope.RUNS:
+        raise NoOptionError  # it is that of the schedulers
+    target = "mean=1000" if problem.deadline is None else "misses=100%"
+    if problem.in_seconds and problem.deadline is None:
+        target += "s"
+    found = fleet_sizes(
+        problem.instance, target, clock=problem.clock, deadline=problem.deadline, counts=[1],
+        time_limit=1,
+    )  # fmt: skip
+    assert found.bands
+
+
+def _bounds(problem: Problem, _: Path) -> None:
+    _no_deadline(problem)
+    assert bounds_by_workers(
+        problem.instance, [1, 2], problem.clock, scope=problem.scope, time_limit=1
+    )
+
+
+def _run(name: str) -> Callable[[Problem, Path], None]:
+    def work(problem: Problem, _: Path) -> None:
+        _no_deadline(problem)
+        made = run(problem.instance, name, clock=problem.clock, router="least-requests")
+        if not problem.scope.covers(made.scope):
+            raise InvalidInput(f"is {made.scope}", field="scope of the run")
+        assert made.is_complete
+        assert not made.violations()
+
+    return work
+
+
+def _export(problem: Problem, folder: Path) -> None:
+    _no_deadline(problem)
+    if problem.in_seconds:
+        raise NoOptionError
+    kind = "time-indexed" if problem.scope is Scope.RUNS else "pauses"
+    export(problem.instance, folder / "p.lp", kind)
+
+
+def _files(problem: Problem, folder: Path) -> None:
+    found = solve(problem, time_limit=1, threads=1).schedule
+    assert found is not None
+    write_schedule(found, folder / "s.json")
+
+
+def _no_deadline(problem: Problem) -> None:
+    if problem.deadline is not None:
+        raise NoOptionError
+
+
+def _solve(engine: str) -> Callable[[Problem, Path], None]:
+    def work(problem: Problem, _: Path) -> None:
+        found = solve(problem, engine, time_limit=2, threads=1)
+        assert found.schedule is not None
+        assert found.lower_bound is not None
+        assert (found.in_time is None) == (problem.deadline is None)
+
+    return work
+
+
+def _bound(method: str) -> Callable[[Problem, Path], None]:
+    def work(problem: Problem, _: Path) -> None:
+        found = bound(problem, method, time_limit=2, threads=1)
+        if found.value is None:
+            raise InvalidInput(found.note or "", field="no bound here")
+
+    return work
+
+
+CAPABILITIES: Mapping[str, Callable[[Problem, Path], None]] = {
+    **{f"solve, {name}": _solve(name) for name in ("auto", "exact", "highs", "cpsat", "pyomo")},
+    **{
+        f"bound, {name}": _bound(name)
+        for name in ("auto", "volume", "lp", "lagrangian", "slots", "configuration")
+    },
+    "bounds by workers": _bounds,
+    "certify, verify": _certify,
+    "certify, slower machines": _slower,
+    "fleet": _fleet,
+    **{f"run, {name}": _run(name) for name in ("mc-sf", "a-min", "vllm-fcfs:block=1", "sglang")},
+    "files of schedules": _files,
+    "export": _export,
+}
+"""What is tried on a problem, in a folder for its files; it raises where that is refused."""
+
+PAIRED = ("solve, auto", "bound, auto", "certify, verify", "fleet", "run, mc-sf")
+"""Those that are tried along two axes at once too."""
+
+
+def refusal(name: str, axes: tuple[str, ...]) -> str | None:
+    """Return why something is refused along some axes.
+
+    None where it is done, an empty text where it cannot be asked.
+    """
+    problem = BASE
+    try:
+        for axis in axes:
+            problem = AXES[axis](problem)
+        with TemporaryDirectory() as folder:
+            CAPABILITIES[name](problem, Path(folder))
+    except InvalidInput as refused:
+        return str(refused)
+    except NoOptionError:
+        return ""
+    return None
+
+
+def cells(axes: list[tuple[str, ...]], names: list[str]) -> dict[str, list[str | None]]:
+    """Return a row of refusals for each name."""
+    return {name: [refusal(name, each) for each in axes] for name in names}
+
+
+def _table(axes: list[tuple[str, ...]], names: list[str], notes: list[str]) -> list[str]:
+    """Return the lines of a table, and add what it refuses to the notes."""
+
+    def mark(said: str | None) -> str:
+        if not said:
+            return "yes" if said is None else "-"
+        if said not in notes:
+            notes.append(said)
+        return f"no [{notes.index(said) + 1}]"
+
+    heads = ["", *(" + ".join(each) or "none" for each in axes)]
+    rows = [[name, *map(mark, found)] for name, found in cells(axes, names).items()]
+    lines = [f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)]
+    return [*lines, ""]
+
+
+def page() -> str:
+    """Return the page: both tables, then the reasons."""
+    notes: list[str] = []
+    alone: list[tuple[str, ...]] = [(), *((axis,) for axis in AXES)]
+    first = _table(alone, list(CAPABILITIES), notes)
+    second = _table(list(combinations(AXES, 2)), list(PAIRED), notes)
+    return "\n".join([
+        "# What goes with what",
+        "",
+        "Each capability on a problem of four requests: as it is, then changed along one axis.",
+        "`yes` is tested with each commit; `no` is refused, with the message below the tables; `-`",
+        "has no such option.  The page is generated by `python tests/support/capabilities.py`.",
+        "",
+        *first,
+        "Two axes at once:",
+        "",
+        *second,
+        *(f"{number}. `{said}`" for number, said in enumerate(notes, 1)),
+        "",
+    ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
+    sys.exit(0)

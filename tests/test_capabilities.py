@@ -1,0 +1,12 @@
+"""Each capability on each axis does what docs/capabilities.md says."""
+
+from __future__ import annotations
+
+import pytest
+from capabilities import PAGE, page
+
+
+@pytest.mark.slow
+def test_the_page_says_what_is_done_and_what_is_refused() -> None:
+    """``python tests/support/capabilities.py`` writes it anew."""
+    assert PAGE.read_text() == page()
