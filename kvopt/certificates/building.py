@@ -32,8 +32,8 @@ from kvopt.problem.slower import is_backlog
 from kvopt.search import plan
 from kvopt.simulate.given import GivenSchedule, given_schedule
 from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.orders import Svf
 from kvopt.simulate.policies.registry import policy as policy_from
-from kvopt.simulate.policies.svf import Svf
 from kvopt.simulate.routers.base import Router
 from kvopt.timetable.runs import Outcome, PolicyRun
 

@@ -174,16 +174,10 @@ def _seconds() -> None:
 
 
 def _policies() -> None:
-    """Run what compiles for long lines of waiting requests, and the look-ahead of long runs."""
-    from kvopt.simulate.policies.lookahead_loops import LoopLookAhead
-
+    """Run what compiles for long lines of waiting requests."""
     backlog = generate("uniform", n=250, seed=1)
     for name in ("sorted-f:phase1=exact", "sorted-f:phase1=swap", "h-sf"):
         run(backlog, name)
-    ahead = LoopLookAhead(100)
-    ahead.wait(1, 5, 0)
-    ahead.add(1, 5, 0)
-    ahead.remove(1, 5, 0)
 
 
 def _hunting() -> None:

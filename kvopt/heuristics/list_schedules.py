@@ -11,9 +11,7 @@ from heapq import heapreplace
 from kvopt.incumbent.incumbent import Search
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.policies.fcfs import Fcfs
-from kvopt.simulate.policies.mc_sf import McSf, McSfTotal
-from kvopt.simulate.policies.svf import Svf
+from kvopt.simulate.policies.orders import Fcfs, McSf, McSfTotal, Svf
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.schedule import Schedule

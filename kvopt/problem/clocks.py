@@ -79,12 +79,6 @@ class Clock(ABC):
                 high = middle
         return view.now + low
 
-    def after_waiting(self, time: int, rounds: int, following: int | None) -> int:
-        """Return the time after idle rounds, later if the next arrival is less than one off."""
-        least = self.batch_time.least_ns
-        time += rounds * least
-        return following if following is not None and time < following < time + least else time
-
 
 def checked_clock(clock: object) -> Clock:
     """Return a clock, else raise."""

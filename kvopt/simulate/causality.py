@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -13,7 +12,7 @@ from kvopt.problem.requests import Prediction, Request
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.running import at_fault
-from kvopt.simulate.simulator import Simulation, Stopped
+from kvopt.simulate.simulator import Simulation, Workload
 
 _LAST = 12
 """Last arrival, and first of those that are changed."""
@@ -67,7 +66,10 @@ def _drawn(rng: Random, memory: int, first: int) -> Request:
 
 def _decided(policy: Policy, instance: Instance, now: int) -> Any:
     """Return what was started and evicted before a round."""
-    simulation = Simulation(instance, policy, ROUNDS)
-    with suppress(Stopped):
-        simulation.to_the_end(lambda: simulation.view.now >= now)
-    return simulation.starts, simulation.lost, simulation.view.active
+    workload = Workload(instance, ROUNDS, lambda: False)
+    simulation = Simulation(workload, policy)
+    for i in workload.in_order:
+        simulation.deliver(i)
+    simulation.expects_more = False
+    simulation.come_to(now)
+    return simulation.found, simulation.lost, simulation.view.active

@@ -19,14 +19,13 @@ This is what SGLang's scheduler does, as its source says (``schedule_policy.py``
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.instance import Instance
-from kvopt.simulate.simulator import Stopped
+from kvopt.simulate.policies.servers import Sglang
+from kvopt.simulate.simulator import Stopped, Worker, Workload
 from kvopt.timetable.blocks import blocks_for
-from kvopt.timetable.schedule import Schedule
 
 FIRST_SHARE = Fraction(7, 10)
 LEAST = Fraction(14, 100)
@@ -39,101 +38,92 @@ MOST_EXPECTED = 4096
 """Tokens of one request that are ever reserved."""
 
 
-class Retraction:
+class Retraction(Worker):
     """The state of one server; see this module.
 
     Parameters
     ----------
-    instance
-        What is served, in rounds.
-    most
-        How many tokens each request may produce, as far as the server knows.
-    page
-        Tokens of a page; memory is given out in whole pages.
-    max_running
-        Most requests that run at once.
-    prefill
-        Most tokens of prompts in a round; a longer prompt is processed alone.
-    conservative
-        How much more than SGLang's share is reserved.
-    is_mixed
-        Whether those that run yield tokens while prompts are processed.
+    workload, policy
+        What is served, in rounds, and with which limits.
     """
 
-    def __init__(
-        self,
-        instance: Instance,
-        most: Sequence[int],
-        page: int,
-        max_running: int,
-        prefill: int,
-        conservative: Fraction,
-        is_mixed: bool,
-    ) -> None:
-        self.instance, self.most, self.is_mixed = instance, most, is_mixed
-        self.page, self.max_running, self.prefill = page, max_running, prefill
-        self.memory = instance.memory // page * page
-        for request in instance:
+    def __init__(self, workload: Workload, policy: Sglang) -> None:
+        super().__init__(workload, policy.prediction_model().beliefs(workload.instance).output)
+        self.policy = policy
+        self.memory = self.instance.memory // policy.page * policy.page
+        for request in self.instance:
             if self._in_pages(request.peak) > self.memory:
                 reason = f"needs {self._in_pages(request.peak)} tokens in whole pages, memory has "
                 raise InvalidInput(f"{reason}{self.memory}", field="page", request=repr(request.id))
-        self.share = first = min(FIRST_SHARE * conservative, Fraction(1))
+        self.share = first = min(FIRST_SHARE * policy.conservative, Fraction(1))
         self.least = first * LEAST
         self.step = (first - self.least) / FALLS_WITHIN
-        self.times: list[list[int]] = [[] for _ in instance]
+        self.found = [[] for _ in self.instance]
         self.retractions = self.now = 0
-        order = sorted(range(len(instance)), key=lambda i: (instance.requests[i].arrival, i))
-        self._to_come, self._waiting = deque(order), deque[int]()
+        self._produced = [0] * len(self.instance)
+        self._to_come, self._waiting = deque[int](), deque[int]()
         self._running: list[int] = []
 
-    def to_the_end(self, should_stop: Callable[[], bool]) -> Schedule:
-        """Serve every request."""
-        requests = self.instance.requests
+    def deliver(self, i: int) -> None:
+        """Let a request arrive here, after those that arrived before."""
+        self._to_come.append(i)
+
+    def tokens(self) -> int:
+        """Return the tokens held now, in whole pages."""
+        return self._taken(self._running)
+
+    def come_to(self, time: float) -> None:
+        """Let all rounds pass that begin before a time."""
         while self._to_come or self._waiting or self._running:
-            if should_stop():
-                raise Stopped
             if not (self._waiting or self._running):
-                self.now = max(self.now, requests[self._to_come[0]].arrival)
-            while self._to_come and requests[self._to_come[0]].arrival <= self.now:
+                self.now = max(self.now, self.arrivals[self._to_come[0]])
+            if self.now >= time:
+                return
+            if self.should_stop():
+                raise Stopped
+            while self._to_come and self.arrivals[self._to_come[0]] <= self.now:
                 self._waiting.append(self._to_come.popleft())
             active = self._admitted()
             if not active:
                 self._make_room()
             self._running += active
-            if self.is_mixed or not active:
-                active = list(self._running)
+            if self.policy.mixed or not active:
+                active = self._running
             self.now += 1
             for i in active:
-                self.times[i].append(self.now)
-            self._running = [i for i in self._running if len(self.times[i]) < requests[i].output]
-        return Schedule.at_times(self.instance, self.times)
+                self._produced[i] += 1
+                rows = self.found[i]
+                first = rows.pop()[0] if rows and rows[-1][1] == self.now - 1 else self.now
+                rows.append((first, self.now))
+            outputs = (self.instance.requests[i].output for i in self._running)
+            pairs = zip(self._running, outputs, strict=True)
+            self._running = [i for i, output in pairs if self._produced[i] < output]
 
     def _held(self, i: int) -> int:
         """Return the tokens that a request holds or would bring along."""
-        return self.instance.requests[i].prompt + len(self.times[i])
+        return self.instance.requests[i].prompt + self._produced[i]
 
     def _in_pages(self, tokens: int) -> int:
-        return blocks_for(tokens, self.page) * self.page
+        return blocks_for(tokens, self.policy.page) * self.policy.page
 
     def _expected(self, i: int) -> int:
         """Return how many tokens a request may still produce, as far as the server knows."""
-        return min(max(self.most[i] - len(self.times[i]), 0), MOST_EXPECTED)
+        return min(max(self.believed[i] - self._produced[i], 0), MOST_EXPECTED)
 
-    def _free(self) -> int:
-        return self.memory - sum(self._in_pages(self._held(i)) for i in self._running)
+    def _taken(self, line: Sequence[int], more: int = 0) -> int:
+        """Return the tokens in whole pages that requests hold, or would with more tokens each."""
+        return sum(self._in_pages(self._held(i) + more) for i in line)
 
     def _admitted(self) -> list[int]:
         """Take from the front of the line what can be admitted."""
         found: list[int] = []
-        left = self._free() - self.share * sum(map(self._expected, self._running))
-        if self.is_mixed:
-            left -= sum(self._in_pages(self._held(i) + 1) for i in self._running)
-            left += sum(self._in_pages(self._held(i)) for i in self._running)
-        prefill = self.prefill
-        while self._waiting and len(self._running) + len(found) < self.max_running:
+        reserved = self.share * sum(map(self._expected, self._running))
+        left = self.memory - self._taken(self._running, int(self.policy.mixed)) - reserved
+        prefill = self.policy.prefill
+        while self._waiting and len(self._running) + len(found) < self.policy.max_running:
             i = self._waiting[0]
             tokens = self._in_pages(self._held(i) + 1)
-            needed = tokens + self._expected(i) + self.page
+            needed = tokens + self._expected(i) + self.policy.page
             is_alone = not (self._running or found)
             if (not is_alone and needed >= left) or (found and tokens >= prefill):
                 break
@@ -146,19 +136,16 @@ class Retraction:
         """Retract until all that run can produce a token, and learn from it."""
         line = sorted(
             self._running,
-            key=lambda i: (len(self.times[i]), -self.instance.requests[i].prompt),
+            key=lambda i: (self._produced[i], -self.instance.requests[i].prompt),
             reverse=True,
         )
-        if self._fits(line):
+        if self._taken(line, 1) <= self.memory:
             self.share = max(self.share - self.step, self.least)
             return
-        while not self._fits(line) and len(line) > 1:
+        while self._taken(line, 1) > self.memory and len(line) > 1:
             self._waiting.append(line.pop())
             self.retractions += 1
         kept = set(line)
         self._running = [i for i in self._running if i in kept]
-        needed = sum(len(self.times[i]) + AHEAD for i in line)
-        self.share = min(Fraction(needed, sum(self.most[i] for i in line) + 1), Fraction(1))
-
-    def _fits(self, line: Sequence[int]) -> bool:
-        return sum(self._in_pages(self._held(i) + 1) for i in line) <= self.memory
+        needed = sum(self._produced[i] + AHEAD for i in line)
+        self.share = min(Fraction(needed, sum(self.believed[i] for i in line) + 1), Fraction(1))

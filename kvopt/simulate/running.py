@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from kvopt.errors import InvalidInput, PolicyFault, TooLarge
 from kvopt.kernels.compile_clock import working_time
@@ -15,15 +16,15 @@ from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import ROUNDS, Clock, checked_clock
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.problem.instance_files import as_instance
-from kvopt.simulate.fleets import route, run_fleet
-from kvopt.simulate.policies.base import Need, Policy
+from kvopt.simulate.fleets import route, share
+from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy, Sglang
 from kvopt.simulate.retraction import Retraction
 from kvopt.simulate.routers.base import ArrivalRouter, Router
 from kvopt.simulate.routers.registry import router as router_from
-from kvopt.simulate.server import Limits, Server
-from kvopt.simulate.simulator import Simulation
+from kvopt.simulate.server import Server
+from kvopt.simulate.simulator import Simulation, Worker, Workload
 from kvopt.timetable.runs import PolicyRun
 
 
@@ -83,67 +84,89 @@ def run(
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
     if label is None:
         label = policy if isinstance(policy, str) else policy.name
+    kind: Callable[[Workload, Any], Worker] = Simulation
     if isinstance(scheduler, Sglang):
+        kind = Retraction
         refuse_fleet(instance, label)
-    if instance.workers > 1 and not isinstance(scheduler, ServerPolicy):
-        return _shared(instance, scheduler, router, clock, label, should_stop)
+    elif isinstance(scheduler, ServerPolicy):
+        kind = Server
     if instance.block_size > 1 and not clock.is_even:
         refuse_blocks(instance, "a clock of seconds")
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)
-    if isinstance(scheduler, ServerPolicy):
-        return _served(instance, scheduler, router, clock, label, should_stop)
-    if isinstance(scheduler, Sglang):
-        return _retracted(instance, scheduler, clock, label, should_stop)
-    if instance.block_size > 1:
+    elif instance.block_size > 1:
         made = run(instance.inflated(), scheduler, label=label, should_stop=should_stop)
         said = f"counts {instance.block_size - 1} tokens more for each request, for whole blocks"
         note = said if made.note is None else f"{made.note}; {said}"
         return _checked(replace(made, instance=instance, note=note))
-    return _simulated(instance, scheduler, clock, label, should_stop)
-
-
-def _simulated(
-    instance: Instance, policy: Policy, clock: Clock, label: str, should_stop: Callable[[], bool]
-) -> PolicyRun:
-    """Simulate one worker; arguments as of `run`."""
-    began = working_time()
-    with at_fault(policy, label):
-        simulation = Simulation(instance, policy, clock)
-    if not clock.is_even and Need.ARRIVALS in policy.needs and any(simulation.arrivals):
-        raise InvalidInput("needs arrivals to come in rounds: only for a backlog", field=label)
-    with at_fault(policy, label):
-        simulation.to_the_end(should_stop)
+    if kind is Retraction and not clock.is_even:
+        raise InvalidInput("is simulated in rounds, not in seconds", field=label)
+    began, fleet = working_time(), instance.workers > 1
+    way = router_from(router) if isinstance(router, str) and fleet else router
+    if kind is Server and fleet and not isinstance(way, ArrivalRouter):
+        reason = "every server has a line of its own: name a router that sends requests on arrival"
+        raise InvalidInput(f"{reason}, such as least-requests", field=label)
+    workload = Workload(instance, clock, should_stop)
+    with at_fault(scheduler, label):
+        copies = [scheduler, *(deepcopy(scheduler) for _ in range(instance.workers - 1))]
+        workers = [kind(workload, each) for each in copies]
+        _serve(workload, workers, way)
     found = PolicyRun(
         instance,
-        simulation.starts,
-        lost=simulation.lost,
+        **_columns(workload, workers),
         clock=clock,
-        resumed=() if clock.is_even else [simulation.resumed],
         policy=label,
         wall_seconds=working_time() - began,
-        note=simulation.note,
+        note=_note(workers),
+        router=None if not fleet else router if isinstance(router, str) else router.name,
     )
     return _checked(found)
 
 
-def _shared(
-    instance: Instance,
-    policy: Policy,
-    router: str | Router,
-    clock: Clock,
-    label: str,
-    should_stop: Callable[[], bool],
-) -> PolicyRun:
-    """Simulate a fleet; arguments as of `run`."""
-    way, name = _router(router)
-    with at_fault(policy, label):
-        return _checked(run_fleet(instance, policy, way, clock, (label, name), should_stop))
+def _serve(workload: Workload, workers: list[Any], router: object) -> None:
+    """Let workers serve all requests."""
+    if len(workers) == 1:
+        for i in workload.in_order:
+            workers[0].serve(i)
+            workers[0].deliver(i)
+    elif isinstance(router, ArrivalRouter):
+        route(workload, workers, router)
+    else:
+        share(workload, workers)
+    for worker in workers:
+        worker.expects_more = False
+        worker.come_to(inf)
 
 
-def _router(router: str | Router) -> tuple[Router, str]:
-    """Return a router, and what it is called."""
-    return (router_from(router), router) if isinstance(router, str) else (router, router.name)
+def _columns(workload: Workload, workers: list[Worker]) -> dict[str, Any]:
+    """Return what workers did, as a schedule has it."""
+    served: list[int | None] = [None] * len(workload.instance)
+    rows: list[Any] = [None] * len(workload.instance)
+    for number, worker in enumerate(workers):
+        for i in worker.members:
+            served[i], rows[i] = number, worker.found[i]
+    return {
+        "starts" if isinstance(workers[0], Simulation) else "segments": rows,
+        "workers": served,
+        "lost": [piece for worker in workers for piece in worker.lost],
+        "chunks": [chunks for worker in workers for chunks in worker.chunks],
+        "resumed": () if workload.clock.is_even else [worker.resumed for worker in workers],
+    }
+
+
+def _note(workers: list[Any]) -> str | None:
+    """Return what a reader of the run should know."""
+    if isinstance(workers[0], Simulation):
+        names = [f"worker {number}: " if workers[1:] else "" for number in range(len(workers))]
+        notes = [(name, worker.note) for name, worker in zip(names, workers, strict=True)]
+        return "; ".join(f"{name}{note}" for name, note in notes if note is not None) or None
+    pauses = sum(max(len(rows) - 1, 0) for worker in workers for rows in worker.found)
+    told = f"{pauses:,} pause{'s' * (pauses != 1)}"
+    if isinstance(workers[0], Retraction):
+        told += f", {workers[0].retractions:,} of them retractions"
+    else:
+        told += " with tokens kept"
+    return told if pauses else None
 
 
 def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:
@@ -162,75 +185,6 @@ def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:
     return changed
 
 
-def _served(
-    instance: Instance,
-    policy: ServerPolicy,
-    router: str | Router,
-    clock: Clock,
-    label: str,
-    should_stop: Callable[[], bool],
-) -> PolicyRun:
-    """Simulate servers with their limits; arguments as of `run`."""
-    way, name = _router(router if instance.workers > 1 else "round-robin")
-    if not isinstance(way, ArrivalRouter):
-        reason = "every server has a line of its own: name a router that sends requests on arrival"
-        raise InvalidInput(f"{reason}, such as least-requests", field=label)
-    began, arrivals = working_time(), clock.arrivals(instance)
-    limits = Limits(
-        policy.block,
-        policy.max_seqs,
-        policy.budget,
-        policy.chunked,
-        # In floats, and with the block that is never used, as vLLM counts.
-        watermark=int(float(policy.watermark) * (instance.memory // policy.block + 1)),
-        asynchronous=policy.asynchronous,
-    )
-    outputs = policy.prediction_model().beliefs(instance).output
-    said = policy.priorities(instance), outputs, should_stop
-    servers = [Server(instance, clock, limits, *said) for _ in range(instance.workers)]
-    workers = route(instance, arrivals, outputs, servers, way, should_stop)
-    for server in servers:
-        server.come_to(inf)
-    segments = [servers[w].segments[i] for i, w in enumerate(workers)]
-    pauses = sum(map(len, segments)) - len(segments)
-    found = PolicyRun(
-        instance,
-        workers=workers,
-        segments=segments,
-        clock=clock,
-        chunks=[chunks for server in servers for chunks in server.chunks],
-        resumed=() if clock.is_even else [server.resumed for server in servers],
-        policy=label,
-        wall_seconds=working_time() - began,
-        note=f"{_pauses(pauses)} with tokens kept" if pauses else None,
-        router=name if instance.workers > 1 else None,
-    )
-    return _checked(found)
-
-
-def _retracted(
-    instance: Instance, policy: Sglang, clock: Clock, label: str, should_stop: Callable[[], bool]
-) -> PolicyRun:
-    """Simulate a server that retracts; arguments as of `run`."""
-    if not clock.is_even:
-        raise InvalidInput("is simulated in rounds, not in seconds", field=label)
-    began = working_time()
-    most = policy.prediction_model().beliefs(instance).output
-    server = Retraction(
-        instance,
-        most,
-        policy.page,
-        policy.max_running,
-        policy.prefill,
-        policy.conservative,
-        policy.mixed,
-    )
-    made = server.to_the_end(should_stop)
-    said = f"{_pauses(made.pauses)}, {server.retractions:,} of them retractions"
-    seconds, note = working_time() - began, said if made.pauses else None
-    return _checked(PolicyRun.of(made, label, wall_seconds=seconds, note=note))
-
-
 def _checked(found: PolicyRun) -> PolicyRun:
     if broken := found.violations():
         raise PolicyFault(f"{found.policy}: {broken[0]}")
@@ -245,8 +199,3 @@ def at_fault(policy: Policy, label: str) -> Iterator[None]:
             yield
     except TooLarge as error:
         raise TooLarge(f"{label}: {error}") from error
-
-
-def _pauses(count: int) -> str:
-    """Return how many pauses, in words."""
-    return f"{count:,} pause{'s' * (count != 1)}"

@@ -26,61 +26,13 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance
-from kvopt.problem.requests import volume_of
-from kvopt.simulate.simulator import Stopped
+from kvopt.simulate.policies.servers import ServerPolicy
+from kvopt.simulate.simulator import Stopped, Worker, Workload
 from kvopt.timetable.blocks import blocks_for
-from kvopt.timetable.work import Chunks, Segment
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a server has.
-
-    Parameters
-    ----------
-    block
-        Tokens of a block; memory is given out in whole blocks.
-    max_seqs
-        Most requests that run at once.
-    budget
-        Most tokens that a round processes.
-    chunked
-        Whether a prompt may be processed in pieces where the budget does not reach.
-    watermark
-        Blocks that must stay free where a request is admitted beside others.
-    asynchronous
-        Whether a round is planned before the tokens of the last one are known.
-    """
-
-    block: int
-    max_seqs: int
-    budget: int
-    chunked: bool
-    watermark: int
-    asynchronous: bool = False
-
-    def blocks(self, tokens: int) -> int:
-        """Return the blocks that hold so many tokens."""
-        return blocks_for(tokens, self.block)
-
-    def check(self, instance: Instance) -> None:
-        """Refuse an instance with a request that could never finish."""
-        total = instance.memory // self.block
-        for request in instance:
-            name = repr(request.id)
-            if self.blocks(request.peak) > total:
-                reason = f"needs {self.blocks(request.peak)} blocks of {self.block} tokens"
-                reason += f", memory has {total}; block=1 counts tokens"
-                raise InvalidInput(reason, field="block", request=name)
-            if not self.chunked and request.peak > self.budget:
-                reason = f"is below the {request.peak} tokens that a round may have to process"
-                raise InvalidInput(reason, field="budget", request=name)
+from kvopt.timetable.work import Chunks
 
 
 @dataclass(slots=True)
@@ -109,73 +61,49 @@ class Work:
         return self.processed if self.start is None else self.before + now - self.start
 
 
-class Server:
+class Server(Worker):
     """The state of one server; see this module.
 
     Parameters
     ----------
-    instance, clock, limits
-        What is served, and what with.
-    priorities
-        By request; the smallest goes first, and the largest is preempted first.  Ties are broken
-        by arrival and position.
-    outputs
-        Tokens that requests are believed to produce, which count for a router alone.
-    should_stop
-        Asked every round.
-
-    Attributes
-    ----------
-    requests, volume
-        Of what it serves, how many have not finished, and their believed token-rounds.
-    now, time
-        Round, and when it begins on the clock.
-    segments
-        First and last time of the stretches in which each request yielded tokens.
-    chunks
-        Work on prompts that yielded no token.
-    resumed
-        Rounds at which an idle server began to work, and when that was.
+    workload, policy
+        What is served, and with which limits.
     """
 
-    def __init__(
-        self,
-        instance: Instance,
-        clock: Clock,
-        limits: Limits,
-        priorities: Sequence[int],
-        outputs: Sequence[int],
-        should_stop: Callable[[], bool],
-    ) -> None:
-        limits.check(instance)
-        self.instance, self.clock, self.limits = instance, clock, limits
-        self._outputs, self._should_stop = outputs, should_stop
-        self.requests = self.volume = 0
-        self._rank = list(
-            zip(priorities, clock.arrivals(instance), range(len(instance)), strict=True)
-        )
-        self.now = self.time = 0
-        self.segments: list[list[Segment]] = [[] for _ in instance]
-        self.chunks: list[Chunks] = []
-        self.resumed: dict[int, int] = {}
+    def __init__(self, workload: Workload, policy: ServerPolicy) -> None:
+        super().__init__(workload, policy.prediction_model().beliefs(workload.instance).output)
+        self.policy = policy
+        self._free = self._total = self.instance.memory // policy.block
+        self._check()
+        # In floats, and with the block that is never used, as vLLM counts.
+        self._watermark = int(float(policy.watermark) * (self._total + 1))
+        columns = policy.priorities(self.instance), self.arrivals, range(len(self.instance))
+        self._rank = list(zip(*columns, strict=True))
+        self.now = 0
+        self.found = [[] for _ in self.instance]
         self._to_come: deque[tuple[int, int, int]] = deque()
         self._is_busy = False  # whether the round that ends at its time is under way
         self._waiting: list[tuple[int, int, int]] = []  # a heap
         self._running: dict[int, Work] = {}  # in the order of admission
         self._done: set[int] = set()  # of these, what waits for its blocks to be taken back
-        self._free = instance.memory // limits.block
-        self._growing = [0] * limits.block  # how many need a block, by round modulo block
+        self._growing = [0] * policy.block  # how many need a block, by round modulo block
         self._ends: dict[int, list[tuple[int, Work]]] = defaultdict(list)  # may be stale
         self._base = 0  # sum of before - start over those that yield tokens
         self._prompts = 0  # tokens that this round processes without yielding one for each
-        self._produced = [0] * len(instance)
+        self._produced = [0] * len(self.instance)
         self._partial: int | None = None  # whose prompt is not yet processed: one at a time
 
-    # ---- what a router does and sees ------------------------------------------------------
-
-    def serve(self, i: int) -> None:
-        """Take note that a request runs here and nowhere else."""
-        self._count(i, 1)
+    def _check(self) -> None:
+        """Refuse an instance with a request that could never finish."""
+        for request in self.instance:
+            name, needed = repr(request.id), self._blocks(request.peak)
+            if needed > self._total:
+                reason = f"needs {needed} blocks of {self.policy.block} tokens"
+                reason += f", memory has {self._total}; block=1 counts tokens"
+                raise InvalidInput(reason, field="block", request=name)
+            if not self.policy.chunked and request.peak > self.policy.budget:
+                reason = f"is below the {request.peak} tokens that a round may have to process"
+                raise InvalidInput(reason, field="budget", request=name)
 
     def deliver(self, i: int) -> None:
         """Let a request arrive, after those that arrived before."""
@@ -183,12 +111,10 @@ class Server:
 
     def tokens(self) -> int:
         """Return the tokens held now, in whole blocks."""
-        block = self.limits.block
-        return (self.instance.memory // block - self._free) * block
+        return (self._total - self._free) * self.policy.block
 
-    def _count(self, i: int, sign: int) -> None:
-        self.requests += sign
-        self.volume += sign * volume_of(self.instance.requests[i].prompt, self._outputs[i])
+    def _blocks(self, tokens: int) -> int:
+        return blocks_for(tokens, self.policy.block)
 
     # ---- time -----------------------------------------------------------------------------
 
@@ -203,7 +129,7 @@ class Server:
             begin = max(self.time, self._to_come[0][1]) if is_idle else self.time
             if begin >= time:
                 return
-            if self._should_stop():
+            if self.should_stop():
                 raise Stopped
             while self._to_come and self._to_come[0][1] <= begin:
                 heapq.heappush(self._waiting, self._to_come.popleft())
@@ -215,10 +141,10 @@ class Server:
 
     def _round(self) -> None:
         self._prompts = 0
-        needed = self._growing[self.now % self.limits.block]
+        needed = self._growing[self.now % self.policy.block]
         if self._partial is None and needed <= self._free:  # then the order does not matter
             self._free -= needed
-            self._admit(self.limits.budget - len(self._running) + len(self._done))
+            self._admit(self.policy.budget - len(self._running) + len(self._done))
         elif (budget := self._in_order()) is not None:
             self._admit(budget)
         for i in list(self._done):
@@ -245,7 +171,7 @@ class Server:
                 continue
             self._yielded(i)
             self._count(i, -1)
-            if self.limits.asynchronous:
+            if self.policy.asynchronous:
                 self._done.add(i)
             else:
                 self._leave(i)
@@ -258,14 +184,14 @@ class Server:
         int | None
             What is left of the budget, None if a request was preempted.
         """
-        limits, budget, is_calm = self.limits, self.limits.budget, True
+        budget, is_calm = self.policy.budget, True
         went_on: dict[int, int] = {}
         for i, work in list(self._running.items()):
             if i not in self._running or i in self._done:
                 continue
             held = work.held(self.now)
             tokens = 1 if work.start is not None else min(work.before + 1 - held, budget)
-            needed = limits.blocks(held + tokens) - limits.blocks(held)
+            needed = self._blocks(held + tokens) - self._blocks(held)
             while needed > self._free and i in self._running:
                 last = max(self._running, key=self._rank.__getitem__)
                 again = went_on.pop(last, 0)
@@ -289,19 +215,19 @@ class Server:
 
     def _admit(self, budget: int) -> None:
         """Admit from the front of the line while it fits."""
-        limits = self.limits
-        while self._waiting and budget and len(self._running) < limits.max_seqs:
+        policy = self.policy
+        while self._waiting and budget and len(self._running) < policy.max_seqs:
             i = self._waiting[0][-1]
             before = self.instance.requests[i].prompt + self._produced[i]
-            if not limits.chunked and before + 1 > budget:
+            if not policy.chunked and before + 1 > budget:
                 return
-            watermark = limits.watermark if self._running else 0
-            if limits.blocks(before + 1) + watermark > self._free:
+            watermark = self._watermark if self._running else 0
+            if self._blocks(before + 1) + watermark > self._free:
                 return
             heapq.heappop(self._waiting)
             tokens = min(before + 1, budget)
             budget -= tokens
-            self._free -= limits.blocks(tokens)
+            self._free -= self._blocks(tokens)
             self._running[i] = Work(before)
             self._process(i, tokens)
 
@@ -319,7 +245,7 @@ class Server:
         self._prompts += tokens - 1
         work.start = self.now
         self._base += work.before - self.now
-        self._growing[(self.now - work.before) % self.limits.block] += 1
+        self._growing[(self.now - work.before) % self.policy.block] += 1
         left = self.instance.requests[i].output - self._produced[i]
         self._ends[self.now + left].append((i, work))
 
@@ -334,13 +260,13 @@ class Server:
             self._partial = None
             return
         self._base -= work.before - work.start
-        self._growing[(work.start - work.before) % self.limits.block] -= 1
+        self._growing[(work.start - work.before) % self.policy.block] -= 1
         self._produced[i] += self.now - work.start
-        self.segments[i].append((work.start + 1, self.now))
+        self.found[i].append((work.start + 1, self.now))
 
     def _leave(self, i: int, tokens: int = 0) -> None:
         """Take back the blocks of a request, with those of tokens of this round."""
         work = self._running.pop(i)
         held = self.instance.requests[i].peak if i in self._done else work.held(self.now)
-        self._free += self.limits.blocks(held + tokens)
+        self._free += self._blocks(held + tokens)
         self._done.discard(i)

@@ -8,13 +8,20 @@ or the policy is at fault.  Rounds at which nothing can change are skipped.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Generator, Hashable
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any
 
-from kvopt.errors import KvoptError, PolicyFault
+from kvopt.errors import InvalidInput, KvoptError, PolicyFault
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_blocks
-from kvopt.simulate.policies.base import Policy, View
-from kvopt.timetable.work import Lost
+from kvopt.problem.requests import volume_of
+from kvopt.simulate.policies.base import Need, Policy, View
+from kvopt.timetable.work import Chunks, Lost
 
 MOST_EVICTIONS = 200_000
 """Evictions without a completion after which a run counts as a livelock, whatever arrives later."""
@@ -24,84 +31,236 @@ class Stopped(KvoptError):
     """Raised when a run was asked to stop before its end."""
 
 
-class Simulation:
-    """The state of one run: the truth, beside what the policy sees.
+@dataclass(frozen=True)
+class Workload:
+    """What servers work on.
 
     Parameters
     ----------
-    instance, policy
+    instance, clock
+        The requests, and how long rounds last.
+    should_stop
+        Asked every round; `Stopped` is raised when it turns true.
+    """
+
+    instance: Instance
+    clock: Clock
+    should_stop: Callable[[], bool]
+
+    @cached_property
+    def arrivals(self) -> list[int]:
+        """When each request arrives."""
+        return self.clock.arrivals(self.instance)
+
+    @cached_property
+    def in_order(self) -> list[int]:
+        """The positions of the requests, in order of arrival."""
+        return sorted(range(len(self.arrivals)), key=lambda i: (self.arrivals[i], i))
+
+
+class Worker(ABC):
+    """A server as routers see it, whatever decides in it.
+
+    Parameters
+    ----------
+    workload
+        What it may be given to serve.
+    believed
+        Tokens that requests are believed to produce, which count for a router.
+
+    Attributes
+    ----------
+    members
+        Positions of what it serves.
+    requests, volume
+        Of these, how many have not finished, and their believed token-rounds.
+    time
+        When the current round begins, on the clock.
+    found
+        By request the round of its last start, or its segments where requests pause.
+    lost, chunks
+        Work that evictions threw away, and work on prompts that yielded no token.
+    resumed
+        Rounds at which an idle server began to work, and when that was.
+    """
+
+    def __init__(self, workload: Workload, believed: Sequence[int]) -> None:
+        self.instance, self.clock = workload.instance, workload.clock
+        self.arrivals, self.should_stop = workload.arrivals, workload.should_stop
+        self.believed = believed
+        self.members: list[int] = []
+        self.requests = self.volume = self.time = 0
+        self.found: list[Any] = [None] * len(self.instance)
+        self.lost: list[Lost] = []
+        self.chunks: list[Chunks] = []
+        self.resumed: dict[int, int] = {}
+
+    def serve(self, i: int) -> None:
+        """Take note that a request runs here and nowhere else."""
+        self.members.append(i)
+        self._count(i, 1)
+
+    def _count(self, i: int, sign: int) -> None:
+        self.requests += sign
+        self.volume += sign * volume_of(self.instance.requests[i].prompt, self.believed[i])
+
+    @abstractmethod
+    def deliver(self, i: int) -> None:
+        """Let a request arrive here, after those that arrived before."""
+
+    @abstractmethod
+    def tokens(self) -> int:
+        """Return the tokens held at the time that it came to."""
+
+    @abstractmethod
+    def come_to(self, time: float) -> None:
+        """Decide all that is decided before a time, and complete what ends by then."""
+
+
+class Simulation(Worker):
+    """A server under a policy: the truth, beside what the policy sees.
+
+    It stops at rounds that are about to begin: what ended before has completed, and what arrived
+    has not joined.
+
+    Parameters
+    ----------
+    workload, policy
         What is simulated.
-    clock
-        How long rounds last, and when requests arrive.
-    arrivals
-        What the clock says of these, where it was asked before.
 
     Attributes
     ----------
     truth
         What the policy would see of requests if all had arrived.
-    time
-        When the current round begins, on the clock.
-    resumed
-        Rounds at which an idle server began to work, and when that was.
+    is_deciding
+        Whether a round is about to begin in which something can change.
+    is_called
+        Whether another worker took what was waiting here since this one last decided.
+    expects_more
+        Whether requests may come that were not delivered yet.
     """
 
-    def __init__(
-        self,
-        instance: Instance,
-        policy: Policy,
-        clock: Clock,
-        arrivals: list[int] | None = None,
-    ) -> None:
+    def __init__(self, workload: Workload, policy: Policy) -> None:
+        instance, clock = workload.instance, workload.clock
         refuse_blocks(instance, "a simulated policy")
-        self.policy = policy
-        self.clock = clock
-        self.arrivals = clock.arrivals(instance) if arrivals is None else arrivals
-        self.time = 0
-        self.resumed: dict[int, int] = {}
+        if Need.ARRIVALS in policy.needs:
+            if instance.workers > 1:
+                raise InvalidInput("plans for one worker, not for a fleet", field=policy.name)
+            if not clock.is_even and any(workload.arrivals):
+                reason = "needs arrivals to come in rounds: only for a backlog"
+                raise InvalidInput(reason, field=policy.name)
         self.truth = View(instance, policy.prediction_model().beliefs(instance))
+        super().__init__(workload, self.truth.beliefs.output)
+        self.policy = policy
         self.view = self.truth.before_arrivals(policy)
         self._columns = list(zip(self.view.columns, self.truth.columns, strict=True))
         self.outputs = [request.output for request in instance]
-        self.starts: list[int | None] = [None] * len(instance)
-        self.lost: list[Lost] = []
-        self.arriving = sorted(range(len(instance)), key=lambda i: (-self.arrivals[i], -i))
+        self.arriving: deque[int] = deque()
         self.ends: list[tuple[int, int, int]] = []  # (completion, request, start); may be stale
         self.waiting: set[int] = set()
         self.seen: set[Hashable] = set()  # states after evictions since the last completion
         self.limit = policy.round_limit(instance)
         if self.limit is not None and not clock.is_even:
             self.limit = policy.round_limit(clock.in_rounds(instance))
+        self.is_deciding = self.is_called = False
+        self.expects_more = True
         self._idle = True
         self._prompts = 0  # tokens to prefill in the round that begins now
         self._fruitless = 0  # evictions since the last completion
+        self._is_over = self._is_known = False
+        self._following: tuple[int, int] | None = None  # the next round, and when it begins
+        self._seen_at = 0  # the last time that it came to, or was called at
+        policy.begin(self.view)
 
     @property
     def note(self) -> str | None:
-        """What a reader should know of the run."""
+        """What a reader of the run should know."""
         if self._fruitless >= MOST_EVICTIONS:
             return f"ended after {MOST_EVICTIONS:,} evictions without a completion"
         return self.policy.note()
 
-    def to_the_end(self, should_stop: Callable[[], bool]) -> None:
-        """Go from round to round until everything finished or never will: a livelock."""
-        view = self.view
-        self.policy.begin(view)
-        while self.arriving or self.waiting or view.active:
-            following = self._next_round()
-            if following is None or (self.limit is not None and following > self.limit):
-                return
-            self._advance(following, self._time_at(following))
-            if should_stop():
-                raise Stopped
-            self._complete()
-            self._arrive()
-            if self._evict() and (self._repeats() or self._fruitless >= MOST_EVICTIONS):
-                return
-            self._admit()
+    # ---- what comes and goes ------------------------------------------------------------
 
-    def _next_round(self) -> int | None:
-        """Return the next round at which something can change, None if nothing ever will."""
+    def deliver(self, i: int) -> None:
+        """Let a request arrive here, after those that arrived before."""
+        self._is_known &= bool(self.arriving)
+        self.arriving.append(i)
+
+    def withdraw(self, i: int, time: int) -> None:
+        """Take note that another worker started a request that waits here, or is about to."""
+        if i not in self.waiting:
+            self.arriving.remove(i)
+            self._is_known = False
+            return
+        self.waiting.remove(i)
+        self.policy.withdrawn(self.view, i)
+        if not self.is_called:
+            self.is_called, self._seen_at, self._is_known = True, time, False
+
+    def tokens(self) -> int:
+        """Return the tokens held at the time that it came to."""
+        view, active = self.view, len(self.view.active)
+        return view.next_load + active * (self._due(self._seen_at) - view.now - 1) if active else 0
+
+    # ---- time ---------------------------------------------------------------------------
+
+    def next_time(self) -> int | None:
+        """Return when there is something to decide next, None if there is nothing."""
+        if self.is_deciding:
+            return self.time
+        if not self._is_known:
+            following = None if self._is_over else self._next_round()
+            if following is not None and self.limit is not None and following[0] > self.limit:
+                self._is_over, following = True, None
+            self._following, self._is_known = following, True
+        return None if self._following is None else self._following[1]
+
+    def come_to(self, time: float) -> None:
+        """Decide all that is decided before a time, and complete what ends by then."""
+        while (following := self.next_time()) is not None and following <= time:
+            if not self.is_deciding:
+                self.come()
+            elif self.time < time:
+                if self.prepare():
+                    self._admit()
+            else:
+                break
+        if time < inf:
+            self._seen_at = int(time)
+
+    def come(self) -> None:
+        """Come to the next round to decide something in, and complete what ends by then."""
+        assert self._following is not None
+        view = self.view
+        (view.now, self.time), self._prompts = self._following, 0
+        self._idle |= not view.active
+        self._seen_at, self.is_deciding = self.time, True
+        if self.should_stop():
+            raise Stopped
+        while self.ends and self.ends[0][0] <= view.now:
+            _, i, start = heapq.heappop(self.ends)
+            if view.active.get(i) == start:
+                self._finish(i, start)
+
+    def prepare(self) -> bool:
+        """Let what arrived join, and let the policy evict; return whether it may start requests."""
+        self.is_deciding = self._is_known = False
+        self._arrive()
+        if self._evict() and (self._repeats() or self._fruitless >= MOST_EVICTIONS):
+            self._is_over = True
+        return not self._is_over
+
+    def take(self) -> list[int]:
+        """Let the policy start a request, or several at once; return what it started."""
+        self.is_called = self._is_known = False
+        return self._admit(is_one_enough=True)
+
+    def _due(self, time: int) -> int:
+        """Return the first round to begin at a time or later if nothing changes before."""
+        return self.clock.due(self.view, self._prompts, time - self.time)
+
+    def _next_round(self) -> tuple[int, int] | None:
+        """Return the next round at which something can change and its time, None for none."""
         view, rounds = self.view, []
         while self.ends and view.active.get(self.ends[0][1]) != self.ends[0][2]:
             heapq.heappop(self.ends)
@@ -109,45 +268,38 @@ class Simulation:
             rounds.append(self.ends[0][0])
             free = view.memory - view.next_load
             rounds.append(view.now + 1 + free // len(view.active))  # memory would pass M
-        if self.arriving:
-            gap = self.arrivals[self.arriving[-1]] - self.time
-            rounds.append(self.clock.due(view, self._prompts, gap))
         wake = self.policy.wake(view)
         if wake is not None:
             rounds.append(max(wake, view.now + 1))
-        return min(rounds, default=None)
+        if self.is_called and self.waiting:
+            rounds.append(max(self._due(self._seen_at), view.now + 1))
+        if self.arriving:
+            arrival = self.arrivals[self.arriving[0]]
+            due = self._due(arrival)
+            if not view.active and due < min(rounds, default=due + 1):
+                return due, max(arrival, self.time)  # an idle server begins at once
+            rounds.append(due)
+        if not rounds:
+            return None
+        passing = (following := min(rounds)) - view.now
+        if view.active:
+            return following, self.time + self.clock.passing(view, self._prompts, passing)
+        return following, self.time + passing * self.clock.batch_time.least_ns
 
-    def _time_at(self, following: int) -> int:
-        """Return when a round begins if nothing changes before."""
-        rounds = following - self.view.now
-        if self.view.active:
-            return self.time + self.clock.passing(self.view, self._prompts, rounds)
-        arrival = self.arrivals[self.arriving[-1]] if self.arriving else None
-        return self.clock.after_waiting(self.time, rounds, arrival)
-
-    def _advance(self, following: int, time: int) -> None:
-        """Let the rounds up to one of them pass."""
-        self.time, self._prompts, self.view.now = time, 0, following
-        self._idle |= not self.view.active
-
-    def _complete(self) -> None:
-        view = self.view
-        while self.ends and self.ends[0][0] <= view.now:
-            _, i, start = heapq.heappop(self.ends)
-            if view.active.get(i) == start:
-                self._finish(i, start)
+    # ---- a round ------------------------------------------------------------------------
 
     def _finish(self, i: int, start: int) -> None:
         self.view.stop(i)
-        self.starts[i] = start
+        self.found[i] = start
         self.seen.clear()
         self._fruitless = 0
+        self._count(i, -1)
         self.policy.finished(self.view, i, start)
 
     def _arrive(self) -> None:
         view = self.view
-        while self.arriving and self.arrivals[self.arriving[-1]] <= self.time:
-            i = self.arriving.pop()
+        while self.arriving and self.arrivals[self.arriving[0]] <= self.time:
+            i = self.arriving.popleft()
             self.waiting.add(i)
             for seen, known in self._columns:
                 seen[i] = known[i]
@@ -168,7 +320,7 @@ class Simulation:
 
     def _repeats(self) -> bool:
         """Whether this very state came up before, so that it comes up for ever."""
-        if self.arriving or self.policy.draws:
+        if self.arriving or self.expects_more or self.policy.draws:
             return False
         active = frozenset((i, self.view.now - start) for i, start in self.view.active.items())
         state = (active, self.policy.learned())

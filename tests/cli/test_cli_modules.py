@@ -120,7 +120,7 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
         (PLAIN.replace("(Policy)", ""), "Mine: is no policy: write class NAME(Policy)"),
         (
             PLAIN.replace("mine", "mc-sf"),
-            "mc-sf: is the name of kvopt.simulate.policies.mc_sf: write another",
+            "mc-sf: is the name of kvopt.simulate.policies.orders: write another",
         ),
         (PLAIN.replace("@register", '@register("mine")'), WRONG_REGISTER),
         (

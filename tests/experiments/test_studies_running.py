@@ -415,7 +415,7 @@ from pathlib import Path
 
 from kvopt import register
 from kvopt.experiments.studies import tasks
-from kvopt.simulate.policies.svf import Svf
+from kvopt.simulate.policies.orders import Svf
 
 tasks._WORTH_KEEPING = 0  # every run is
 

@@ -33,7 +33,7 @@ def test_listing_names_loads_nothing_that_is_built_in() -> None:
     )  # fmt: skip
     loaded = set(done.stdout.split())
     assert {"highspy", "numba", "ortools", "pyomo", "scipy"}.isdisjoint(loaded)
-    assert {"kvopt.search.solvers.highs", "kvopt.simulate.policies.mc_sf"}.isdisjoint(loaded)
+    assert {"kvopt.search.solvers.highs", "kvopt.simulate.policies.orders"}.isdisjoint(loaded)
 
 
 def test_every_built_in_name_is_registered_by_its_module() -> None:

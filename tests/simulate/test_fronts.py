@@ -15,8 +15,8 @@ from kvopt.simulate.policies import fronts
 from kvopt.simulate.policies.h_sf import largest_set
 from kvopt.simulate.policies.phase1 import Auto, Candidate
 from kvopt.simulate.policies.phase1.batch import best_count, columns, starts_together
-from kvopt.simulate.policies.phase1.exact import exact
-from kvopt.simulate.policies.phase1.swap import swap
+from kvopt.simulate.policies.phase1.greedy import swap
+from kvopt.simulate.policies.phase1.programs import exact
 
 Running = Sequence[tuple[int, int]]
 

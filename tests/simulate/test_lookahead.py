@@ -10,26 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import instance_of, instances
 
-from kvopt import (
-    Instance,
-    Prediction,
-    Request,
-    generate,
-    run,
-)
+from kvopt import Instance, Prediction, Request, run
 from kvopt.problem.predictions import PredictionModel
-from kvopt.simulate.policies import lookahead
 from kvopt.simulate.policies.lookahead import LookAhead
-from kvopt.simulate.policies.lookahead_loops import LoopLookAhead
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [LookAhead, LoopLookAhead])
-def test_look_ahead_agrees_with_its_definition(kind: type[LookAhead]) -> None:
+def test_look_ahead_agrees_with_its_definition() -> None:
     rng = random.Random(4)
     for _ in range(600):
         capacity, now = rng.randint(3, 30), 0
-        table, active = kind(capacity), list[tuple[int, int, int]]()
+        table, active = LookAhead(capacity), list[tuple[int, int, int]]()
         for _ in range(rng.randint(1, 40)):
             now += rng.randint(0, 2)
             for item in [a for a in active if rng.random() < 0.1]:
@@ -48,26 +39,6 @@ def test_look_ahead_agrees_with_its_definition(kind: type[LookAhead]) -> None:
         assert len(table) == len(active)
 
 
-def test_compiled_loops_wait_as_long() -> None:
-    rng = random.Random(5)
-    for _ in range(200):
-        capacity, now = rng.randint(3, 300), 0
-        tables, active = [LookAhead(capacity), LoopLookAhead(capacity)], set[tuple[int, int, int]]()
-        for _ in range(100):
-            now += rng.randint(0, 3)
-            for item in [a for a in active if rng.random() < 0.1]:
-                active.remove(item)
-                for table in tables:
-                    table.remove(*item)
-            new = rng.randint(0, 20), rng.randint(1, 30), now
-            first, second = (table.wait(*new) for table in tables)
-            assert first == second
-            if first == 0 and new not in active:
-                active.add(new)
-                for table in tables:
-                    table.add(*new)
-
-
 @pytest.mark.parametrize("policy", ["fcfs", "mc-sf", "svf"])
 def test_arrivals_near_the_limit_are_as_good_as_at_0(policy: str) -> None:
     runs = [
@@ -75,14 +46,6 @@ def test_arrivals_near_the_limit_are_as_good_as_at_0(policy: str) -> None:
         for arrival in (0, 2**53 - 10**6)
     ]
     assert runs[0].objective == runs[1].objective == 11 * 1_100
-
-
-def test_runs_of_many_use_compiled_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = generate("conversation", 300, seed=1)
-    expected = [run(instance, label).starts for label in ("svf", "patient", "h-sf")]
-    monkeypatch.setattr(lookahead, "MANY", 1)
-    assert type(lookahead.look_ahead(9, 300)) is LoopLookAhead
-    assert [run(instance, label).starts for label in ("svf", "patient", "h-sf")] == expected
 
 
 def fits(

@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal import wang_phase1 as literal
 
-from kvopt.errors import InvalidInput, TooLarge
+from kvopt.errors import InvalidInput
 from kvopt.simulate.policies.phase1 import Auto, Candidate, Phase1, Solver, batches, solver
 from kvopt.simulate.policies.phase1.batch import best_count, peaks_fit, starts_together
-from kvopt.simulate.policies.phase1.dp import dp
-from kvopt.simulate.policies.phase1.exact import exact
-from kvopt.simulate.policies.phase1.quantile import quantile
-from kvopt.simulate.policies.phase1.swap import swap, swapped
+from kvopt.simulate.policies.phase1.greedy import quantile, swap, swapped
+from kvopt.simulate.policies.phase1.programs import dp, exact
 
 Problem = tuple[list[Candidate], int]
 HEURISTICS: dict[str, Solver] = {"swap": swap, "quantile": partial(quantile, seed=4)}
@@ -198,13 +196,6 @@ def test_auto_goes_by_size() -> None:
     for count in (101, 999):
         assert used(count) == {"swap": 1}
     assert used(1000) == {"quantile": 1}
-
-
-def test_too_large_a_table_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[dp.__module__], "LARGEST_TABLE", 20)
-    waiting = sorted(Candidate(2 + at % 3, 5 - at % 3, 0, at) for at in range(9))
-    with pytest.raises(TooLarge, match="a table of"):
-        dp(waiting, 20)
 
 
 def test_memory_may_be_huge_when_everybody_fits() -> None:

@@ -27,7 +27,7 @@ from kvopt.problem.scopes import Scope, least_scope
 from kvopt.search.bounding import bounds_by_workers
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy
-from kvopt.simulate.routers.labels import label_of
+from kvopt.simulate.routers.registry import label_of
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped

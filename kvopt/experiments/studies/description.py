@@ -28,7 +28,7 @@ from kvopt.problem.hardware.batch_time_files import (
 from kvopt.problem.scopes import Scope
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import uncovered
-from kvopt.simulate.routers.labels import label_of, parts_of
+from kvopt.simulate.routers.registry import label_of, parts_of
 from kvopt.simulate.routers.registry import router as router_from
 
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")

@@ -25,7 +25,7 @@ from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.dependencies import versions
 from kvopt.kernels.modules import import_modules
 from kvopt.problem.instance import Instance
-from kvopt.simulate.routers.labels import parts_of
+from kvopt.simulate.routers.registry import parts_of
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.runs import Outcome, PolicyRun

@@ -73,6 +73,8 @@ class Together:
         Tokens that may be held, and members that a set may have.
     running
         Tokens held now, and rounds to the believed completion, of each active request.
+    grows
+        Whether each holds a token more in every round, or its ``prompts`` all the time.
 
     Attributes
     ----------
@@ -90,10 +92,12 @@ class Together:
         memory: int,
         most: int,
         running: Sequence[tuple[int, int]] = (),
+        *,
+        grows: bool = True,
     ) -> None:
         self.prompts, self.outputs, self.memory, self.most = prompts, outputs, memory, most
         counts = np.arange(most + 1)
-        self.joins = memory - _times(outputs, counts, memory)
+        self.joins = memory - _times(outputs, counts * grows, memory)
         self.between = np.full(self.joins.shape, memory)
         if running:
             held, rest = np.array(sorted(running, key=lambda pair: pair[1]), dtype=np.int64).T

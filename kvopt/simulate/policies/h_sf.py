@@ -8,21 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvopt.problem.arrays import Integers
-from kvopt.simulate.policies.base import Policy, View
+from kvopt.simulate.policies.base import View
 from kvopt.simulate.policies.fronts import Together, undominated
-from kvopt.simulate.policies.lookahead import look_ahead
+from kvopt.simulate.policies.in_line import AheadPolicy
 from kvopt.simulate.policies.phase1 import Candidate
 from kvopt.simulate.policies.phase1.batch import columns
 from kvopt.simulate.policies.registry import register
-from kvopt.simulate.policies.waiting import SortedLine
-
-_QUESTIONS = 10
-"""How many questions are asked of the look-ahead where others ask one."""
+from kvopt.simulate.policies.waiting import Waiting
 
 
 @register
 @dataclass
-class HSf(Policy):
+class HSf(AheadPolicy):
     """Start the largest set of waiting requests that fits beside what is running.
 
     Among largest sets the least sum of outputs wins, then the one that is earlier by
@@ -35,76 +32,56 @@ class HSf(Policy):
 
     def begin(self, view: View) -> None:
         """Start with no waiting request."""
-        self._ahead = look_ahead(view.memory, _QUESTIONS * len(view.prompts))
-        self._waiting: SortedLine[Candidate] = SortedLine()
-        self._prompts: SortedLine[int] = SortedLine()  # of the waiting
-        self._wake: int | None = None
+        super().begin(view)
+        self._waiting = Waiting()
 
     def arrived(self, view: View, i: int) -> None:
         """Wait."""
         self._waiting.add(self._candidate(view, i))
-        self._prompts.add(view.prompts[i])
-
-    def finished(self, view: View, i: int, start: int) -> None:
-        """Give back what was promised."""
-        self._ahead.remove(view.prompts[i], view.beliefs.output[i], start)
-
-    def evicted(self, view: View, i: int, start: int) -> None:
-        """Give back what was promised and wait again."""
-        self.finished(view, i, start)
-        self.arrived(view, i)
 
     def withdrawn(self, view: View, i: int) -> None:
         """Wait no longer."""
         self._waiting.remove(self._candidate(view, i))
-        self._prompts.remove(view.prompts[i])
 
     def admit(self, view: View) -> Iterable[int]:
         """Start a largest set; when none fits, remember when one may."""
         self._wake = None
-        if not len(self._waiting):
+        waiting = self._waiting.candidates.items()
+        if not waiting or self._none_fits(view, waiting):
             return
-        if wait := self._wait(view):
-            self._wake = view.now + wait if len(self._ahead) else None
-            return
-        for candidate in self._chosen(view):
+        for candidate in self._chosen(view, waiting):
             self._waiting.remove(candidate)
-            self._prompts.remove(candidate.prompt)
             self._ahead.add(candidate.prompt, candidate.output, view.now)
             yield candidate.position
-        self._wake = view.now + 1 if len(self._waiting) else None
-
-    def wake(self, view: View) -> int | None:
-        """Ask again when a request may fit."""
-        return self._wake
+        self._wake = view.now + 1 if len(self._waiting.candidates) else None
 
     def _candidate(self, view: View, i: int) -> Candidate:
         return Candidate(view.beliefs.output[i], view.prompts[i], view.arrivals[i], i)
 
-    def _wait(self, view: View) -> int:
-        """Return 0 if a request fits, else a number of rounds in which none does."""
-        waiting, narrowest = self._waiting.items(), self._prompts.items()[0]
-        if wait := self._ahead.wait(narrowest, waiting[0].output, view.now):
-            return wait  # a request larger in both waits no less
+    def _none_fits(self, view: View, waiting: list[Candidate]) -> bool:
+        """Whether no request fits, to be woken before the first one may."""
+        narrowest = self._waiting.prompts.items()[0]
+        if self._must_wait(view, narrowest, waiting[0].output):
+            return True  # a request larger in both waits no less
         least, prompt = 0, -1
         for candidate in waiting:  # by output: only a smaller prompt can fit better
             if prompt < 0 or candidate.prompt < prompt:
                 prompt = candidate.prompt
                 wait = self._ahead.wait(prompt, candidate.output, view.now)
                 if not wait:
-                    return 0
+                    return False
                 least = min(least or wait, wait)
             if prompt == narrowest:
                 break
-        return least
+        self._wake = view.now + least if len(self._ahead) else None
+        return True
 
-    def _chosen(self, view: View) -> list[Candidate]:
+    def _chosen(self, view: View, waiting: list[Candidate]) -> list[Candidate]:
         outputs, prompts, now = view.beliefs.output, view.prompts, view.now
         running = [
             (prompts[i] + now - start, max(outputs[i] + start - now, 1))
             for i, start in view.active.items()
         ]
-        waiting = self._waiting.items()
         places = largest_set(*columns(waiting), running, view.memory)
         return [waiting[place] for place in places]
 

@@ -1,4 +1,4 @@
-"""Policies that scan an order, admit what fits with look-ahead and stop at what does not."""
+"""Policies that look ahead, and those that scan an order and stop at what does not fit."""
 
 from __future__ import annotations
 
@@ -7,27 +7,20 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvopt.simulate.policies.base import Policy, View
-from kvopt.simulate.policies.lookahead import look_ahead
+from kvopt.simulate.policies.base import Policy, View, shuffled_ranks
+from kvopt.simulate.policies.lookahead import LookAhead
 
 Key = tuple[int, ...]
 
 
 @dataclass
-class PrefixPolicy(Policy):
-    """Admit the first in line as long as it fits now and, by belief, at every later time.
-
-    A believed output that was too low is noticed when a request outlives it: it is then
-    believed to need one round more.  When memory would pass M all the same, everything
-    active is evicted.
-    """
+class AheadPolicy(Policy):
+    """Start only what fits now and, by belief, at every later time."""
 
     def begin(self, view: View) -> None:
-        """Start with no request in line."""
-        self._line: list[tuple[Key, int]] = []
-        self._ahead = look_ahead(self.capacity(view), len(view.prompts))
+        """Start with nothing promised."""
+        self._ahead = LookAhead(self.capacity(view))
         self._wake: int | None = None
-        self._gone: set[int] = set()  # of the line, what another worker has started
 
     def capacity(self, view: View) -> int:
         """Return the tokens that may be promised."""
@@ -36,18 +29,6 @@ class PrefixPolicy(Policy):
     def belief(self, view: View, i: int) -> int:
         """Return the believed output of a request."""
         return view.beliefs.output[i]
-
-    @abstractmethod
-    def key(self, view: View, i: int) -> Key:
-        """Return what the line is sorted by."""
-
-    def full_key(self, view: View, i: int) -> Key:
-        """Return the key with ties broken by prompt, arrival and position."""
-        return (*self.key(view, i), view.prompts[i], view.arrivals[i])
-
-    def arrived(self, view: View, i: int) -> None:
-        """Join the line."""
-        heapq.heappush(self._line, (self.full_key(view, i), i))
 
     def finished(self, view: View, i: int, start: int) -> None:
         """Give back what was promised."""
@@ -62,6 +43,45 @@ class PrefixPolicy(Policy):
         """Join the line again after an eviction."""
         self.arrived(view, i)
 
+    def wake(self, view: View) -> int | None:
+        """Ask again when the first in line may fit."""
+        return self._wake
+
+    def _must_wait(self, view: View, prompt: int, output: int) -> int:
+        """Return 0 if a request fits, else how long it must wait at least, and be woken then."""
+        wait = self._ahead.wait(prompt, output, view.now)
+        # Alone it would fit or never will: another has to leave first.
+        self._wake = view.now + wait if wait and len(self._ahead) else None
+        return wait
+
+
+@dataclass
+class PrefixPolicy(AheadPolicy):
+    """Admit the first in line as long as it fits now and, by belief, at every later time.
+
+    A believed output that was too low is noticed when a request outlives it: it is then
+    believed to need one round more.  When memory would pass M all the same, everything
+    active is evicted.
+    """
+
+    def begin(self, view: View) -> None:
+        """Start with no request in line."""
+        super().begin(view)
+        self._line: list[tuple[Key, int]] = []
+        self._gone: set[int] = set()  # of the line, what another worker has started
+
+    @abstractmethod
+    def key(self, view: View, i: int) -> Key:
+        """Return what the line is sorted by."""
+
+    def full_key(self, view: View, i: int) -> Key:
+        """Return the key with ties broken by prompt, arrival and position."""
+        return (*self.key(view, i), view.prompts[i], view.arrivals[i])
+
+    def arrived(self, view: View, i: int) -> None:
+        """Join the line."""
+        heapq.heappush(self._line, (self.full_key(view, i), i))
+
     def withdrawn(self, view: View, i: int) -> None:
         """Pass over it when it comes to the front of the line."""
         self._gone.add(i)
@@ -69,21 +89,25 @@ class PrefixPolicy(Policy):
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line until one does not fit."""
         self._wake = None
-        line, now = self._line, view.now
+        line = self._line
         while line:
             i = line[0][1]
             if i in self._gone:
                 heapq.heappop(line)
                 continue
             prompt, output = view.prompts[i], self.belief(view, i)
-            if wait := self._ahead.wait(prompt, output, now):
-                # Alone it would fit or never will: another has to leave first.
-                self._wake = now + wait if len(self._ahead) else None
+            if self._must_wait(view, prompt, output):
                 return
             heapq.heappop(line)
-            self._ahead.add(prompt, output, now)
+            self._ahead.add(prompt, output, view.now)
             yield i
 
-    def wake(self, view: View) -> int | None:
-        """Ask again when the first in line may fit."""
-        return self._wake
+
+@dataclass
+class ShuffledPolicy(PrefixPolicy):
+    """A policy that breaks ties by places that it draws."""
+
+    def begin(self, view: View) -> None:
+        """Draw the places."""
+        super().begin(view)
+        self._rank = shuffled_ranks(len(view.prompts), self.seed)

@@ -17,11 +17,11 @@ from kvopt.errors import InvalidInput, TooLarge
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.simulate.policies.base import Need, View
+from kvopt.simulate.policies.orders import Svf
 from kvopt.simulate.policies.phase1 import Candidate, batches
-from kvopt.simulate.policies.phase1.swap import swapped
+from kvopt.simulate.policies.phase1.greedy import swapped
 from kvopt.simulate.policies.planned import PlannedPolicy
 from kvopt.simulate.policies.registry import register
-from kvopt.simulate.policies.svf import Svf
 from kvopt.simulate.running import run
 
 _LP = "a vertex of the LP"

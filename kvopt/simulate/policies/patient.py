@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from kvopt.errors import InvalidInput
 from kvopt.simulate.policies.base import View
 from kvopt.simulate.policies.in_line import Key
+from kvopt.simulate.policies.orders import Svf
 from kvopt.simulate.policies.registry import register
-from kvopt.simulate.policies.svf import Svf
 from kvopt.simulate.policies.waiting import SortedLine
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kvopt.simulate.policies.base import View
 from kvopt.simulate.policies.in_line import Key, PrefixPolicy
 from kvopt.simulate.policies.phase1 import Candidate
-from kvopt.simulate.policies.waiting import SortedLine
+from kvopt.simulate.policies.waiting import Waiting
 
 
 @dataclass
@@ -32,8 +32,7 @@ class PlannedPolicy(PrefixPolicy):
         self._stale = False
         self._plan: Iterator[Sequence[int]] = iter(())
         self._unplaced = 0  # how many the plan has still to place
-        self._waiting: SortedLine[Candidate] = SortedLine()
-        self._prompts: SortedLine[int] = SortedLine()  # of the waiting
+        self._waiting = Waiting()
         self._smallest = (0, 0)  # no prompt and no output of the unplaced is below these
 
     @abstractmethod
@@ -50,19 +49,18 @@ class PlannedPolicy(PrefixPolicy):
 
     def arrived(self, view: View, i: int) -> None:
         """Wait for the plan of this round."""
-        self._wait(view, i)
+        self._waiting.add(self.candidate(view, i))
         self._stale = True
 
     def rejoin(self, view: View, i: int) -> None:
         """Wait at the place that one has."""
-        self._wait(view, i)
+        self._waiting.add(self.candidate(view, i))
         super().arrived(view, i)
 
     def withdrawn(self, view: View, i: int) -> None:
         """Wait no longer; the plan passes over it."""
         super().withdrawn(view, i)
         self._waiting.remove(self.candidate(view, i))
-        self._prompts.remove(view.prompts[i])
 
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line, and let the plan go on when none is left in it."""
@@ -72,30 +70,26 @@ class PlannedPolicy(PrefixPolicy):
         while self._line or self._continue_plan(view):
             for i in super().admit(view):
                 self._waiting.remove(self.candidate(view, i))
-                self._prompts.remove(view.prompts[i])
                 yield i
             if self._line:
                 return
 
-    def _wait(self, view: View, i: int) -> None:
-        self._waiting.add(self.candidate(view, i))
-        self._prompts.add(view.prompts[i])
-
     def _begin_plan(self, view: View) -> None:
         self._stale = False
         self._line.clear()
-        waiting = self._waiting.items().copy()  # without what is evicted before the plan goes on
+        waiting = (
+            self._waiting.candidates.items().copy()
+        )  # without what is evicted before the plan goes on
         self._unplaced = len(waiting)
         if waiting:
-            self._smallest = self._prompts.items()[0], waiting[0].output
+            self._smallest = self._waiting.prompts.items()[0], waiting[0].output
         self._plan = self.plan(view, waiting)
 
     def _continue_plan(self, view: View) -> bool:
         """Let the next part of the plan stand in line, unless none of it can start now."""
         if not self._unplaced:
             return False
-        if wait := self._ahead.wait(*self._smallest, view.now):
-            self._wake = view.now + wait if len(self._ahead) else None
+        if self._must_wait(view, *self._smallest):
             return False
         for i in next(self._plan):
             self._places[i] = self._next_place

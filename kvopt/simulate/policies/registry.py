@@ -28,25 +28,24 @@ class _Named(Protocol):
 
 Made = TypeVar("Made", bound=_Named)
 
-_MODULES = {
-    "paced": "fcfs", "mc-sf-total": "mc_sf", "alpha-beta": "alpha_protect", "a-random": "a_max",
-    "a-switch": "a_l", "sorted-f-a-min": "sorted_f", "sorted-lp": "lp_order", "lp-swap": "lp_order",
-    "vllm-fcfs": "servers", "vllm-priority": "servers", "sglang": "servers",
-}  # fmt: skip
-"""Where policies are that share the module of another one; others have one of their name."""
-_BUILT_IN = (
-    "fcfs", "mc-sf", "mc-sf-total", "svf", "patient", "h-sf", "paced",
-    "alpha-protect", "alpha-beta",
-    "a-max", "a-min", "a-l", "a-switch", "a-random",
-    "sorted-f", "sorted-f-a-min", "sorted-lp", "lp-swap",
-    "vllm-fcfs", "vllm-priority", "sglang",
-)  # fmt: skip
+_BUILT_IN = {
+    "orders": ("fcfs", "mc-sf", "mc-sf-total", "svf", "paced", "a-random"),
+    "patient": ("patient",),
+    "h_sf": ("h-sf",),
+    "alpha_protect": ("alpha-protect", "alpha-beta"),
+    "intervals": ("a-max", "a-min", "a-l", "a-switch"),
+    "sorted_f": ("sorted-f", "sorted-f-a-min"),
+    "lp_order": ("sorted-lp", "lp-swap"),
+    "servers": ("vllm-fcfs", "vllm-priority", "sglang"),
+}
+"""Modules with the policies that they register."""
 POLICIES: Registry[type[Policy]] = Registry(
     "policy",
     "kvopt.policies",
     {
-        name: f"kvopt.simulate.policies.{_MODULES.get(name, name.replace('-', '_'))}"
-        for name in _BUILT_IN
+        name: f"kvopt.simulate.policies.{module}"
+        for module, names in _BUILT_IN.items()
+        for name in names
     },
 )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kvopt.simulate.policies.a_min import LeastBelief
 from kvopt.simulate.policies.base import View
+from kvopt.simulate.policies.intervals import LeastBelief
 from kvopt.simulate.policies.phase1 import Auto, Candidate, Phase1, batches, solver
 from kvopt.simulate.policies.planned import PlannedPolicy
 from kvopt.simulate.policies.registry import register

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import Generic, Protocol, Self, TypeVar
 
+from kvopt.simulate.policies.phase1.batch import Candidate
+
 
 class _Ordered(Protocol):
     def __lt__(self, other: Self, /) -> bool: ...
@@ -50,3 +52,27 @@ class SortedLine(Generic[Item]):
 
     def __len__(self) -> int:
         return len(self._items) + len(self._new)
+
+
+class Waiting:
+    """The waiting requests in tie order, and their prompts by size.
+
+    Attributes
+    ----------
+    candidates, prompts
+        Both lines.
+    """
+
+    def __init__(self) -> None:
+        self.candidates: SortedLine[Candidate] = SortedLine()
+        self.prompts: SortedLine[int] = SortedLine()
+
+    def add(self, candidate: Candidate) -> None:
+        """Let a request wait."""
+        self.candidates.add(candidate)
+        self.prompts.add(candidate.prompt)
+
+    def remove(self, candidate: Candidate) -> None:
+        """Let a request wait no longer."""
+        self.candidates.remove(candidate)
+        self.prompts.remove(candidate.prompt)

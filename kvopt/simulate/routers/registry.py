@@ -1,4 +1,4 @@
-"""Routers by name: built-in ones, and those that others registered."""
+"""Routers by name, built in or registered by others, and schedulers behind a router."""
 
 from __future__ import annotations
 
@@ -10,20 +10,14 @@ from kvopt.simulate.routers.base import ArrivalRouter, Router
 
 Kind = TypeVar("Kind", bound=type[Router])
 
-_MODULES = {
-    "central": "central",
-    "round-robin": "spread",
-    "random": "spread",
-    "two-choices": "spread",
-    "least-requests": "least",
-    "least-tokens": "least",
-    "least-volume": "least",
-}
+_BUILT_IN = (
+    "central", "round-robin", "random", "two-choices",
+    "least-requests", "least-tokens", "least-volume",
+)  # fmt: skip
 ROUTERS: Registry[type[Router]] = Registry(
-    "router",
-    "kvopt.routers",
-    {name: f"kvopt.simulate.routers.{module}" for name, module in _MODULES.items()},
+    "router", "kvopt.routers", dict.fromkeys(_BUILT_IN, "kvopt.simulate.routers.built_in")
 )
+_BETWEEN = " + "
 
 
 def register(kind: Kind) -> Kind:
@@ -36,3 +30,26 @@ def router(text: str) -> Router:
     name, _, rest = text.partition(":")
     label = f"router {name}"
     return made(ROUTERS.find(name), pairs(rest, label), label)
+
+
+def label_of(router: str, policy: str) -> str:
+    """Return what a scheduler is called behind a router.
+
+    Examples
+    --------
+    >>> label_of("least-volume", "svf")
+    'least-volume + svf'
+    """
+    return f"{router}{_BETWEEN}{policy}"
+
+
+def parts_of(label: str) -> tuple[str, str]:
+    """Return router and scheduler of such a name; without a router it is the central line.
+
+    Examples
+    --------
+    >>> parts_of("least-volume + svf"), parts_of("svf")
+    (('least-volume', 'svf'), ('central', 'svf'))
+    """
+    router, between, policy = label.partition(_BETWEEN)
+    return (router, policy) if between else ("central", label)

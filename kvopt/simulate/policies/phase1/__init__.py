@@ -18,10 +18,8 @@ from typing import Literal
 
 from kvopt.errors import TooLarge, unknown_name
 from kvopt.simulate.policies.phase1.batch import Candidate, Solver, batches
-from kvopt.simulate.policies.phase1.dp import dp
-from kvopt.simulate.policies.phase1.exact import exact
-from kvopt.simulate.policies.phase1.quantile import quantile
-from kvopt.simulate.policies.phase1.swap import swap
+from kvopt.simulate.policies.phase1.greedy import quantile, swap
+from kvopt.simulate.policies.phase1.programs import dp, exact
 
 __all__ = ["Auto", "Candidate", "Phase1", "Solver", "batches", "solver"]
 
@@ -40,7 +38,7 @@ class Auto:
     The paper advises the swap for up to 500 and leaves 501 to 999 open.  The swap goes on
     there: section 7 of the paper finds it the better one at 2,000 still.  What counts is how
     many are left for a batch, so a plan may begin with one solver and end with another.
-    Where the exact table would be too large, the swap takes its place.
+    Where the exact program would be too large, the swap takes its place.
 
     Parameters
     ----------
@@ -59,19 +57,15 @@ class Auto:
 
     def __call__(self, waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
         """Return one batch."""
-        if len(waiting) >= LEAST_QUANTILE:
-            self.used["quantile"] += 1
-            return quantile(waiting, memory, self.seed)
+        name: Phase1 = "quantile" if len(waiting) >= LEAST_QUANTILE else "swap"
         if len(waiting) <= MOST_EXACT:
-            try:
-                batch = exact(waiting, memory)
-            except TooLarge:
-                pass
-            else:
-                self.used["exact"] += 1
-                return batch
-        self.used["swap"] += 1
-        return swap(waiting, memory)
+            name = "exact"
+        try:
+            batch = solver(name, self.seed)(waiting, memory)
+        except TooLarge:
+            name, batch = "swap", swap(waiting, memory)
+        self.used[name] += 1
+        return batch
 
 
 def solver(name: Phase1, seed: int = 0) -> Solver:

@@ -1,0 +1,164 @@
+"""First come or shortest first, with look-ahead: policies that stop at what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kvopt.errors import InvalidInput
+from kvopt.problem.requests import volume_of
+from kvopt.simulate.policies.base import View, fraction_below_one
+from kvopt.simulate.policies.in_line import Key, PrefixPolicy, ShuffledPolicy
+from kvopt.simulate.policies.registry import register
+
+
+@register
+@dataclass
+class Fcfs(PrefixPolicy):
+    """Scan by arrival and stop at the first without room ahead (MC-Benchmark, no server's FCFS).
+
+    A server's first come, first served knows no output before its end.  This one looks ahead with
+    the believed outputs, which are the true ones unless ``pred`` says otherwise: then nothing that
+    it starts is ever evicted.
+    """
+
+    name = "fcfs"
+    source = "jaillet-2025-v2, Algorithm 2"
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the arrival: ties are broken by position alone."""
+        return (view.arrivals[i],)
+
+    full_key = key
+
+
+@register
+@dataclass
+class Paced(Fcfs):
+    """Scan requests by arrival with look-ahead, and start at most one every ``gap`` rounds.
+
+    Requests that start together end together, and the cache is full only then.  Where they start
+    one after another some are young while others are old, and more of them share the cache.
+
+    Parameters
+    ----------
+    gap
+        Rounds from one start to the next, at least.
+    """
+
+    name = "paced"
+    source = "kvopt, docs/findings/theory.md"
+
+    gap: int = 1
+
+    def __post_init__(self) -> None:
+        if self.gap < 1:
+            raise InvalidInput(f"must be at least 1, got {self.gap}", field="gap")
+
+    def begin(self, view: View) -> None:
+        """Nothing was started yet."""
+        super().begin(view)
+        self._next = 0
+
+    def admit(self, view: View) -> Iterable[int]:
+        """Start the first in line if it fits and the pause is over."""
+        self._wake = None
+        if view.now >= self._next:
+            for i in super().admit(view):
+                self._next = view.now + self.gap
+                yield i
+                break
+        if self._line and view.now < self._next:
+            self._wake = self._next
+
+
+@register
+@dataclass
+class McSf(PrefixPolicy):
+    """Scan requests by believed output and stop at the first that does not fit (MC-SF).
+
+    Parameters
+    ----------
+    alpha
+        Share of the memory kept free when outputs are predicted (section 5.2.2): promises
+        stay within ``(1 - alpha) M``.
+
+    Notes
+    -----
+    With predictions it may loop.  Evictions let those finish whose belief was right and leave the
+    others in front of the line, in the order of their beliefs.  Once memory overflows before
+    one of those in front ends, the same happens again for ever: long backlogs get there
+    in spite of a margin.
+    """
+
+    name = "mc-sf"
+    source = "jaillet-2025-v2, Algorithm 1 and section 5.2.2"
+
+    alpha: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        fraction_below_one(self.alpha, "alpha")
+
+    def capacity(self, view: View) -> int:
+        """Return the memory without the margin."""
+        return int((1 - self.alpha) * view.memory)
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the believed output."""
+        return (view.beliefs.output[i],)
+
+
+@register
+@dataclass
+class McSfTotal(PrefixPolicy):
+    """Scan requests by prompt plus believed output and stop at the first that does not fit."""
+
+    name = "mc-sf-total"
+    source = "wang-2025, Theorem 8.2"
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the believed peak."""
+        return (view.prompts[i] + view.beliefs.output[i],)
+
+
+@register
+@dataclass
+class Svf(PrefixPolicy):
+    """Scan requests by believed token-rounds and stop at the first that does not fit."""
+
+    name = "svf"
+    source = "arXiv 2606.22327"
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the volume ``s o + o (o + 1) / 2``."""
+        return (volume_of(view.prompts[i], view.beliefs.output[i]),)
+
+
+@register
+@dataclass
+class ARandom(ShuffledPolicy):
+    """Admit in the order of one random permutation and stop at the first that does not fit.
+
+    Parameters
+    ----------
+    memory
+        Tokens it may use, when that is less than M: the paper couples it on ``alpha M``.
+    """
+
+    name = "a-random"
+    source = "chen-2025, Algorithm 4"
+
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.memory is not None and self.memory < 1:
+            raise InvalidInput(f"must be at least 1, got {self.memory}", field="memory")
+
+    def capacity(self, view: View) -> int:
+        """Return M, or the smaller memory that was asked for."""
+        return view.memory if self.memory is None else min(self.memory, view.memory)
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the place in the permutation."""
+        return (self._rank[i],)

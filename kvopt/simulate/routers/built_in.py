@@ -1,0 +1,136 @@
+"""The routers that are built in.
+
+Some spread requests without a look at what workers hold, or with little of it, and some send a
+request to where the least is; there ties go to the first such worker.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from kvopt.simulate.routers.base import ArrivalRouter, Load, Router
+from kvopt.simulate.routers.registry import ROUTERS, register
+
+
+@dataclass
+class Central(Router):
+    """Let requests wait in one line, from which a worker takes what its scheduler starts.
+
+    A request is given to a worker when it starts.  One that is evicted waits for the same worker.
+    Of several workers that may start something at one time the one that holds the fewest tokens
+    is asked first.
+    """
+
+    name = "central"
+    is_irrevocable = False
+
+
+ROUTERS.add(Central.name, Central)
+
+
+@register
+@dataclass
+class RoundRobin(ArrivalRouter):
+    """Send requests to the workers in turn."""
+
+    name = "round-robin"
+
+    def begin(self, workers: int) -> None:
+        """Begin with the first worker."""
+        self._next, self._count = 0, workers
+
+    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:  # noqa: ARG002
+        """Return the next one."""
+        chosen = self._next
+        self._next = (chosen + 1) % self._count
+        return chosen
+
+
+@register
+@dataclass
+class Uniform(ArrivalRouter):
+    """Send each request to a worker drawn at random."""
+
+    name = "random"
+
+    def begin(self, workers: int) -> None:  # noqa: ARG002
+        """Take the seed's draws from the first one."""
+        self._random = Random(self.seed)
+
+    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:  # noqa: ARG002
+        """Return any."""
+        return self._random.randrange(len(loads))
+
+
+@register
+@dataclass
+class TwoChoices(Uniform):
+    """Draw two workers at random and take the one with fewer requests."""
+
+    name = "two-choices"
+    source = "the power of two choices"
+
+    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:  # noqa: ARG002
+        """Return the better of two, the first drawn where they are alike."""
+        two = self._random.sample(range(len(loads)), min(2, len(loads)))
+        return min(two, key=lambda worker: loads[worker].requests)
+
+
+@dataclass
+class Least(ArrivalRouter):
+    """Send each request to the worker where the least is."""
+
+    @abstractmethod
+    def measure(self, load: Load) -> int:
+        """Return how much is at a worker."""
+
+    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:  # noqa: ARG002
+        """Return the first worker with the least."""
+        return min(range(len(loads)), key=lambda worker: self.measure(loads[worker]))
+
+
+@register
+@dataclass
+class LeastRequests(Least):
+    """Send each request to the worker with the fewest requests, waiting or active.
+
+    Without prefix caching this is LMetric's choice too.
+    """
+
+    name = "least-requests"
+    source = "join the shortest queue; LMetric (arXiv 2603.15202) without prefix caching"
+
+    def measure(self, load: Load) -> int:
+        """Return the requests that have not finished."""
+        return load.requests
+
+
+@register
+@dataclass
+class LeastTokens(Least):
+    """Send each request to the worker that holds the fewest tokens."""
+
+    name = "least-tokens"
+
+    def measure(self, load: Load) -> int:
+        """Return the tokens held now: requests that wait hold none."""
+        return load.tokens()
+
+
+@register
+@dataclass
+class LeastVolume(Least):
+    """Send each request to the worker with the least outstanding volume.
+
+    That are the token-rounds that its requests, waiting or active, are believed to hold over
+    their lives.
+    """
+
+    name = "least-volume"
+
+    def measure(self, load: Load) -> int:
+        """Return the token-rounds of requests that have not finished."""
+        return load.volume
