@@ -17,7 +17,7 @@ Ctrl-C may fall between and end the process.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -51,15 +51,6 @@ LARGEST = 2**25
 
 _FIRST_CHAINS = 2**15
 """Sets that there is room for at first."""
-
-
-class Chains(NamedTuple):
-    """Best sets: by size their sum of outputs and their first node; by node place and next."""
-
-    sums: Integers
-    heads: Integers
-    places: Integers
-    tails: Integers
 
 
 class Together:
@@ -125,11 +116,11 @@ class Together:
         """
         room = np.full((len(self.prompts) + 1, self.most + 1), -1)
         self._quick(_rooms)(self.prompts, self.joins, self.between, sizes.start, room)
-        sums, heads, places, tails = self._searched(room, self._limits(sizes, longest))
+        best, chains = self._searched(room, self._limits(sizes, longest))
         return {
-            size: (int(sums[size]), _chain(int(heads[size]), places, tails))
+            size: (int(best[size, 0]), _chain(int(best[size, 1]), chains))
             for size in sizes
-            if sums[size] < NO_LIMIT
+            if best[size, 0] < NO_LIMIT
         }
 
     def _limits(self, sizes: range, longest: Sequence[int]) -> Integers:
@@ -143,17 +134,17 @@ class Together:
             np.maximum(part, whole[more:] - shortest[more], out=part)
         return limits
 
-    def _searched(
-        self, room: Integers, limits: Integers
-    ) -> tuple[Integers, Integers, Integers, Integers]:
+    def _searched(self, room: Integers, limits: Integers) -> tuple[Integers, Integers]:
         """Return what `_fronts` finds, with as much room for chains as it needs."""
-        sums, heads = np.full(self.most + 1, NO_LIMIT), np.full(self.most + 1, -1)
+        best = np.full((self.most + 1, 2), (NO_LIMIT, -1))
         size = _FIRST_CHAINS
         while size <= LARGEST:
-            places, tails = np.empty(size, np.int64), np.empty(size, np.int64)
-            found = Chains(sums, heads, places, tails)
-            if self._quick(_fronts)(self.prompts, self.outputs, self.joins, room, limits, found):
-                return sums, heads, places, tails
+            chains = np.empty((size, 2), np.int64)
+            found = self._quick(_fronts)(
+                self.prompts, self.outputs, self.joins, room, limits, best, chains
+            )
+            if found:
+                return best, chains
             size *= 4
         raise TooLarge(f"more than {LARGEST:,} sets would have to be compared")
 
@@ -177,12 +168,12 @@ def _loads(held: Integers, rest: Integers, times: Integers) -> Integers:
     return np.asarray(later + (len(rest) - first) * times)
 
 
-def _chain(node: int, places: Integers, tails: Integers) -> list[int]:
-    chain = []
+def _chain(node: int, chains: Integers) -> list[int]:
+    found = []
     while node >= 0:
-        chain.append(int(places[node]))
-        node = int(tails[node])
-    return chain
+        place, node = chains[node].tolist()
+        found.append(place)
+    return found
 
 
 def _undominated(prompts: Integers, most: int, kept: Flags) -> None:
@@ -247,77 +238,65 @@ def _fronts(
     joins: Integers,
     room: Integers,
     limits: Integers,
-    found: Chains,
+    best: Integers,
+    chains: Integers,
 ) -> bool:
-    """Find the least sum of outputs for each c, and the sets as chains of places.
+    """Find the least sum of outputs for each c and its node, and the sets as chains of places.
 
-    Returns False if there is no room for all chains.
+    A node is a place and the next node.  Returns False if there is no room for all chains.
 
     A chain has its earliest place first.  Of two chains of one c and sum that meet in a front,
     the one that the current place joins is earlier than the one that it does not join; and
     within each of the two lists the one with more S is, or it would have been dropped.
     """
-    least, first, places, tails = found
     most, width, nodes = joins.shape[1] - 1, 64, 0
-    held = np.zeros((most + 1, width), np.int64)
-    sums = np.zeros((most + 1, width), np.int64)
-    heads = np.full((most + 1, width), -1, np.int64)
+    front = np.zeros((most + 1, width, 3), np.int64)  # S, sum of outputs and node of each chain
+    merged = np.empty((2 * width, 3), np.int64)
     lengths = np.zeros(most + 1, np.int64)
-    lengths[0] = 1
-    new_held, new_sums = np.empty(2 * width, np.int64), np.empty(2 * width, np.int64)
-    new_heads = np.empty(2 * width, np.int64)
+    front[0, 0, 2], lengths[0] = -1, 1
     for place in range(len(prompts) - 1, -1, -1):
-        prompt, output = prompts[place], outputs[place]
         for count in range(min(most, len(prompts) - place), -1, -1):
-            within, limit = room[place, count], limits[place, count]
             stays, joined = lengths[count], lengths[count - 1] if count else 0
-            taken = min(within, joins[place, count])
-            if nodes + joined > len(places):
+            if nodes + joined > len(chains):
                 return False
             left = right = length = 0
-            best, best_joined = 2**62, False
+            last, last_joined = 2**62, False
             while left < stays or right < joined:
-                join = left == stays
-                if right < joined and not join:
-                    gain = held[count - 1, right] + prompt - held[count, left]
-                    ahead = sums[count - 1, right] + output <= sums[count, left]
-                    join = gain < 0 or (gain == 0 and ahead)
-                if join:
-                    tokens, total = held[count - 1, right] + prompt, sums[count - 1, right] + output
-                    useful = tokens <= taken
-                    earlier = total <= best
+                within, is_joining = room[place, count], left == stays
+                tokens = total = node = 0
+                if right < joined:
+                    tokens = front[count - 1, right, 0] + prompts[place]
+                    total = front[count - 1, right, 1] + outputs[place]
+                    if not is_joining:
+                        gain = tokens - front[count, left, 0]
+                        is_joining = gain < 0 or (gain == 0 and total <= front[count, left, 1])
+                if is_joining:
+                    node = front[count - 1, right, 2]
+                    within = min(within, joins[place, count])
                     right += 1
                 else:
-                    tokens, total = held[count, left], sums[count, left]
-                    useful = tokens <= within
-                    earlier = total < best or (total == best and not best_joined)
+                    tokens, total = front[count, left, 0], front[count, left, 1]
+                    node = front[count, left, 2]
                     left += 1
-                if not useful or not earlier or total > limit:
+                is_earlier = is_joining or not last_joined
+                if tokens > within or total > min(last, limits[place, count]):
                     continue
-                best, best_joined = total, join
-                new_held[length], new_sums[length] = tokens, total
-                if join:
-                    places[nodes], tails[nodes] = place, heads[count - 1, right - 1]
-                    new_heads[length] = nodes
+                if total == last and not is_earlier:
+                    continue
+                last, last_joined = total, is_joining
+                if is_joining:
+                    chains[nodes, 0], chains[nodes, 1] = place, node
+                    node = nodes
                     nodes += 1
-                else:
-                    new_heads[length] = heads[count, left - 1]
+                merged[length, 0], merged[length, 1], merged[length, 2] = tokens, total, node
                 length += 1
             if length > width:
-                empty = np.zeros((most + 1, width), np.int64)
-                held = np.concatenate((held, empty), axis=1)
-                sums = np.concatenate((sums, empty), axis=1)
-                heads = np.concatenate((heads, empty), axis=1)
+                front = np.concatenate((front, np.zeros_like(front)), axis=1)
+                merged = np.concatenate((merged, np.empty_like(merged)))
                 width *= 2
-                new_held = np.append(new_held, np.empty(width, np.int64))
-                new_sums = np.append(new_sums, np.empty(width, np.int64))
-                new_heads = np.append(new_heads, np.empty(width, np.int64))
-            held[count, :length] = new_held[:length]
-            sums[count, :length] = new_sums[:length]
-            heads[count, :length] = new_heads[:length]
+            front[count, :length] = merged[:length]
             lengths[count] = length
     for count in range(most + 1):
         if lengths[count]:
-            least[count] = sums[count, lengths[count] - 1]
-            first[count] = heads[count, lengths[count] - 1]
+            best[count] = front[count, lengths[count] - 1, 1:]
     return True
