@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from timed_oracle import Lines, Server, timed_optimum, timed_schedules, timed_tel
+from timed_oracle import Lines, Server, timed_optimum
 
 from kvopt import BatchTime, Instance, Line, Request, generate
 from kvopt.bounds.seconds import seconds_bound
@@ -29,7 +29,6 @@ MODELS: list[tuple[Lines, int, int]] = [
     ([(20, 1), (12, 2), (0, 5)], 0, 1),
     ([(3, 3), (5, 0)], 1, 0),
 ]
-NANOSECOND = 1e-9
 
 
 def batch_time(server: Server) -> BatchTime:
@@ -92,19 +91,6 @@ def test_four_requests_against_brute_force() -> None:
         assert bound <= optimum
         tight += bound > 0.999 * optimum
     assert tight > 0
-
-
-@given(problem=problems())
-def test_the_simulator_agrees_with_the_oracle(problem: tuple[Server, int, list[tuple[int, int, int]]]) -> None:  # fmt: skip  # noqa: E501
-    server, memory, triples = problem
-    run = simulate(timed_instance(memory, triples), "fcfs", clock=Seconds(batch_time(server)))
-    assert run.objective is not None
-    assert run.objective >= timed_optimum(server, memory, triples)
-    if len({a for a, _, _ in triples}) == 1:  # no wait but the first: rounds say everything
-        starts = [k for k in run.starts if k is not None]
-        shifted = [k - min(starts) for k in starts]
-        assert run.objective == timed_tel(server, triples, shifted)
-        assert tuple(shifted) in set(timed_schedules(memory, triples))
 
 
 # ---- what a request takes ----------------------------------------------------------

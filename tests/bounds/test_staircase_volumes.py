@@ -32,7 +32,7 @@ def test_units_are_the_states_that_a_request_passes() -> None:
     for _ in range(300):
         memory = source.randint(1, 16)
         thresholds = drawn(source, memory)
-        chosen, _ = staircase(memory, thresholds)
+        chosen = staircase(memory, thresholds)
         shapes = [(s, o) for s in range(memory) for o in range(1, memory - s + 1)]
         passed = [sum((s + g, o - g) in chosen for g in range(1, o + 1)) for s, o in shapes]
         prompts, outputs = np.array(shapes, dtype=np.int64).T

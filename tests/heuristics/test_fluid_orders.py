@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fleet_partitions import drawn_fleet, fleet_optimum, triples
+from fleet_oracle import fleet_optimum
+from strategies import drawn_fleet, plain
 
 from kvopt import Instance, Request, Schedule, generate
 from kvopt.errors import TooLarge
@@ -75,7 +76,7 @@ def test_no_schedule_is_below_brute_force() -> None:
         assert not search.faults
         assert search.objective is not None
         assert search.objective >= fleet_optimum(
-            instance.memory, triples(instance), instance.workers
+            instance.memory, instance.workers, plain(instance)[1]
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from deadline_oracle import ROUNDS, most_by_sets, most_in_time
 from effort import many
 from oracle import Triple
-from timed_oracle import Server, timed_most
+from timed_oracle import Server
 
 from kvopt import BatchTime, Instance, Line, Request
 from kvopt.heuristics.attaining.rounds import Attaining
@@ -66,7 +66,8 @@ def test_it_is_the_most_of_all_runs_in_seconds() -> None:
         prompt_ns, kv_ns = source.randint(0, 2), source.randint(0, 2)
         allowed = [source.randint(5, 70) for _ in requests]
         model = BatchTime([Line(*line) for line in lines], kv_ns=kv_ns, prompt_ns=prompt_ns)
-        most = timed_most(Server(lines, prompt_ns, kv_ns), memory, requests, allowed)
+        server = Server(lines, prompt_ns, kv_ns)
+        most = most_in_time(server, memory, requests, allowed, "runs", first=False, waits=True)
         found = best(memory, requests, allowed, Aim.COMPLETION, model)
         assert found == most, (memory, requests, allowed, model)
 

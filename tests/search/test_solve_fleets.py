@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from commands import Run
-from fleet_partitions import drawn_fleet, fleet_optimum, triples
+from fleet_oracle import fleet_optimum
+from strategies import drawn_fleet, plain
 
 from kvopt import (
     Instance,
@@ -37,7 +38,7 @@ FLEET = Instance(3_000, CHAT.requests, workers=3)
 
 def best_of(instance: Instance) -> int:
     """Return the optimum by brute force."""
-    return fleet_optimum(instance.memory, triples(instance), instance.workers)
+    return fleet_optimum(instance.memory, instance.workers, plain(instance)[1])
 
 
 def proved(instance: Instance, engine: str) -> SolveResult:

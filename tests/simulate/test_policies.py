@@ -77,7 +77,7 @@ def jobs_of(instance: Instance) -> list[Job]:
 def test_policy_does_what_the_paper_says(text: str) -> None:
     rng = random.Random(text)
     slow = text.startswith("alpha-beta")  # the literal version walks through its endless rounds
-    for _ in range(many(5 if slow else 400)):
+    for _ in range(many(2 if slow else 250)):
         instance = drawn(rng)
         jobs = jobs_of(instance)
         lows = [job.interval().lower for job in jobs]

@@ -8,10 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from effort import examples, many
 from hypothesis import given
 from interpreters import printed
 from literal import wang as literal
 from literal import wang_phase1
+from literal.common import Job, Run
 from strategies import instances
 
 from kvopt import Instance, Prediction, Request, certify, generate, run, write_instance
@@ -64,15 +66,15 @@ def drawn(count: int, seed: int, most: int = 7) -> Iterator[Instance]:
         yield Instance(memory, requests)
 
 
-def jobs_of(instance: Instance) -> list[literal.Job]:
+def jobs_of(instance: Instance) -> list[Job]:
     jobs = []
     for r in instance:
         assert r.predicted is not None
-        jobs.append(literal.Job(r.arrival, r.prompt, r.output, r.predicted.lower))
+        jobs.append(Job(r.arrival, r.prompt, r.output, r.predicted.lower))
     return jobs
 
 
-def same(found: PolicyRun, expected: literal.Run) -> bool:
+def same(found: PolicyRun, expected: Run) -> bool:
     return (found.starts, found.evictions, found.objective) == (
         tuple(expected.starts),
         expected.evictions,
@@ -101,7 +103,7 @@ def test_the_true_optimum_of_phase_1_packs_what_the_program_cannot() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PHASE_1)
 def test_sorted_f_is_its_pseudo_code(name: str) -> None:
-    for instance in drawn(400, 1):
+    for instance in drawn(many(200), 1):
         expected = literal.sorted_f(jobs_of(instance), instance.memory, PHASE_1[name])
         assert same(run(instance, f"sorted-f:phase1={name},seed={SEED}"), expected), instance
 
@@ -110,14 +112,14 @@ def test_sorted_f_is_its_pseudo_code(name: str) -> None:
 @pytest.mark.parametrize("name", PHASE_1)
 def test_sorted_f_a_min_is_its_pseudo_code(name: str) -> None:
     evictions = 0
-    for instance in drawn(400, 2):
+    for instance in drawn(many(200), 2):
         expected = literal.sorted_f_a_min(
             jobs_of(instance), instance.memory, PHASE_1[name], shuffled_ranks(len(instance), SEED)
         )
         found = run(instance, f"sorted-f-a-min:phase1={name},seed={SEED}")
         assert same(found, expected), instance
         evictions += found.evictions
-    assert evictions > 100
+    assert evictions > 50
 
 
 def means_of(instance: Instance, means: Means, positions: list[int]) -> dict[int, float]:
@@ -133,7 +135,7 @@ def means_of(instance: Instance, means: Means, positions: list[int]) -> dict[int
 @pytest.mark.slow
 @pytest.mark.parametrize("means", MEANS)
 def test_sorted_lp_and_lp_swap_are_their_pseudo_code(means: str) -> None:
-    for instance in drawn(80, 3, most=8):
+    for instance in drawn(many(25), 3, most=8):
 
         def mean_starts(_: int, positions: list[int], at: Instance = instance) -> dict[int, float]:
             return means_of(at, MEANS[means], positions)
@@ -146,7 +148,7 @@ def test_sorted_lp_and_lp_swap_are_their_pseudo_code(means: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("means", MEANS)
 def test_sorted_lp_in_hindsight_plans_once(means: str) -> None:
-    for instance in drawn(80, 4, most=8):
+    for instance in drawn(many(25), 4, most=8):
         schedule = run(instance, "svf").schedule
         assert schedule is not None
         found = MEANS[means](instance, schedule.starts)
@@ -159,6 +161,7 @@ def test_sorted_lp_in_hindsight_plans_once(means: str) -> None:
 
 
 @pytest.mark.slow
+@examples(12)
 @given(instances())
 def test_true_outputs_are_served_without_eviction(instance: Instance) -> None:
     for text in ONLINE + HINDSIGHT:
@@ -171,7 +174,7 @@ def test_true_outputs_are_served_without_eviction(instance: Instance) -> None:
 @pytest.mark.parametrize("text", ONLINE)
 def test_what_arrives_later_changes_nothing_before(text: str) -> None:
     rng = random.Random(text)
-    for instance in drawn(60, 5, most=8):
+    for instance in drawn(many(25), 5, most=8):
         time = rng.randint(0, instance.last_arrival + 1)
         changed = [
             r if r.arrival < time else Request(time + rng.randint(0, 4), 0, rng.randint(1, 3))
@@ -188,56 +191,15 @@ def begun(found: PolicyRun, time: int) -> list[tuple[int, int]]:
     return sorted((i, start) for i, start, _ in found.pieces() if start < time)
 
 
-def clearing(instance: Instance, solve: wang_phase1.Phase1, beliefs: list[int]) -> list[int] | None:
-    """Run Sorted-F on beliefs, a round at a time; what overflows clears everything.
-
-    Returns the last starts, None for an endless loop.
-    """
-    jobs, memory = jobs_of(instance), instance.memory
-    started: dict[int, int] = {}
-    done: dict[int, int] = {}
-    order: list[int] = []
-    states: set[object] = set()
-    now = 0
-    while len(done) < len(jobs):
-        for i in [i for i in started if started[i] + jobs[i].output == now]:
-            done[i] = started.pop(i)
-        if literal.held_next(jobs, started, now) > memory:
-            started.clear()
-        state = (frozenset((i, now - k) for i, k in started.items()), frozenset(done))
-        if now > instance.last_arrival and state in states:
-            return None
-        if now > instance.last_arrival:
-            states.add(state)
-        if any(job.arrival == now for job in jobs):
-            waiting = [
-                wang_phase1.Item(beliefs[i], job.prompt, job.arrival, i)
-                for i, job in enumerate(jobs)
-                if job.arrival <= now and i not in done and i not in started
-            ]
-            planned = [item.position for item in literal.batches(waiting, memory, solve)]
-            order = [i for i in order if i in started] + planned
-        for i in [i for i in order if i not in started and i not in done]:
-            active = [
-                literal.Active(jobs[j].prompt, k, max(beliefs[j], now - k + 1))
-                for j, k in {**started, i: now}.items()
-            ]
-            if not literal.look_ahead(active, memory):
-                break
-            started[i] = now
-        now += 1
-    return [done[i] for i in range(len(jobs))]
-
-
 @pytest.mark.parametrize("name", ["exact", "dp", "swap"])
 def test_beliefs_that_were_too_low_clear_everything(name: str) -> None:
     outcomes = set()
     for instance in drawn(400, 6):
         lows = [r.predicted.lower for r in instance if r.predicted is not None]
-        expected = clearing(instance, PHASE_1[name], lows)
+        expected = literal.sorted_f(jobs_of(instance), instance.memory, PHASE_1[name], lows)
         found = run(instance, f"sorted-f:phase1={name},pred=lower")
-        assert (found.outcome is Outcome.LIVELOCK) == (expected is None), instance
-        assert expected is None or found.starts == tuple(expected), instance
+        assert found.outcome == expected.outcome, instance
+        assert expected.outcome == "livelock" or found.starts == tuple(expected.starts), instance
         outcomes.add((found.outcome, found.evictions > 0))
     assert len(outcomes) == 3  # also evictions and yet an end
 

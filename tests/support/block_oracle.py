@@ -47,7 +47,9 @@ def _after(
 ) -> int:
     """Return the least sum of latencies after a round, where so many tokens are produced.
 
-    Without pauses what has begun and is not done is in every set.
+    A round costs 1 for each request that is there and not done.  Without pauses what has begun and
+    is not done is in every set.  Once all have arrived the number of the round makes no difference,
+    and a round without work is left out: what follows it could begin one round earlier.
     """
     there = [
         i

@@ -17,8 +17,7 @@ import pause_oracle
 from deadline_oracle import ROUNDS, most_in_time
 from fleet_oracle import Dated, dealt, most_on_workers
 from oracle import Triple
-from scoped_timed_oracle import scoped_optimum
-from timed_oracle import Server
+from timed_oracle import Server, scoped_optimum
 
 Content = dict[str, Any]
 

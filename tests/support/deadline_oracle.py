@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from itertools import combinations, product
+from itertools import combinations
 
 from oracle import Triple, optimum_within
-from scoped_timed_oracle import Step, steps
-from timed_oracle import Server
-
-State = tuple[tuple[int, int], ...]
-"""Of each request the prompt tokens that are processed, and the tokens produced."""
+from timed_oracle import Server, State, Timed
 
 ROUNDS = Server([(1, 0)], 0, 0)
 """Every round lasts 1."""
@@ -41,43 +37,23 @@ def most_in_time(
     scope: str,
     *,
     first: bool,
+    waits: bool = False,
 ) -> int:
     """Return how many can complete, or have their first token, so long after their arrival."""
+    timed = Timed(server, memory, requests, scope, waits)
+    wanted = [1 if first else output for _, _, output in requests]
+    due = [request[0] + most for request, most in zip(requests, allowed, strict=True)]
 
     @cache
     def after(now: int, state: State) -> int:
         """Return how many more attain, -1 if memory cannot hold what has to go on."""
-        later = min((a for a, _, _ in requests if a > now), default=None)
-        choices = []
-        for request, (prompt, produced) in zip(requests, state, strict=True):
-            can = request[0] <= now
-            choices.append(
-                list(steps(request, prompt, produced, scope)) if can else [Step(0, 0, 0)]
-            )
         best = -1
-        for chosen in product(*choices):
-            tokens = sum(step.prompt + step.produced for step in chosen)
-            if sum(step.held for step in chosen) > memory:
-                continue
-            if tokens == 0 and later is None:
+        for end, following, produced in timed.rounds(now, state):
+            if end is None:
                 best = max(best, 0)
-                continue
-            prompts = sum(step.prompt for step in chosen)
-            held = sum(step.held for step in chosen)
-            end = now + server.round_ns(tokens, prompts, held) if tokens else later
-            assert end is not None
-            following = tuple(
-                (d + step.prompt, g + step.produced)
-                for (d, g), step in zip(state, chosen, strict=True)
-            )
-            gained = sum(
-                bool(step.produced) and g == (1 if first else o) and end - a <= most
-                for (a, _, o), (_, g), step, most in zip(
-                    requests, following, chosen, allowed, strict=True
-                )
-            )
-            rest = after(end, following)
-            best = max(best, gained + rest if rest >= 0 else -1)
+            elif (rest := after(end, following)) >= 0:
+                gained = [i for i in produced if following[i][1] == wanted[i] and end <= due[i]]
+                best = max(best, len(gained) + rest)
         return best
 
-    return after(0, ((0, 0),) * len(requests))
+    return after(0, timed.nothing)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache
 from itertools import combinations, product
 
+import block_oracle
 from oracle import Triple
 
 Times = tuple[tuple[int, ...], ...]
@@ -43,35 +43,7 @@ def latency(requests: Sequence[Triple], times: Sequence[Sequence[int]]) -> int:
 
 def optimum(memory: int, requests: Sequence[Triple]) -> int:
     """Return the least total latency: every round, every set of requests that fits."""
-    return _after(memory, tuple(requests), 0, (0,) * len(requests))
-
-
-@cache
-def _after(memory: int, requests: tuple[Triple, ...], clock: int, produced: tuple[int, ...]) -> int:
-    """Return the least sum of latencies after a round, where so many tokens are produced.
-
-    A round costs 1 for each request that is there and not done.  Once all have arrived a round
-    without work is left out: what follows it could begin one round earlier.
-    """
-    there = [
-        i
-        for i, (arrival, _, output) in enumerate(requests)
-        if arrival <= clock and produced[i] < output
-    ]
-    last = max((arrival for arrival, _, _ in requests), default=0)
-    if not there and clock >= last:
-        return 0
-    # After the last arrival the number of the round makes no difference.
-    best, following = None, min(clock + 1, last)
-    for size in range(1 if clock >= last else 0, len(there) + 1):
-        for chosen in combinations(there, size):
-            if sum(requests[i][1] + produced[i] + 1 for i in chosen) > memory:
-                continue
-            after = tuple(g + (i in chosen) for i, g in enumerate(produced))
-            value = _after(memory, requests, following, after)
-            best = value if best is None else min(best, value)
-    assert best is not None, "a request that does not fit alone makes a problem infeasible"
-    return best + len(there)
+    return block_oracle.optimum(memory, requests, 1, pauses=True)
 
 
 def optimum_by_times(memory: int, requests: Sequence[Triple]) -> int:

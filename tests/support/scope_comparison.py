@@ -10,9 +10,8 @@ import oracle
 import pause_oracle
 import restart_oracle
 from oracle import Triple
-from scoped_timed_oracle import scoped_optimum
 from strategies import plain, random_instances, random_shape
-from timed_oracle import Server
+from timed_oracle import Server, scoped_optimum
 
 from kvopt import BatchTime, Line, bound
 from kvopt.bounds.registry import bounds_for

@@ -149,3 +149,15 @@ def random_feasible_starts(instance: Instance, source: random.Random) -> Starts:
         while not feasible(memory, [triples[j] for j in starts], list(starts.values())):
             starts[i] += 1
     return tuple(starts[i] for i in range(len(triples)))
+
+
+def drawn_fleet(seed: int) -> Instance:
+    """Return a tiny random fleet in which requests are in each other's way."""
+    rng = random.Random(seed)
+    memory = rng.randint(2, 9)
+    requests = []
+    for _ in range(rng.randint(1, 5)):
+        output = rng.randint(1, min(5, memory))
+        prompt = rng.randint(0, memory - output)
+        requests.append(Request(rng.choice((0, rng.randint(0, 5))), prompt, output))
+    return Instance(memory, requests, workers=rng.randint(2, 3))

@@ -15,12 +15,6 @@ from literal import configurations as literal
 from literal.configurations import Prices, State
 
 
-def windows_until(requests: Sequence[Triple], extra: int = 0) -> list[range]:
-    """Return windows in which an optimum lies."""
-    end = oracle.last_time(requests) + extra
-    return [range(a, end - o + 1) for a, _, o in requests]
-
-
 def present(request: Triple, start: int, time: int) -> State:
     state = literal.state_of(request, start, time)
     assert state is not None
@@ -33,12 +27,13 @@ def best_prices(memory: int, requests: Sequence[Triple]) -> Prices:
     Variables: u_i, then R_t and F_t of each time.  Maximise sum u - sum R, where u_i is at
     most each cost of request i and R_t at least the weight of each configuration.
     """
-    states, times = sorted(literal.copies_at(requests)), range(1, oracle.last_time(requests) + 1)
+    end = oracle.last_time(requests)
+    states, times = sorted(literal.copies_at(requests)), range(1, end + 1)
     place = {pair: i for i, pair in enumerate(itertools.product(times, states))}
     first = len(requests) + len(times)
     rows, sides = [], []
-    for i, (request, window) in enumerate(zip(requests, windows_until(requests), strict=True)):
-        for start in window:
+    for i, request in enumerate(requests):
+        for start in range(request[0], end - request[2] + 1):
             row = np.zeros(first + len(place))
             row[i] = 1
             for time in range(start + 1, start + request[2] + 1):

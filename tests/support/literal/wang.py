@@ -14,92 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
+from literal.common import Job, Run, Worker, beliefs_or_truth, prefix
 from literal.wang_phase1 import Item, Phase1, greedy_fill, local_swap
-
-
-class Job(NamedTuple):
-    """One request; the interval defaults to the true output."""
-
-    arrival: int
-    prompt: int
-    output: int
-    lower: int | None = None
-    upper: int | None = None
-
-
-class Run(NamedTuple):
-    """What a scheduler did; starts and completions are those of each request's last try."""
-
-    starts: list[int | None]
-    completions: list[int | None]
-    evictions: int
-    outcome: str
-    objective: int | None
-
-
-class Active(NamedTuple):
-    """A started request with the number of tokens it is believed to produce."""
-
-    prompt: int
-    start: int
-    output: int
-
 
 Plan = Callable[[int, list[Item]], list[Item]]
 """Orders the waiting requests at a round."""
 Starts = Sequence[int | Fraction]
 MeanStarts = Starts | Callable[[int, list[int]], Mapping[int, int | Fraction]]
 """Mean starts of all requests for good, or of the waiting positions at each plan's round."""
-
-
-def look_ahead(active: Sequence[Active], memory: int) -> bool:
-    """Whether memory stays within M at every completion: algorithm 1, line 19."""
-    for finishing in active:
-        time = finishing.start + finishing.output
-        held = 0
-        for other in active:
-            if other.start + other.output >= time:
-                held += other.prompt + time - other.start
-        if held > memory:
-            return False
-    return True
-
-
-def held_next(jobs: Sequence[Job], started: Mapping[int, int], now: int) -> int:
-    """Return the tokens the requests active after ``now`` hold at time now + 1."""
-    return sum(jobs[position].prompt + now + 1 - start for position, start in started.items())
-
-
-def check_memory(jobs: Sequence[Job], started: Mapping[int, int], now: int, memory: int) -> None:
-    """Raise unless what is active after ``now`` fits at time now + 1."""
-    if held_next(jobs, started, now) > memory:
-        msg = f"more than {memory} tokens at {now + 1}"
-        raise AssertionError(msg)
-
-
-def check_jobs(jobs: Sequence[Job], memory: int) -> None:
-    """Raise unless every request can be served alone and its lower bound is one."""
-    for job in jobs:
-        lower = job.output if job.lower is None else job.lower
-        if job.arrival < 0 or job.prompt < 0 or job.output < 1 or lower > job.output:
-            msg = f"not a request: {job}"
-            raise ValueError(msg)
-        if job.prompt + job.output > memory:
-            msg = f"does not fit alone: {job}"
-            raise ValueError(msg)
-
-
-def finish(jobs: Sequence[Job], starts: list[int | None], evictions: int) -> Run:
-    """Add up the latencies of a completed run."""
-    completions: list[int | None] = []
-    objective = 0
-    for job, start in zip(jobs, starts, strict=True):
-        assert start is not None
-        completions.append(start + job.output)
-        objective += start + job.output - job.arrival
-    return Run(starts, completions, evictions, "completed", objective)
 
 
 def batches(waiting: list[Item], memory: int, phase1: Phase1) -> list[Item]:
@@ -117,46 +40,56 @@ def batches(waiting: list[Item], memory: int, phase1: Phase1) -> list[Item]:
     return order
 
 
-def execute(jobs: Sequence[Job], memory: int, plan: Plan) -> Run:
-    """Run phase 2 (algorithm 1, lines 10-28) with true outputs.
+def execute(
+    jobs: Sequence[Job], memory: int, plan: Plan, believed: Sequence[int] | None = None
+) -> Run:
+    """Run phase 2 (algorithm 1, lines 10-28); with beliefs an overflow clears everything.
 
     *Settled*: the paper knows one backlog at time 0.  With arrivals, a plan is made anew over
     everything that waits, at each round at which something arrives and at no other.  A batch
     that is half admitted then has no privilege: its rest is planned like all else, its active
     part stays.  A round is: completions, arrivals, plan, admission.
     """
-    check_jobs(jobs, memory)
-    starts: list[int | None] = [None] * len(jobs)
-    started: dict[int, int] = {}
-    order: list[int] = []
-    now = 0
-    while None in starts:
-        for position in list(started):
-            if started[position] + jobs[position].output <= now:
-                del started[position]
-        if any(job.arrival == now for job in jobs):
-            waiting = [
-                Item(job.output, job.prompt, job.arrival, position)
-                for position, job in enumerate(jobs)
-                if job.arrival <= now and starts[position] is None
-            ]
-            order = [item.position for item in plan(now, waiting)]
-        for position in list(order):
-            tentative = {**started, position: now}
-            active = [Active(jobs[p].prompt, k, jobs[p].output) for p, k in tentative.items()]
-            if not look_ahead(active, memory):
-                break
-            started[position] = now
-            starts[position] = now
-            order.remove(position)
-        check_memory(jobs, started, now, memory)
-        now += 1
-    return finish(jobs, starts, 0)
+    beliefs, order = beliefs_or_truth(jobs, believed), list[int]()
+    worker = Worker(jobs, memory)
+    while worker.open_round():
+        if worker.memory_next() > memory:
+            worker.clear()
+        order = planned(worker, beliefs, order, plan)
+        if worker.repeats(tuple(order)):
+            return worker.report("livelock")
+        admit(worker, beliefs, order)
+        worker.close_round()
+    return worker.report("completed")
 
 
-def sorted_f(jobs: Sequence[Job], memory: int, phase1: Phase1) -> Run:
+def planned(worker: Worker, beliefs: Sequence[int], order: list[int], plan: Plan) -> list[int]:
+    """Return the order in force: where something arrives, active ones before the new plan."""
+    if all(job.arrival != worker.now for job in worker.jobs):
+        return order
+    waiting = [
+        Item(beliefs[at], worker.jobs[at].prompt, worker.jobs[at].arrival, at)
+        for at in sorted(worker.waiting)
+    ]
+    new = [item.position for item in plan(worker.now, waiting)]
+    return [position for position in order if position in worker.active] + new
+
+
+def admit(worker: Worker, beliefs: Sequence[int], order: Sequence[int]) -> None:
+    """Start what waits, in its order, as long as it fits.
+
+    Lines 18-20 of algorithm 5: the evicted wait again at once and may start in this same round.
+    """
+    waiting = [position for position in order if position in worker.waiting]
+    for position in prefix(worker, beliefs, waiting, Fraction(worker.memory)):
+        worker.start(position)
+
+
+def sorted_f(
+    jobs: Sequence[Job], memory: int, phase1: Phase1, believed: Sequence[int] | None = None
+) -> Run:
     """Return the run of algorithm 1, Sorted-F."""
-    return execute(jobs, memory, lambda _, waiting: batches(waiting, memory, phase1))
+    return execute(jobs, memory, lambda _, waiting: batches(waiting, memory, phase1), believed)
 
 
 def lp_order(waiting: Sequence[Item], means: Mapping[int, int | Fraction]) -> list[Item]:
@@ -215,54 +148,20 @@ def sorted_f_a_min(jobs: Sequence[Job], memory: int, phase1: Phase1, rank: Seque
     *Settled*: a round is completions, raising, eviction, plan, admission: printed, admission
     comes before eviction, but A_min evicts first.  The rest is said where it happens.
     """
-    check_jobs(jobs, memory)
-    starts: list[int | None] = [None] * len(jobs)
-    done: set[int] = set()
-    started: dict[int, int] = {}
     # A belief below one token would make F(X) nought; every request has at least one.
-    known = [max(1, job.output if job.lower is None else job.lower) for job in jobs]
+    known = [max(1, job.interval().lower) for job in jobs]
     order: list[int] = []
-    evictions = 0
-    now = 0
-    while len(done) < len(jobs):
-        for position in list(started):
-            if started[position] + jobs[position].output == now:
-                done.add(position)
-                del started[position]
+    worker = Worker(jobs, memory)
+    while worker.open_round():
         # Lines 13-15: raised every round, also for those that nothing evicts.
-        for position, start in started.items():
-            known[position] = max(known[position], now - start)
+        for position in worker.active:
+            known[position] = max(known[position], worker.tokens(position))
         # Lines 23-27: what is projected is the true memory at now + 1.
-        while held_next(jobs, started, now) > memory:
-            victim = min(started, key=lambda position: (known[position], rank[position]))
-            del started[victim]
-            starts[victim] = None
-            evictions += 1
+        while worker.memory_next() > memory:
+            worker.evict(min(worker.active, key=lambda at: (known[at], rank[at])))
         # The plan is made after the eviction, over the evicted too, with the raised beliefs.
-        # An eviction alone makes no plan.  What is active keeps its place, before the new plan,
-        # and what completed stays in the list without effect.
-        if any(job.arrival == now for job in jobs):
-            waiting = [
-                Item(known[position], job.prompt, job.arrival, position)
-                for position, job in enumerate(jobs)
-                if job.arrival <= now and position not in done and position not in started
-            ]
-            planned = [item.position for item in batches(waiting, memory, phase1)]
-            order = [position for position in order if position in started] + planned
-        # Lines 18-20: the evicted wait again at once and may start again in this same round.
-        for position in order:
-            if position in done or position in started:
-                continue
-            tentative = {**started, position: now}
-            # An active request that is not done produces at least one more token.
-            active = [
-                Active(jobs[p].prompt, start, max(known[p], now - start + 1))
-                for p, start in tentative.items()
-            ]
-            if not look_ahead(active, memory):
-                break
-            started[position] = now
-            starts[position] = now
-        check_memory(jobs, started, now, memory)
-        now += 1
-    return finish(jobs, starts, evictions)
+        # An eviction alone makes no plan.
+        order = planned(worker, known, order, lambda _, waiting: batches(waiting, memory, phase1))
+        admit(worker, known, order)
+        worker.close_round()
+    return worker.report("completed")

@@ -99,36 +99,33 @@ def phase1_dp_brute(waiting: Sequence[Item], memory: int) -> list[Item]:
     return best_subset(waiting, memory, peaks_fit)
 
 
-def phase1_dp(waiting: Sequence[Item], memory: int, *, printed: bool = False) -> list[Item]:
+def phase1_dp(waiting: Sequence[Item], memory: int) -> list[Item]:
     """Return the batch of algorithm 2 (exact optimal request selection by a dynamic program).
 
     *Settled*: printed, the program keeps the first path of a state and the smallest k among
     equal F, against algorithm 1.  Here the requests go in from last to first in tie order, an
     equal value replaces, and among equal F the larger set wins, then tie order; this yields
-    exactly `phase1_dp_brute`.  ``printed`` runs it as it stands.
+    exactly `phase1_dp_brute`.
     """
     size = len(waiting)
     dp: list[list[int | None]] = [[None] * (memory + 1) for _ in range(size + 1)]
     path: list[list[tuple[Item, ...]]] = [[()] * (memory + 1) for _ in range(size + 1)]
     dp[0][0] = 0
-    for item in waiting if printed else sorted(waiting, reverse=True):
+    for item in sorted(waiting, reverse=True):
         for k in range(size - 1, -1, -1):
             for held in range(memory + 1):
                 value, more = dp[k][held], held + peak(item)
                 if value is None or more > memory:
                     continue
                 old, new = dp[k + 1][more], value + item.output
-                if old is None or new < old or (new == old and not printed):
+                if old is None or new <= old:
                     dp[k + 1][more] = new
                     path[k + 1][more] = (*path[k][held], item)
     best: tuple[Item, ...] = ()
     for k in range(1, size + 1):
         for held in range(memory + 1):
-            if dp[k][held] is None:
-                continue
-            batch = path[k][held]
-            if not best or (compare_f(batch, best) < 0 if printed else better(batch, best)):
-                best = batch
+            if dp[k][held] is not None and (not best or better(path[k][held], best)):
+                best = path[k][held]
     return sorted(best)
 
 
@@ -221,32 +218,5 @@ def quantile_with(draw: Draw) -> Phase1:
     def solve(waiting: Sequence[Item], memory: int) -> list[Item]:
         size = sample_size(len(waiting))
         return phase1_quantile(waiting, memory, draw(len(waiting), size))
-
-    return solve
-
-
-def auto_name(count: int) -> str:
-    """Return the solver that section 5.4, table 3, recommends for ``count`` requests.
-
-    *Settled*: the table leaves 501-999 open and its text 101-199; both get the swap, which
-    section 7 finds the better one even at 2000.  The dynamic program is algorithm 2.
-    """
-    if count <= 100:
-        return "dp"
-    return "swap" if count < 1000 else "quantile"
-
-
-def auto_with(draw: Draw) -> Phase1:
-    """Return the choice of section 5.4.
-
-    *Settled*: n is what algorithm 2 calls n, the requests handed to this one call, so one plan
-    may begin with the swap and end with the dynamic program.
-    """
-
-    def solve(waiting: Sequence[Item], memory: int) -> list[Item]:
-        name = auto_name(len(waiting))
-        if name == "quantile":
-            return quantile_with(draw)(waiting, memory)
-        return phase1_dp(waiting, memory) if name == "dp" else phase1_swap(waiting, memory)
 
     return solve
