@@ -245,9 +245,11 @@ class Search:
         try:
             yield
         finally:
-            fell = None if objective is None else objective - (self.objective or 0)
+            now = self.objective
+            fell = 0 if objective is None or now is None else objective - now
             rose = (self.lower_bound or 0) - (bound or 0)
-            log = StageLog(stage, working_time() - began, fell or 0, rose)
+            seconds, is_first = working_time() - began, objective is None and now is not None
+            log = StageLog(stage, seconds, fell, rose, found=is_first)
             _LOGGER.debug("%s", log)
             with self._lock:
                 self._count_stage(log)

@@ -84,25 +84,26 @@ class StageLog:
         How long it ran.
     fell, rose
         By how much total latency fell, and the bound rose, meanwhile.
+    found
+        Whether there was no schedule before it, and one after it.
     """
 
     name: str
     seconds: float = 0.0
     fell: int = 0
     rose: int = 0
+    found: bool = False
 
     def __str__(self) -> str:
-        brought = [
-            f"{what} by {amount:,}"
-            for what, amount in (("latency fell", self.fell), ("bound rose", self.rose))
-            if amount
-        ]
+        brought = ["the first schedule"] * self.found
+        pairs = ("latency fell", self.fell), ("bound rose", self.rose)
+        brought += [f"{what} by {amount:,}" for what, amount in pairs if amount]
         return f"{self.name}: {self.seconds:.2f} s, {', '.join(brought) or 'nothing new'}"
 
     def plus(self, other: StageLog) -> StageLog:
         """Return the sums of both."""
         sums = self.seconds + other.seconds, self.fell + other.fell, self.rose + other.rose
-        return StageLog(self.name, *sums)
+        return StageLog(self.name, *sums, self.found or other.found)
 
 
 @dataclass(frozen=True, repr=False)

@@ -273,7 +273,8 @@ def run(rows: tuple[Stage, ...], search: Search, seconds: float = math.inf) -> N
             run(row.work, search, limit)
             over.add(row.name)
             continue
-        _LOGGER.debug("stage: %s, %.1f s", row.name, limit)
+        most = "" if limit == math.inf else f", {limit:.1f} s at most"
+        _LOGGER.debug("%s begins%s", row.name, most)
         search.engine = row.name
         with search.surviving(row.name), search.counting(row.name):
             if row.work(search, limit) is True:

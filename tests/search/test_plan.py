@@ -36,3 +36,4 @@ def test_a_result_says_which_stages_ran_and_what_they_brought() -> None:
     found = solve(INSTANCE, time_limit=0)
     assert [log.name for log in found.stages] == ["volume", "staircases", "list schedules"]
     assert found.stages[0].rose == 11
+    assert str(found.stages[2]).endswith("the first schedule")
