@@ -35,7 +35,7 @@ def test_verbose_shows_each_improvement_and_what_took_how_long(run: Run, ec1: Pa
     plain, loud = run("solve", ec1)[2], run("solve", ec1, "--verbose")[2]
     assert len(loud.splitlines()) > len(plain.splitlines())
     assert "latency 12" in loud
-    assert "stage: exact" in loud
+    assert "exact begins" in loud
     assert "inside solvers" in loud
     assert "inside solvers" not in plain
 
