@@ -19,7 +19,7 @@ is, a round lasts at least as long as each single line says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,31 +69,22 @@ class BatchTime:
     47400000
     """
 
-    lines: tuple[Line, ...]
+    lines: Sequence[Line]
     kv_ns: int = 0
     prompt_ns: int = 0
     name: str | None = None
     notes: str | None = None
 
-    def __init__(
-        self,
-        lines: Iterable[Line],
-        kv_ns: int = 0,
-        prompt_ns: int = 0,
-        name: str | None = None,
-        notes: str | None = None,
-    ) -> None:
-        found = tuple(lines)
+    def __post_init__(self) -> None:
+        said = vars(self)  # as it was given, before anybody sees it
+        said["lines"] = found = tuple(self.lines)
         if not found or not all(isinstance(line, Line) for line in found):
             raise InvalidInput(f"must hold Line objects, got {shown(found)}", field="lines")
-        for field, text in (("name", name), ("notes", notes)):
-            if text is not None and not isinstance(text, str):
-                raise InvalidInput(f"must be a string, got {shown(text)}", field=field)
-        object.__setattr__(self, "lines", found)
-        object.__setattr__(self, "kv_ns", checked_integer(kv_ns, "kv_ns", 0))
-        object.__setattr__(self, "prompt_ns", checked_integer(prompt_ns, "prompt_ns", 0))
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "notes", notes)
+        for field in ("name", "notes"):
+            if not isinstance(said[field], str | None):
+                raise InvalidInput(f"must be a string, got {shown(said[field])}", field=field)
+        for field in ("kv_ns", "prompt_ns"):
+            said[field] = checked_integer(said[field], field, 0)
 
     def round_ns(self, active: int, prompts: int, held: int) -> int:
         """Return the nanoseconds of one round: A, P and H of the module's formula."""

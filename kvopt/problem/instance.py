@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.problem.requests import (
+    COLUMNS,
     LARGEST_INTEGER,
     Prediction,
     Request,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 MOST_WORKERS = 10_000
 """Limit of the workers of a fleet: what is said of each of them is kept in lists."""
 
-_COLUMNS = ("arrival", "prompt", "output")
 _MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds", "priority", "deadline")
 """Of a DataFrame."""
 
@@ -72,35 +72,24 @@ class Instance(Summarised):
     """
 
     memory: int
-    requests: tuple[Request, ...]
+    requests: Sequence[Request]
     name: str | None = None
     notes: object = None
     round_ms: float | None = None
     workers: int = 1
     block_size: int = 1
 
-    def __init__(
-        self,
-        memory: int,
-        requests: Iterable[Request],
-        name: str | None = None,
-        notes: object = None,
-        round_ms: float | None = None,
-        workers: int = 1,
-        block_size: int = 1,
-    ) -> None:
-        object.__setattr__(self, "memory", checked_integer(memory, "memory", 1))
-        object.__setattr__(self, "requests", tuple(_named(requests)))
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "notes", notes)
-        object.__setattr__(self, "round_ms", round_ms)
-        object.__setattr__(self, "workers", checked_integer(workers, "workers", 1))
+    def __post_init__(self) -> None:
+        said = vars(self)  # as it was given, before anybody sees it
+        said["requests"] = tuple(_named(self.requests))
+        for name in ("memory", "workers", "block_size"):
+            said[name] = checked_integer(said[name], name, 1)
         if self.workers > MOST_WORKERS:
-            raise InvalidInput(
-                f"must be at most {MOST_WORKERS:,}, got {workers:,}", field="workers"
-            )
-        object.__setattr__(self, "block_size", checked_integer(block_size, "block_size", 1))
+            reason = f"must be at most {MOST_WORKERS:,}, got {self.workers:,}"
+            raise InvalidInput(reason, field="workers")
         self._check_labels()
+        if self.round_ms is not None:
+            said["round_ms"] = checked_number(self.round_ms, "round_ms", positive=True)
         self._check_requests()
 
     def _check_labels(self) -> None:
@@ -113,9 +102,6 @@ class Instance(Summarised):
                 raise InvalidInput("holds what no JSON file in UTF-8 can carry", field=field)
         if _deeper_than(self.notes, DEEPEST_NOTES):
             raise InvalidInput(f"has more than {DEEPEST_NOTES} levels", field="notes")
-        if self.round_ms is not None:
-            milliseconds = checked_number(self.round_ms, "round_ms", positive=True)
-            object.__setattr__(self, "round_ms", milliseconds)
 
     def _check_requests(self) -> None:
         if self.block_size > 1:
@@ -125,18 +111,13 @@ class Instance(Summarised):
             if request.id in seen:
                 raise InvalidInput("is used twice", field="id", request=repr(request.id))
             seen.add(request.id)
+            reason, needed = None, -(-request.peak // self.block_size)
             if request.peak > self.memory:
-                raise InvalidInput(
-                    f"needs {request.peak} tokens (prompt + output), memory is {self.memory}",
-                    field="output",
-                    request=repr(request.id),
-                )
-            if (needed := -(-request.peak // self.block_size)) > self.blocks:
-                raise InvalidInput(
-                    f"needs {needed} blocks of {self.block_size} tokens, memory has {self.blocks}",
-                    field="output",
-                    request=repr(request.id),
-                )
+                reason = f"{request.peak} tokens (prompt + output), memory is {self.memory}"
+            elif needed > self.blocks:
+                reason = f"{needed} blocks of {self.block_size} tokens, memory has {self.blocks}"
+            if reason is not None:
+                raise InvalidInput(f"needs {reason}", field="output", request=repr(request.id))
         if self.blocks == 0:  # without requests as well
             reason = f"is {self.block_size}, memory has {self.memory} tokens: not one block"
             raise InvalidInput(reason, field="block_size")
@@ -145,6 +126,11 @@ class Instance(Summarised):
     def blocks(self) -> int:
         """Whole blocks that the memory has."""
         return self.memory // self.block_size
+
+    @property
+    def more_sizes(self) -> dict[str, int]:
+        """What files say where it is more than 1."""
+        return {"workers": self.workers, "block_size": self.block_size}
 
     @property
     def in_blocks(self) -> str:
@@ -201,13 +187,9 @@ class Instance(Summarised):
             "schema": self.schema,
             "memory": self.memory,
             "requests": [_content(request) for request in self.requests],
+            **({} if self.round_ms is None else {"round_ms": self.round_ms}),
+            **{name: n for name, n in self.more_sizes.items() if n > 1},
         }
-        if self.round_ms is not None:
-            content["round_ms"] = self.round_ms
-        if self.workers > 1:
-            content["workers"] = self.workers
-        if self.block_size > 1:
-            content["block_size"] = self.block_size
         text = json.dumps(content, separators=(",", ":"), sort_keys=True, allow_nan=False)
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -238,17 +220,14 @@ class Instance(Summarised):
         ``predicted_upper``, ``arrival_seconds``, ``priority`` and ``deadline`` where a request
         has them.
         """
-        said = [r.predicted for r in self.requests]
-        others: dict[str, list[Any]] = {
-            "predicted_lower": [None if each is None else each.lower for each in said],
-            "predicted_upper": [None if each is None else each.upper for each in said],
-            "arrival_seconds": [r.arrival_seconds for r in self.requests],
-            "priority": [r.priority for r in self.requests],
-            "deadline": [r.deadline for r in self.requests],
-        }
         columns: dict[str, list[Any]] = {
-            name: [getattr(r, name) for r in self.requests] for name in ("id", *_COLUMNS)
+            name: [getattr(r, name) for r in self.requests] for name in ("id", *COLUMNS)
         }
+        others: dict[str, list[Any]] = {
+            f"predicted_{end}": [getattr(r.predicted, end, None) for r in self.requests]
+            for end in ("lower", "upper")
+        }
+        others |= {name: [getattr(r, name) for r in self.requests] for name in _MORE_COLUMNS[2:]}
         return frame(columns | {name: each for name, each in others.items() if any_known(each)})
 
     @classmethod
@@ -273,7 +252,7 @@ class Instance(Summarised):
             With the row and the column at fault.
         """
         requests = []
-        for place, row in rows_of(df, _COLUMNS, ("id", *_MORE_COLUMNS)):
+        for place, row in rows_of(df, COLUMNS, ("id", *_MORE_COLUMNS)):
             try:
                 requests.append(_request_from_row(row))
             except InvalidInput as error:
@@ -349,37 +328,24 @@ def refuse_fleet(instance: Instance, what: str) -> None:
         raise InvalidInput(f"is {instance.workers}: {what} knows one worker only", field="workers")
 
 
-def _request_from_row(row: dict[str, object]) -> Request:
-    arrival, prompt, output = (
-        checked_integer(whole(row[name], name), name, 0) for name in _COLUMNS
-    )
+def _request_from_row(row: dict[str, Any]) -> Request:
     if "id" in row and row["id"] is None:
         raise InvalidInput("is missing", field="id")
+    ends = _MORE_COLUMNS[:2]
+    has_ends = any_known([row.get(name) for name in ends])
+    needed = {*COLUMNS, *(ends if has_ends else ())}
+    numbers = {
+        name: checked_integer(whole(row.get(name), name), name, -LARGEST_INTEGER)
+        for name in (*COLUMNS, *ends, "priority", "deadline")
+        if name in needed or row.get(name) is not None
+    }
+    predicted = Prediction(*(numbers.pop(name) for name in ends)) if has_ends else None
     label = row.get("id")
-    ends = [row.get("predicted_lower"), row.get("predicted_upper")]
-    predicted = None
-    if any_known(ends):
-        lower, upper = (
-            checked_integer(whole(end, field), field, 1)
-            for end, field in zip(ends, _MORE_COLUMNS, strict=False)
-        )
-        predicted = Prediction(lower, upper)
-    seconds = row.get("arrival_seconds")
-    priority, deadline = (
-        None
-        if row.get(name) is None
-        else checked_integer(whole(row[name], name), name, -LARGEST_INTEGER)
-        for name in _MORE_COLUMNS[3:]
-    )
     return Request(
-        arrival,
-        prompt,
-        output,
-        id=str(label) if type(label) is int else label,  # type: ignore[arg-type]  # it is checked
+        **numbers,
+        id=str(label) if type(label) is int else label,
         predicted=predicted,
-        arrival_seconds=None if seconds is None else checked_number(seconds, "arrival_seconds"),
-        priority=priority,
-        deadline=deadline,
+        arrival_seconds=row.get("arrival_seconds"),
     )
 
 

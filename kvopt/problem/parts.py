@@ -10,7 +10,6 @@ A part begins with its first arrival: time before that, and time in gaps, costs 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -62,14 +61,6 @@ def split(instance: Instance) -> list[Part]:
     if len(groups) == 1 and not instance.requests[groups[0][0]].arrival:
         return [Part(0, tuple(range(len(instance))), instance)]
     return [part_of(instance, members) for members in groups]
-
-
-def parts_from(instance: Instance, begins: Sequence[int]) -> list[Part]:
-    """Return the requests between one begin and the next as parts, if there are any."""
-    members: list[list[int]] = [[] for _ in begins]
-    for i, request in enumerate(instance):
-        members[bisect_right(begins, request.arrival) - 1].append(i)
-    return [part_of(instance, group) for group in members]
 
 
 def part_of(instance: Instance, members: Iterable[int]) -> Part:

@@ -21,6 +21,11 @@ Number = TypeVar("Number", int, "npt.NDArray[Any]")
 LARGEST_INTEGER = 2**53 - 1
 """Largest number accepted in a field: what every JSON reader keeps exactly."""
 
+COLUMNS = ("arrival", "prompt", "output")
+"""What every request has."""
+_LEAST = {"arrival": 0, "prompt": 0, "output": 1, "priority": -LARGEST_INTEGER, "deadline": 1}
+"""The least value of each integer of a request."""
+
 
 def checked_integer(value: object, field: str, least: int) -> int:
     """Return ``value`` if it is an integer in ``least .. LARGEST_INTEGER``, else raise.
@@ -121,28 +126,21 @@ class Request:
     deadline: int | None = None
 
     def __post_init__(self) -> None:
-        checked_integer(self.arrival, "arrival", 0)
-        checked_integer(self.prompt, "prompt", 0)
-        checked_integer(self.output, "output", 1)
-        if not type(self.arrival) is type(self.prompt) is type(self.output) is int:
-            for name in ("arrival", "prompt", "output"):
-                object.__setattr__(self, name, int(getattr(self, name)))
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            is_right = type(value) is int and least <= value <= LARGEST_INTEGER
+            if not is_right and (value is not None or name in COLUMNS):
+                object.__setattr__(self, name, checked_integer(value, name, least))
         if self.id is not None and (not isinstance(self.id, str) or not self.id):
             raise InvalidInput(f"must be a non-empty string, got {shown(self.id)}", field="id")
         if self.id is not None and not self.id.isascii() and not can_be_written(self.id):
             raise InvalidInput("holds what no UTF-8 file can carry", field="id")
-        if self.predicted is not None and not isinstance(self.predicted, Prediction):
-            raise InvalidInput(
-                f"must be a Prediction, got {shown(self.predicted)}", field="predicted"
-            )
+        if not isinstance(self.predicted, Prediction | None):
+            reason = f"must be a Prediction, got {shown(self.predicted)}"
+            raise InvalidInput(reason, field="predicted")
         if self.arrival_seconds is not None:
             seconds = checked_number(self.arrival_seconds, "arrival_seconds")
             object.__setattr__(self, "arrival_seconds", seconds)
-        if self.priority is not None:
-            least = -LARGEST_INTEGER
-            object.__setattr__(self, "priority", checked_integer(self.priority, "priority", least))
-        if self.deadline is not None:
-            object.__setattr__(self, "deadline", checked_integer(self.deadline, "deadline", 1))
 
     @property
     def peak(self) -> int:

@@ -67,11 +67,8 @@ def least_scope(needed: Iterable[Scope]) -> Scope:
 
 
 _ALLOWED = {
-    Scope.RUNS: frozenset[str](),
-    Scope.RESTARTS: frozenset({"restarts"}),
-    Scope.PAUSES: frozenset({"restarts", "pauses"}),
-    Scope.CHUNKS: frozenset({"restarts", "chunks"}),
-    Scope.PAUSES_AND_CHUNKS: frozenset({"restarts", "pauses", "chunks"}),
+    scope: frozenset({"restarts", *scope.split("+")} if scope is not Scope.RUNS else ())
+    for scope in Scope
 }
 
 _RUNS = (

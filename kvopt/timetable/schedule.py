@@ -15,7 +15,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, chain, groupby, islice, pairwise
 from numbers import Integral
-from operator import add, attrgetter, itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kvopt.errors import InvalidInput, shown
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-    from kvopt.show.plots.timeline import Curve, Timeline, Work
+    from kvopt.show.plots.timeline import Timeline, Work
 
 Times = Sequence[int | Any]
 """A time for each request; None only in a run, of what never finished."""
@@ -268,11 +268,8 @@ class Schedule(Summarised):
         """The round after which each request is done."""
         if self.segments:
             return tuple(rows[-1][1] for rows in self.segments)
-        outputs = map(attrgetter("output"), self.instance.requests)
-        if self.is_complete:
-            return tuple(map(add, self.starts, outputs))
-        pairs = zip(self.starts, outputs, strict=True)
-        return tuple(None if k is None else k + output for k, output in pairs)
+        pairs = zip(self.starts, self.instance, strict=True)
+        return tuple(None if k is None else k + request.output for k, request in pairs)
 
     @cached_property
     def spans(self) -> Segments:
@@ -487,10 +484,15 @@ class Schedule(Summarised):
         corners = {0, *chain.from_iterable((time, time + 1) for time in self.sweep.times)}
         return list(self.loads(corner for corner in corners if corner >= 0))
 
-    def memory_over_time(self) -> tuple[list[float], list[int]]:
+    def memory_over_time(self, *, upright: bool = False) -> tuple[list[float], list[int]]:
         """Return times and the tokens held, for a picture with straight lines between.
 
         Times are seconds, or rounds, as the clock counts.
+
+        Parameters
+        ----------
+        upright
+            Whether the lines stand upright where requests start and end.
         """
         scale = self.clock.scale
         times, held, ended = [0.0], [0], 0
@@ -498,23 +500,18 @@ class Schedule(Summarised):
             if stretch.began > ended:  # the server was idle and held nothing
                 times += [ended / scale, stretch.began / scale]
                 held += [0, 0]
+            if upright:
+                times.append(stretch.began / scale)
+                held.append(stretch.held - stretch.active)
             times += [stretch.first / scale, stretch.ended / scale]
             held += [stretch.held, stretch.held_last]
             ended = stretch.ended
-        return times, held
+        return (times, held) if not upright else ([*times, times[-1]], [*held, 0])
 
     # ---- the check ----------------------------------------------------------------------
 
     def check(self) -> ScheduleCheck:
         """Check every start against its arrival, and memory wherever it can peak."""
-        return self._checked
-
-    def violations(self) -> list[str]:
-        """Return what breaks the rules of the problem, checked in integers; empty if nothing."""
-        return list(self._violations)
-
-    @cached_property
-    def _checked(self) -> ScheduleCheck:
         peak = self.peak_memory
         when = (p.sweep.times[p.sweep.held.index(peak)] for p in self.parts if peak in p.sweep.held)
         return ScheduleCheck(
@@ -525,6 +522,10 @@ class Schedule(Summarised):
             makespan=self.makespan,
             violations=self._violations,
         )
+
+    def violations(self) -> list[str]:
+        """Return what breaks the rules of the problem, checked in integers; empty if nothing."""
+        return list(self._violations)
 
     @cached_property
     def _violations(self) -> tuple[str, ...]:
@@ -672,7 +673,9 @@ class Schedule(Summarised):
             self.instance,
             self._drawn(),
             [time / self.clock.scale for time in self.arrivals],
-            () if self.clock.is_even else [part._held() for part in self.parts],
+            ()
+            if self.clock.is_even
+            else [part.memory_over_time(upright=True) for part in self.parts],
             said=f"total latency {total}{' s' * (not self.clock.is_even)}{paused}",
             unit="rounds" if self.clock.is_even else "seconds",
         )
@@ -696,21 +699,6 @@ class Schedule(Summarised):
                     self.members[worker][i], worker, *times, before[i], produced, piece in lost
                 )
                 before[i] += 0 if piece in lost else produced
-
-    def _held(self) -> Curve:
-        """Return the corners of the tokens held: upright at starts and ends, else straight."""
-        scale, corners = self.clock.scale, [(0.0, 0)]
-        for each in self.stretches:
-            before, begin = corners[-1][0], each.began / scale
-            idle = [(before, 0), (begin, 0)] if begin > before else []
-            corners += [
-                *idle,
-                (begin, each.held - each.active),
-                (each.first / scale, each.held),
-                (each.ended / scale, each.held_last),
-            ]
-        times, held = zip(*corners, (corners[-1][0], 0), strict=True)
-        return times, held
 
 
 def _since(time: int | Any, begin: int) -> int | Any:

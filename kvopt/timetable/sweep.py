@@ -7,8 +7,7 @@ of work are active and from the sum of their ``p - k``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,32 +15,6 @@ if TYPE_CHECKING:
 
 _LARGEST_SUM = 2**62
 """Limit of sums in arrays; beyond, they hold Python's integers."""
-
-
-class Stretch(NamedTuple):
-    """A time in which the same requests are active: nothing starts or completes inside.
-
-    Parameters
-    ----------
-    begin, end
-        It covers the rounds that end at ``begin + 1 .. end``.
-    active
-        Requests that are active: the tokens that memory grows by in a round.
-    prompts
-        Prompt tokens held.
-    held
-        Tokens held at its end, prompts included.
-    """
-
-    begin: int
-    end: int
-    active: int
-    prompts: int
-    held: int
-
-    def held_at(self, time: int) -> int:
-        """Return the tokens held at a time inside, on the way up to its end."""
-        return self.held - self.active * (self.end - time)
 
 
 class Sweep(NamedTuple):
@@ -54,8 +27,8 @@ class Sweep(NamedTuple):
         before.
     times
         Those at which a piece starts or ends, ascending.
-    active, prompts, held
-        Pieces, tokens that they had before, and all tokens in the round that ends at each of them.
+    active, held
+        Pieces, and all tokens in the round that ends at each of them.
     """
 
     starts: Sequence[int]
@@ -63,14 +36,7 @@ class Sweep(NamedTuple):
     before: Sequence[int]
     times: list[int]
     active: list[int]
-    prompts: list[int]
     held: list[int]
-
-    def stretches(self) -> Iterator[Stretch]:
-        """Yield what is between each of the times and the next."""
-        columns = (self.active[1:], self.prompts[1:], self.held[1:])
-        for (begin, end), *what in zip(pairwise(self.times), *columns, strict=True):
-            yield Stretch(begin, end, *what)
 
 
 def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> Sweep:
@@ -91,5 +57,5 @@ def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> 
         return found
 
     active = sums(np.ones_like(begins))
-    columns = (times, active, sums(held), sums(held - begins) + active * times)
+    columns = (times, active, sums(held - begins) + active * times)
     return Sweep(*given, *(column.tolist() for column in columns))

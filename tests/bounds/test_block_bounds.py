@@ -90,7 +90,7 @@ def test_prices_of_blocks_are_exact_and_no_bound_is_above_the_optimum(pauses: bo
 
 
 def test_counting_blocks_raises_the_bound() -> None:
-    requests = drawn(random.Random(1)).requests * 1
+    requests = drawn(random.Random(1)).requests
     instance = Instance(12, requests, block_size=4)
     found = bound(instance, "lagrangian", threads=1)
     inside = bound(instance.in_tokens(), "lagrangian", threads=1)

@@ -125,7 +125,7 @@ def test_bounds_without_each_equal_removing_it() -> None:
 
 def bounds_by_removal(instance: Instance) -> list[int]:
     requests = instance.requests
-    rests = (requests[:i] + requests[i + 1 :] for i in range(len(requests)))
+    rests = ([*requests[:i], *requests[i + 1 :]] for i in range(len(requests)))
     return [volume_bound(Instance(instance.memory, rest)) for rest in rests]
 
 

@@ -94,7 +94,7 @@ def test_no_claim_in_seconds_is_beaten_by_any_schedule() -> None:
         outputs = [source.randint(1, 3) for _ in range(3)]
         triples = [(source.randint(0, 20), source.randint(0, 6 - o), o) for o in outputs]
         requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
-        clock = Seconds(BatchTime(starmap(Line, server.lines), server.kv_ns, server.prompt_ns))
+        clock = Seconds(BatchTime([*starmap(Line, server.lines)], server.kv_ns, server.prompt_ns))
         fewest = least_misses(server, 6, triples, 45)
         found = fleet_sizes(
             Instance(6, requests), FleetMatch("fcfs", "round-robin", 2), counts=[1, 2, 3],

@@ -6,7 +6,6 @@ import random
 import signal
 from dataclasses import replace
 from functools import partial
-from itertools import starmap
 from pathlib import Path
 
 import pytest
@@ -77,7 +76,9 @@ def test_no_claim_in_seconds_is_beaten_by_any_schedule() -> None:
                 memory, [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
             ),
             FleetMatch("fcfs", "round-robin", 2), counts=counts, time_limit=LIMIT,
-            clock=Seconds(BatchTime(starmap(Line, server.lines), server.kv_ns, server.prompt_ns)),
+            clock=Seconds(
+                BatchTime([Line(*x) for x in server.lines], server.kv_ns, server.prompt_ns)
+            ),
         )  # fmt: skip
         assert_bands_hold(found, optima)
 

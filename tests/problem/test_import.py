@@ -126,12 +126,12 @@ def test_arrivals_are_sorted_and_rounded_up_to_rounds(tmp_path: Path) -> None:
     st.floats(1e-3, 1e5, allow_nan=False),
 )
 def test_rounds_begin_at_the_arrival_or_later(times: list[int], length: float) -> None:
-    from kvopt.problem.traces.importing import _timed
+    from kvopt.problem.traces.importing import _requests
     from kvopt.problem.traces.rows import Row
 
     rows = [Row(time, 1, 1) for time in sorted(times)]
     exact = Fraction(length) * 10**6
-    for row, request in zip(rows, _timed(rows, length), strict=True):
+    for row, request in zip(rows, _requests(rows, "seconds", length), strict=True):
         since = row.time - rows[0].time
         assert (request.arrival - 1) * exact < since <= request.arrival * exact
 

@@ -241,7 +241,7 @@ def test_priorities_have_a_schema_of_their_own(tmp_path: Path) -> None:
     write_instance(ranked, path)
     assert json.loads(path.read_text())["schema"] == "kvopt.instance/2"
     assert read_instance(path) == ranked
-    assert len({plain.hash, ranked.hash, Instance(9, reversed(ranked.requests)).hash}) == 3
+    assert len({plain.hash, ranked.hash, Instance(9, ranked.requests[::-1]).hash}) == 3
     path.write_text(path.read_text().replace("instance/2", "instance/1"))
     with pytest.raises(InvalidInput, match="request 'r1': priority: is not a known field"):
         read_instance(path)

@@ -193,9 +193,7 @@ def test_a_livelock_of_one_worker_is_one_of_the_fleet() -> None:
     found = fleet_run(fleet, "alpha-protect:alpha=0", "round-robin")
     assert found.outcome is Outcome.COMPLETED
     found = fleet_run(
-        replace(
-            fleet, requests=fleet.requests * 1 + tuple(Request(0, 1, 9, f"x{i}") for i in range(3))
-        ),
+        replace(fleet, requests=[*fleet, *(Request(0, 1, 9, f"x{i}") for i in range(3))]),
         "alpha-protect:alpha=0",
         "round-robin",
     )

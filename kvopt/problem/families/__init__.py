@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from random import Random
+from types import MappingProxyType
+from typing import Any
 
 from kvopt.errors import InvalidInput, unknown_name
 from kvopt.problem.families import chen, jaillet, traffic, wang
-from kvopt.problem.families.base import MOST_REQUESTS, Draw, Family, Parameter, Value
+from kvopt.problem.families.base import MOST_REQUESTS, Draw, Drawing, Family, Parameter, Value
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import checked_integer
 from kvopt.show.summary import Names
 
 __all__ = ["FAMILIES", "Family", "Parameter", "generate", "list_families"]
 
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        *jaillet.FAMILIES,
-        *wang.FAMILIES,
-        *chen.FAMILIES,
-        wang.THREE_PARTITION,
-        jaillet.STEADY,
-        *traffic.FAMILIES,
-    )
-}
+_DRAWS: dict[str, Drawing] = {**jaillet.DRAWS, **wang.DRAWS, **chen.DRAWS, **traffic.DRAWS}
+_KINDS: dict[str, Any] = {"int": int, "float": float, "str": str}
+
+
+def _family(name: str, keys: Mapping[str, Any] = MappingProxyType({}), **row: Any) -> Family:
+    """Return a family as the table of families has it."""
+    parameters = [
+        Parameter(key, **{**about, "kind": _KINDS[about.get("kind", "int")]})
+        for key, about in keys.items()
+    ]
+    return Family(name, draw=_DRAWS[name], parameters=parameters, **row)
+
+
+_TABLE = (Path(__file__).parent / "families.toml").read_text(encoding="utf-8")
+FAMILIES = {name: _family(name, **row) for name, row in tomllib.loads(_TABLE).items()}
 
 
 def list_families() -> Names:
@@ -66,13 +74,13 @@ def generate(
     """
     if family not in FAMILIES:
         raise unknown_name(family, FAMILIES, "family")
-    for label, value, least in (("n", n, 0), ("memory", memory, 1), ("seed", seed, 0)):
-        if value is not None or label == "seed":
-            checked_integer(value, label, least)
+    checked_integer(seed, "seed", 0)
+    asked = {name: value for name, value in (("n", n), ("memory", memory)) if value is not None}
+    for option, value in asked.items():
+        checked_integer(value, option, option == "memory")
     if n is not None and n > MOST_REQUESTS:
         raise InvalidInput(f"must be at most {MOST_REQUESTS:,}, got {n:,}", field="n")
     chosen = FAMILIES[family]
-    asked = {k: v for k, v in (("n", n), ("memory", memory)) if v is not None}
     for option in asked:
         if option in chosen.fixed:
             raise InvalidInput(f"follows from the keys of {family}", field=option)

@@ -9,7 +9,7 @@ edge of an integer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from statistics import NormalDist
@@ -48,11 +48,11 @@ class Parameter:
 
     name: str
     help: str
-    default: Value | None
+    default: Value | None = None
     kind: type[int] | type[float] | type[str] = int
     least: float = -math.inf
     most: float = math.inf
-    choices: tuple[str, ...] = ()
+    choices: Sequence[str] = ()
 
     def parsed(self, value: Value) -> Value:
         """Return a value of the right type and range, or raise."""
@@ -162,6 +162,8 @@ class Draw:
 
 Drawn = tuple[int, list[Request]]
 """The memory and the requests of one instance."""
+Drawing = Callable[[Draw], Drawn]
+"""Draws one instance of a family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +187,11 @@ class Family:
     name: str
     summary: str
     source: str
-    draw: Callable[[Draw], Drawn]
-    parameters: tuple[Parameter, ...] = ()
+    draw: Drawing
+    parameters: Sequence[Parameter] = ()
     n: str = "50"
     memory: str = "100"
-    fixed: tuple[str, ...] = ()
+    fixed: Sequence[str] = ()
 
     def values(self, given: Mapping[str, Value]) -> dict[str, Value]:
         """Return the keys that have a value, those that are given parsed."""

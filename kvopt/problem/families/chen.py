@@ -9,12 +9,8 @@ from itertools import accumulate, repeat
 from operator import mul
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.families.base import Draw, Drawn, Family, Parameter
+from kvopt.problem.families.base import Draw, Drawing, Drawn
 from kvopt.problem.requests import Prediction, Request
-
-_PROMPT = Parameter("prompt", "prompt of every request", 1, int, 0, 10**9)
-_UPPER = Parameter("u", "largest output, and upper end of the interval", 50, int, 1, 10**6)
-_Q = Parameter("q", "1 - p of the distribution", 0.9, float, 0.0, 0.9999)
 
 
 def _requests(draw: Draw, lower: int, output: Callable[[], int]) -> Drawn:
@@ -41,31 +37,8 @@ def _geometric(draw: Draw, power: int) -> Drawn:
     return _requests(draw, 1, lambda: 1 + bisect_right(sums, sums[-1] * draw.random.random()))
 
 
-FAMILIES = (
-    Family(
-        "two-point",
-        "outputs are l or u, interval [l, u]",
-        "chen-2025 section 5.1",
-        _two_point,
-        (
-            Parameter("l", "smaller output", 5, int, 1, 10**6),
-            _UPPER,
-            Parameter("share", "chance of l", 0.5, float, 0.0, 1.0),
-            _PROMPT,
-        ),
-    ),
-    Family(
-        "geometric",
-        "outputs geometric with parameter 1 - q, at most u, interval [1, u]",
-        "chen-2025 section 5.2",
-        partial(_geometric, power=0),
-        (_Q, _UPPER, _PROMPT),
-    ),
-    Family(
-        "linear-geometric",
-        "outputs linearly weighted geometric, at most u, interval [1, u]",
-        "chen-2025 section 5.3",
-        partial(_geometric, power=1),
-        (_Q, _UPPER, _PROMPT),
-    ),
-)
+DRAWS: dict[str, Drawing] = {
+    "two-point": _two_point,
+    "geometric": partial(_geometric, power=0),
+    "linear-geometric": partial(_geometric, power=1),
+}

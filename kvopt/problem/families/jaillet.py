@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.families.base import MOST_REQUESTS, Draw, Drawn, Family, Parameter
+from kvopt.problem.families.base import MOST_REQUESTS, Draw, Drawing, Drawn
 from kvopt.problem.requests import Request, volume_of
 
 _LONGEST_PROMPT = 5
@@ -106,58 +106,9 @@ def _steady(draw: Draw) -> Drawn:
     ]
 
 
-FAMILIES = (
-    Family(
-        "arrival-1",
-        "all at once; prompt 1..5, output 1..M-s",
-        "jaillet-2025-v2 section 5.1, arrival model 1",
-        _all_at_once,
-        n="40..60, drawn",
-        memory="30..50, drawn",
-    ),
-    Family(
-        "arrival-2",
-        "Poisson arrivals over rounds 1..T; prompt 1..5, output 1..M-s",
-        "jaillet-2025-v2 section 5.1, arrival model 2",
-        _poisson,
-        (
-            Parameter("rate", "requests a round, drawn from 0.5..1.5", None, float, 1e-9, 1e6),
-            Parameter("rounds", "T, drawn from 40..60", None, int, 1, 10**6),
-        ),
-        n="follows from the arrivals",
-        memory="30..50, drawn",
-    ),
-    Family(
-        "v1-thm-6.4",
-        "one request of peak M, then epsilon M short ones at a random time k M",
-        "jaillet-2025-v1 theorem 6.4",
-        _randomised_adversary,
-        (
-            Parameter("epsilon", "share of M that a short request holds", 0.1, float, 1e-6, 0.5),
-            Parameter("c", "the ratio that is refuted; k goes up to c + 1", 2, int, 1, 10**6),
-            Parameter(
-                "prompt", "of the long request; epsilon M - 1 if left out", None, int, 0, 10**9
-            ),
-            Parameter("short-prompt", "of the short ones; likewise", None, int, 0, 10**9),
-        ),
-        n="1 + epsilon M",
-    ),
-)
-
-STEADY = Family(
-    "steady",
-    "requests of one prompt and output, Poisson arrivals over rounds 0..T-1",
-    "jaillet-2025-v1 section 5",
-    _steady,
-    (
-        Parameter("rate", "requests a round", 0.8, float, 1e-9, 1e6),
-        Parameter("rounds", "T", 1000, int, 1, 10**7),
-        Parameter("output", "o of every request", 3, int, 1, 10**6),
-        Parameter("least", "outputs are uniform on least..output", None, int, 1, 10**6),
-        Parameter("prompt", "s of every request", 0, int, 0, 10**6),
-        Parameter("batch", "so many arrive in a round, or none; else Poisson", None, int, 1, 100),
-    ),
-    n="follows from the arrivals",
-    memory="s o + o (o + 1) / 2",
-    fixed=("n",),
-)
+DRAWS: dict[str, Drawing] = {
+    "arrival-1": _all_at_once,
+    "arrival-2": _poisson,
+    "v1-thm-6.4": _randomised_adversary,
+    "steady": _steady,
+}

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.families.base import Draw, Drawn, Family, Parameter
+from kvopt.problem.families.base import Draw, Drawing, Drawn
 from kvopt.problem.requests import Request
 
 PAPER_MEMORY = 16_492
@@ -27,11 +27,6 @@ PAPER_MEMORY = 16_492
 
 _LEAST_RATE = 1e-6
 """Requests a second; below, arrivals would leave the range of clocks."""
-_RATES = (
-    Parameter("rate", "Poisson arrivals a round; 0 for all at once", 0.0, float, 0.0, 1e6),
-    Parameter("per_second", "Poisson arrivals a second, in rounds of 50 ms", None, float, 0.0, 1e6),
-)
-
 _ROUNDS_A_SECOND = 20
 """About as many as Llama-2-70B makes on two A100."""
 _MICROSECONDS = 1_000_000
@@ -89,42 +84,8 @@ def _mean_gap(draw: Draw) -> float:
     return 0.0
 
 
-def _family(
-    name: str,
-    summary: str,
-    source: str,
-    shape: Callable[[Draw], tuple[int, int]],
-    *parameters: Parameter,
-) -> Family:
-    return Family(
-        name,
-        summary,
-        f"stand-in for {source}",
-        partial(_traffic, shape=shape),
-        (*_RATES, *parameters),
-        n="1000",
-        memory=str(PAPER_MEMORY),
-    )
-
-
-FAMILIES = (
-    _family(
-        "conversation",
-        "chat: prompt 1..468 (median 11, mean 41), output 1..883 (43, 85)",
-        "LMSYS-Chat-1M as in chen-2025 section 6",
-        _conversation,
-    ),
-    _family(
-        "summarisation",
-        "papers: prompt median 2667, mean 2546; output median 161, mean 296",
-        "arXiv summarisation as in wang-2025 section 7",
-        _summarisation,
-    ),
-    _family(
-        "conversation-summarisation",
-        "chat and papers mixed 4 to 1",
-        "the mixed workload of wang-2025 section 7",
-        _mixed,
-        Parameter("share", "chance of a paper", 0.2, float, 0.0, 1.0),
-    ),
-)
+DRAWS: dict[str, Drawing] = {
+    "conversation": partial(_traffic, shape=_conversation),
+    "summarisation": partial(_traffic, shape=_summarisation),
+    "conversation-summarisation": partial(_traffic, shape=_mixed),
+}

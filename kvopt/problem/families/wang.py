@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.families.base import Draw, Drawn, Family, Parameter
+from kvopt.problem.families.base import Draw, Drawing, Drawn
 from kvopt.problem.requests import Request
 
 _MOST = 50
@@ -42,51 +42,24 @@ def _mixed_prompt(draw: Draw) -> float:
     return value if value <= _MOST else draw.uniform(40, 50)
 
 
-def _distribution(
-    name: str, summary: str, prompt: Length, output: Length | None = None, count: int = 100
-) -> Family:
-    drawn = partial(_independent, prompt=prompt, output=output or prompt, count=count)
-    return Family(name, summary, "wang-2025 appendix 11.2", drawn, n=str(count))
-
-
 # ---- constructions ----------------------------------------------------------------------------
 
 
 def _construction(
-    theorem: str,
-    summary: str,
-    requests: Callable[[int], list[Request]],
-    power: int,
-    default: int,
-    most: int,
-    n: str,
-) -> Family:
-    """Return a family of M = k^power, k from the key, from the memory, or the default."""
-
-    def drawn(draw: Draw) -> Drawn:
-        key = draw.parameters.get("k")
-        k = int(default if key is None else key)
-        if draw.memory is not None:
-            k = round(draw.memory ** (1 / power))
-            if k**power != draw.memory or not 2 <= k <= most:
-                reason = f"must be k^{power} for a k in 2 .. {most}, got {draw.memory}"
-                raise InvalidInput(reason, field="memory")
-        if key is not None and k != key:
-            raise InvalidInput(f"says {key}, memory says {k}", field="k")
-        draw.drawn["k"] = k
-        return k**power, requests(k)
-
-    about = f"{'square' if power == 2 else 'fourth'} root of M; {default} unless memory says"
-    return Family(
-        f"thm-{theorem}",
-        f"M = k^{power}; {summary}",
-        f"wang-2025 theorem {theorem}",
-        drawn,
-        (Parameter("k", about, None, int, 2, most),),
-        n=n,
-        memory=f"k^{power}",
-        fixed=("n",),
-    )
+    draw: Draw, requests: Callable[[int], list[Request]], power: int, default: int, most: int
+) -> Drawn:
+    """Return requests for M = k^power, with k from the key, from the memory, or the default."""
+    key = draw.parameters.get("k")
+    k = int(default if key is None else key)
+    if draw.memory is not None:
+        k = round(draw.memory ** (1 / power))
+        if k**power != draw.memory or not 2 <= k <= most:
+            reason = f"must be k^{power} for a k in 2 .. {most}, got {draw.memory}"
+            raise InvalidInput(reason, field="memory")
+    if key is not None and k != key:
+        raise InvalidInput(f"says {key}, memory says {k}", field="k")
+    draw.drawn["k"] = k
+    return k**power, requests(k)
 
 
 def _theorem_2_1(k: int) -> list[Request]:
@@ -95,45 +68,6 @@ def _theorem_2_1(k: int) -> list[Request]:
 
 def _theorem_8_2(k: int) -> list[Request]:
     return [Request(0, 1, k - 1)] * k**2 + [Request(0, k, 1)] * k**3
-
-
-FAMILIES = (
-    _distribution(
-        "uniform", "prompt and output uniform on 1..50", lambda draw: draw.uniform(1, 51)
-    ),
-    _distribution(
-        "normal", "both normal (25, 8.33), clipped to 1..50", lambda draw: draw.normal(25, 8.33)
-    ),
-    _distribution(
-        "binomial", "both binomial (49, 0.5) plus 1", lambda draw: draw.binomial(49, 0.5) + 1
-    ),
-    _distribution("exponential", "both exponential of mean 5, clipped to 1..50", _exponential),
-    _distribution(
-        "mixed",
-        "prompt 80% exponential of mean 10 and 20% lognormal around 40, output exponential",
-        _mixed_prompt,
-        _exponential,
-        200,
-    ),
-    _construction(
-        "2.1",
-        "M requests (s=k^2-1, o=1) and k^5 requests (1, 2)",
-        _theorem_2_1,
-        power=4,
-        default=2,
-        most=16,
-        n="k^4 + k^5",
-    ),
-    _construction(
-        "8.2",
-        "M requests (s=1, o=k-1) and k^3 requests (k, 1)",
-        _theorem_8_2,
-        power=2,
-        default=4,
-        most=100,
-        n="k^2 + k^3",
-    ),
-)
 
 
 # ---- 3-Partition ------------------------------------------------------------------------------
@@ -184,19 +118,17 @@ def _shuffle(draw: Draw, numbers: list[int]) -> None:
         numbers[i], numbers[j] = numbers[j], numbers[i]
 
 
-THREE_PARTITION = Family(
-    "three-partition",
-    "3m numbers in (T/4, T/2) that sum to mT, as requests (s=x, o=1)",
-    "wang-2025 theorem 2.2, with M = T + 3",
-    _three_partition,
-    (
-        Parameter("target", "T", 40, int, 3, 10**9),
-        Parameter("m", "number of triples", 4, int, 0, 10**5),
-        Parameter(
-            "answer", "yes or any: triples exist, or no promise", "yes", str, choices=("yes", "any")
-        ),
-    ),
-    n="3m",
-    memory="T + 3",
-    fixed=("memory",),
-)
+def _of_prompts(prompt: Length, output: Length | None = None, count: int = 100) -> Drawing:
+    return partial(_independent, prompt=prompt, output=output or prompt, count=count)
+
+
+DRAWS: dict[str, Drawing] = {
+    "uniform": _of_prompts(lambda draw: draw.uniform(1, 51)),
+    "normal": _of_prompts(lambda draw: draw.normal(25, 8.33)),
+    "binomial": _of_prompts(lambda draw: draw.binomial(49, 0.5) + 1),
+    "exponential": _of_prompts(_exponential),
+    "mixed": _of_prompts(_mixed_prompt, _exponential, 200),
+    "thm-2.1": partial(_construction, requests=_theorem_2_1, power=4, default=2, most=16),
+    "thm-8.2": partial(_construction, requests=_theorem_8_2, power=2, default=4, most=100),
+    "three-partition": _three_partition,
+}

@@ -9,35 +9,12 @@ from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
 from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.hardware.presets import TABLES
 from kvopt.problem.hardware.roofline import is_roofline, pairs, parts, roofline
 
 SCHEMA = "kvopt.batch-time/1"
 DEFAULT_MODEL = "llama-2-70b-2xa100"
 """Preset that is used when nothing else is asked for."""
-
-_SOURCE = (
-    "Llama-2-70B divided among two A100: 80 layers of the operators that Vidur profiled, without "
-    "attention; reading 327,680 bytes a token of KV cache at 2 x 2,039 GB/s"
-)
-
-PRESETS: dict[str, BatchTime] = {
-    str(model.name): model
-    for model in (
-        BatchTime(
-            [Line(42_323_667, 198_967), Line(24_702_020, 309_256)],
-            kv_ns=80,
-            name="llama-2-70b-2xa100",
-            notes=_SOURCE,
-        ),
-        BatchTime(
-            [Line(34_107_640, 298_778)],
-            kv_ns=80,
-            name="llama-2-70b-2xa100-linear",
-            notes=_SOURCE + "; one line, the linear regression of the papers",
-        ),
-    )
-}
-"""Measured ones, fitted with ``kvopt hardware fit``; docs/seconds.md says how well."""
 
 _NEEDED = dict.fromkeys(("schema", "lines", "kv_ns", "prompt_ns")).keys()
 _OPTIONAL = {"name", "notes"}
@@ -80,3 +57,10 @@ def write_batch_time(model: BatchTime, path: str | Path) -> None:
     """Write a model as a JSON file."""
     text = json.dumps({"schema": SCHEMA, **model.to_json()}, indent=1, ensure_ascii=False)
     write_atomically(path, text + "\n")
+
+
+PRESETS: dict[str, BatchTime] = {
+    name: batch_time_from_json({"schema": SCHEMA, "name": name, **row})
+    for name, row in TABLES["batch_times"].items()
+}
+"""Measured ones, fitted with ``kvopt hardware fit``; docs/seconds.md says how well."""

@@ -171,7 +171,8 @@ def fit_roof(rows: Sequence[Measured], lines: int = 2, *, is_profile: bool = Fal
         candidates += [(slice(k), slice(k, None)) for k in splits]
     fits = (
         judged(
-            BatchTime(Line(*_not_negative(columns[s], times[s], scale[s])) for s in sides), ordered
+            BatchTime([Line(*_not_negative(columns[s], times[s], scale[s])) for s in sides]),
+            ordered,
         )
         for sides in candidates
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from inspect import signature
+from math import ceil, inf
 from pathlib import Path
 from random import Random
 from typing import Any, TypedDict, Unpack
@@ -119,13 +119,21 @@ def import_trace(
         )
 
 
-def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> Iterable[Request]:
-    if clock == "none":
-        return (Request(0, row.prompt, row.output) for row in rows)
-    if clock == "rounds":
-        return (Request(*row[:3]) for row in rows)
-    assert round_ms is not None
-    return _timed(rows, round_ms)
+def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> list[Request]:
+    """Return requests, on a clock whose time begins at the first arrival where it has seconds."""
+    if round_ms is None or clock == "rounds":
+        return [Request(row.time * (clock == "rounds"), row.prompt, row.output) for row in rows]
+    length = Fraction(str(round_ms)) * MILLISECOND  # as it is written: 0.1 is one tenth
+    first = rows[0].time if rows else 0
+    return [
+        Request(
+            ceil((row.time - first) / length),
+            row.prompt,
+            row.output,
+            arrival_seconds=(row.time - first) / NANOSECONDS,
+        )
+        for row in rows
+    ]
 
 
 def _opened(path: Path, format: str, **columns: str | None) -> Trace:  # noqa: A002
@@ -139,16 +147,6 @@ def _opened(path: Path, format: str, **columns: str | None) -> Trace:  # noqa: A
             reason = f"is for {' and '.join(takers)}, not for {format}"
             raise InvalidInput(reason, field=option.replace("_", "-"))
     return read(path, **given)
-
-
-def _timed(rows: list[Row], round_ms: float) -> Iterator[Request]:
-    """Yield requests whose clock begins at the first arrival."""
-    length = Fraction(str(round_ms)) * MILLISECOND  # as it is written: 0.1 is one tenth
-    first = rows[0].time if rows else 0
-    for row in rows:
-        since = row.time - first
-        arrival = -(-since * length.denominator // length.numerator)  # rounded up, exactly
-        yield Request(arrival, row.prompt, row.output, arrival_seconds=since / NANOSECONDS)
 
 
 @dataclass
@@ -182,13 +180,9 @@ class Selection:
     _late: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        for name, value, least in (
-            ("limit", self.limit, 0),
-            ("sample", self.sample, 0),
-            ("max-total", self.max_total, 1),
-        ):
-            if value is not None:
-                checked_integer(value, name, least)
+        for name, least in (("limit", 0), ("sample", 0), ("max_total", 1)):
+            if (value := getattr(self, name)) is not None:
+                checked_integer(value, name.replace("_", "-"), least)
 
     def take(self, lines: Iterable[Found]) -> None:
         """Read lines until they end or the limit is reached.
@@ -198,17 +192,17 @@ class Selection:
         InvalidInput
             If there were lines and none of them is a request: that is another format.
         """
-        random, latest = Random(self.seed), -math.inf
+        random, latest = Random(self.seed), -inf
         if self.limit == 0:
             return
         for number, found in lines:
             self._read += 1
-            reason = found.reason if isinstance(found, Unread) else self._refusal(found)
-            if reason is not None:
-                entry = self._dropped.setdefault(reason, {"rows": 0, "first_line": number})
+            if isinstance(found, Row) and (reason := self._refusal(found)):
+                found = Unread(reason)
+            if isinstance(found, Unread):
+                entry = self._dropped.setdefault(found.reason, {"rows": 0, "first_line": number})
                 entry["rows"] += 1
                 continue
-            assert isinstance(found, Row)
             self._late += found.time < latest
             latest = max(latest, found.time)
             self._keep(found, number, random)
@@ -238,7 +232,7 @@ class Selection:
 
     def notes(self) -> dict[str, Any]:
         """Return what a reader of the instance should know."""
-        options = {"limit": self.limit, "sample": self.sample, "max_total": self.max_total}
+        options = {name: getattr(self, name) for name in ("limit", "sample", "max_total")}
         if self.sample is not None:
             options["seed"] = self.seed
         return {
