@@ -261,7 +261,6 @@ class TestOtherMemory:
         ("models/running_status.py", "models/example-ec.1.json"),
         ("models/pauses.py", "models/example-pause.json"), ("instances/tables.py", "--help"),
         ("benchmarks/policies.py", "svf", "--sizes", "20"),
-        ("benchmarks/before_after.py", "--help"),
     ],
     ids=lambda words: " ".join(words[:3]),
 )  # fmt: skip
