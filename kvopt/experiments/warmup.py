@@ -12,7 +12,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import NamedTuple
 
-from kvopt.bounds.configurations.large import rising_large_bounds
+from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.certificates import certify
 from kvopt.heuristics.beams import beam_from, end_early, line_of

@@ -36,7 +36,7 @@ LIMIT = 100_000
 
 def without_prices(instance: Instance, last: int) -> Evaluation:
     states, knots = States.of(instance), Knots.every(1, last)
-    prices = np.zeros((len(knots), len(states)), dtype=np.int64)
+    prices = np.zeros((len(knots), len(states.holds)), dtype=np.int64)
     return evaluate(states, knots, states.all_starts(last), prices, 1)
 
 
@@ -388,7 +388,7 @@ def test_closed_starts_cost_more_than_any_budget() -> None:
         rising.states,
         Knots.every(1, 5),
         rising.starts[:, :6] | (np.arange(6) == 5),
-        np.zeros((5, len(rising.states)), dtype=np.int64),
+        np.zeros((5, len(rising.states.holds)), dtype=np.int64),
         1,
     )
     assert (left.reduced_costs[left.reduced_costs != CLOSED] < 10**6).all()

@@ -15,8 +15,8 @@ from test_configurations import drawn_knots, drawn_prices
 from kvopt import Instance, Request, SolveParams, bound, generate
 from kvopt.bounds.configurations import size
 from kvopt.bounds.configurations.ascent import Evaluator
+from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.configurations.evaluation import evaluate, rounded, total_of
-from kvopt.bounds.configurations.large import rising_large_bounds
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules

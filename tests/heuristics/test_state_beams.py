@@ -76,7 +76,7 @@ def test_costs_of_starts_are_sums_of_prices(instance: Instance, seed: int) -> No
     states, knots, prices = priced(instance, 30, 0.5, seed)
     guide = guide_of(instance, states, knots, prices)
     assert guide.step == 1
-    rows = np.zeros((200, len(states)))
+    rows = np.zeros((200, len(states.holds)))
     for time in range(1, 200):
         fill_row(guide, time, rows[time])
     columns = np.array([np.interp(range(1, 31), knots.times, column) for column in prices.T]).T

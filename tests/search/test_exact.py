@@ -415,7 +415,7 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
     offer_list_schedules(search)
     assert search.schedule is not None
     rising = Rising(instance, 30)
-    free = np.zeros((30, len(rising.states)), dtype=np.int64)
+    free = np.zeros((30, len(rising.states.holds)), dtype=np.int64)
     evaluation = evaluate(rising.states, Knots.every(1, 30), rising.starts, free, 1)
     forward = ForwardSearch(
         rising.states, twins_of(instance), evaluation, search.schedule.objective

@@ -17,9 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.configurations.smoothing import (
+    Grid,
+    Smoothed,
     add_scaled,
-    configurations_part,
     dot,
+    fill_smoothed,
     requests_part,
     shares_of_lives,
     sums_along_lives,
@@ -80,9 +82,9 @@ class Evaluator:
         self._copies = knots.copies(states, starts) if copies is None else copies
         self._weights = states.workers * knots.weights()
         self._parts = [np.arange(part, len(knots), threads) for part in range(threads)]
-        self._completions = np.arange(apart, knots.last + int(states.outputs.max()), apart)
-        self._between = knots.between()
-        self._sums = np.empty((len(self._completions), len(states)))
+        completions = np.arange(apart, knots.last + int(states.outputs.max()), apart)
+        self._grid = Grid(completions, *knots.between())
+        self._sums = np.empty((len(completions), len(states.holds)))
         self._lives = np.empty_like(self._sums)
         self.tau, self._taus = tau, np.full(len(knots), tau)
 
@@ -94,67 +96,42 @@ class Evaluator:
         """
         while True:
             self._taus *= _HEADROOM
-            _, smooth, _ = self._configurations(prices)
+            tight = ~np.isfinite(self._configurations(prices).smooth)
             self._taus /= _HEADROOM
-            tight = ~np.isfinite(smooth)
             if not tight.any() and (found := self(prices)).is_finite:
                 return found
             self._taus[tight if tight.any() else slice(None)] *= _HOTTER
 
     def __call__(self, prices: Floats) -> Point:
         """Evaluate prices; where floats cannot hold all sums the point is not finite."""
-        states = self.states
-        padded = np.concatenate((prices, np.zeros((1, len(states)))))
-        grid = (self._completions, *self._between)
-        sums_along_lives(*grid, padded, states.lefts, self._sums)
-        hard, smooth = requests_part(
-            self._completions,
-            self._sums,
-            states.arrivals,
-            states.outputs,
-            states.firsts,
-            self._starts,
-            self.tau,
-            self._lives,
-        )
+        states, grid = self.states, self._grid
+        padded = np.concatenate((prices, np.zeros_like(prices[:1])))
+        sums_along_lives(states, grid, padded, self._sums)
+        hard, smooth = requests_part(states, grid, self._sums, self._starts, self.tau, self._lives)
         gradient = np.zeros_like(padded)
-        shares_of_lives(*grid, self._lives, states.lefts, gradient)
-        largest, smooth_largest, shares = self._configurations(prices)
+        shares_of_lives(states, grid, self._lives, gradient)
+        worth = self._configurations(prices)
         with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` tells
             return Point(
                 prices,
-                hard - float(self._weights @ largest),
-                smooth - float(self._weights @ smooth_largest),
-                gradient[:-1] - self._weights[:, None] * shares,
+                hard - float(self._weights @ worth.largest),
+                smooth - float(self._weights @ worth.smooth),
+                gradient[:-1] - self._weights[:, None] * worth.shares,
             )
 
-    def _configurations(self, prices: Floats) -> tuple[Floats, Floats, Floats]:
-        states = self.states
-        largest, smooth = np.empty(len(prices)), np.empty(len(prices))
-        shares = np.zeros_like(prices)
+    def _configurations(self, prices: Floats) -> Smoothed:
+        count = len(prices)
+        found = Smoothed(np.empty(count), np.empty(count), np.zeros_like(prices))
 
         def work(rows: Integers) -> None:
-            configurations_part(
-                rows,
-                prices,
-                self._copies,
-                states.order,
-                states.holds,
-                states.lefts,
-                states.memory,
-                states.most,
-                self._taus,
-                largest,
-                smooth,
-                shares,
-            )
+            fill_smoothed(self.states, rows, prices, self._copies, self._taus, found)
 
         if len(self._parts) == 1:
             work(self._parts[0])
         else:
             with ThreadPoolExecutor(len(self._parts)) as pool:
                 list(pool.map(work, self._parts))
-        return largest, smooth, shares
+        return found
 
 
 class Stage(NamedTuple):

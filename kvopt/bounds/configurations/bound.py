@@ -1,4 +1,7 @@
-"""The configuration bound as a method of its own, and as the first half of an exact search."""
+"""The configuration bound as a method of its own, and as the first half of an exact search.
+
+Of thousands of requests in a small cache prices have few knots, and no start is ruled out.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from collections.abc import Callable, Iterator
 
 from kvopt.bounds.configurations.ascent import Stage
 from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.large import rising_large_bounds
 from kvopt.bounds.configurations.size import check_size
 from kvopt.bounds.configurations.stages import Rising
+from kvopt.bounds.configurations.states import Knots
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.params import share_of
@@ -31,6 +34,17 @@ STAGES = (
     Stage(_FINE, 0.001, 2e-5, 800, window=40),
 )
 """Stages of the climb: coarse and hot to fine and cold, then patient ones with all knots."""
+
+_STAGES_AT_FEW_KNOTS = (
+    Stage(1, 0.02, 1e-3, 100),
+    Stage(2, 0.01, 1e-3, 100),
+    Stage(4, 0.006, 4e-4, 150),
+    Stage(4, 0.003, 2e-4, 300),
+    Stage(8, 0.003, 1e-4, 300),
+    Stage(8, 0.0015, 5e-5, 500),
+    Stage(16, 0.0015, 5e-5, 500),
+)
+"""Stages that end before all times are knots."""
 
 
 def offer_configuration_bound(
@@ -89,3 +103,30 @@ def rising_bounds(
             yield rising, evaluation
         if rule_out and not search.should_stop():
             rising.rule_out(evaluation, search.schedule.objective)
+
+
+def rising_large_bounds(search: Search, time_limit: float = math.inf) -> Iterator[Knots]:
+    """Climb stage by stage; offer each bound, yield the knots of the prices that prove it.
+
+    Raises
+    ------
+    TooLarge
+        If states and times are more than memory should hold, or than a checker goes through.
+    """
+    assert search.schedule is not None
+    end, params = working_time() + min(time_limit, search.remaining), search.params.configuration
+
+    def is_over() -> bool:
+        return search.should_stop() or working_time() >= end
+
+    rising = Rising(
+        search.instance, search.schedule.makespan, search.threads, is_over, params.few_knots,
+        few_knots=True,
+    )  # fmt: skip
+    for stage in _STAGES_AT_FEW_KNOTS[: params.most_stages]:
+        if is_over():
+            return
+        objective = search.schedule.objective
+        value = rising.climb_with_all_starts(stage, objective)
+        search.offer_checked(value, "configuration", rising.proof(objective))
+        yield rising.knots

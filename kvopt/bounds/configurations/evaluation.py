@@ -10,10 +10,11 @@ so that no configuration is worth more than the interpolated largest sums, round
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from kvopt.bounds.configurations.smoothing import largest_sums, steps_of
+from kvopt.bounds.configurations.smoothing import fill_largest
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Floats, Integers
@@ -78,32 +79,22 @@ def evaluate(
     """Evaluate prices at knots, for requests with some starts left.
 
     The bound is Claim 10 of docs/configurations.md, for configurations as in Claim 1; between
-    knots largest sums may be interpolated by Claim 5.  Of a fleet each worker shows a
-    configuration, so together they are worth at most as many times the largest sum.
+    knots largest sums may be interpolated by Claim 5.
     """
-    last = knots.last
-    by_time = np.zeros((last + 1, len(states)), dtype=np.int64)
-    largest = np.zeros(last + 1, dtype=np.int64)
-    sums = _largest_at_knots(states, knots.copies(states, starts), prices)
-    for knot, time in enumerate(knots.times.tolist()):
-        by_time[time], largest[time] = prices[knot], states.workers * sums[knot]
-    for a, b in zip(knots.times[:-1].tolist(), knots.times[1:].tolist(), strict=True):
-        for t in range(a + 1, b):
-            by_time[t] = ((b - t) * by_time[a] + (t - a) * by_time[b]) // (b - a)
-            largest[t] = ((b - t) * largest[a] + (t - a) * largest[b]) // (b - a)
-    return evaluation_of(states, starts, by_time, largest, denominator)
+    largest = _largest(states, knots, knots.copies(states, starts), prices)
+    return evaluation_of(states, knots, starts, prices, largest, denominator)
 
 
 def evaluation_of(
-    states: States, starts: Flags, by_time: Integers, largest: Integers, denominator: int
-) -> Evaluation:
-    """Return what prices at all times prove, with a largest sum for each time."""
+    states: States, knots: Knots, starts: Flags, prices: Integers, largest: Integers,
+    denominator: int,
+) -> Evaluation:  # fmt: skip
+    """Return what prices at knots prove, with a largest sum for each time."""
     costs = np.full(starts.shape, CLOSED, dtype=np.int64)
-    _costs(states.arrivals, states.outputs, states.firsts, starts, by_time, denominator, costs)
-    least = costs.min(axis=1)
-    reduced_costs = np.where(costs < CLOSED, costs - least[:, None], CLOSED)
-    total = int(least.sum()) - int(largest.sum())
-    return Evaluation(denominator, total, reduced_costs, by_time, largest)
+    total = _fill_costs(states, knots.times, prices.T.copy(), denominator, starts, costs)
+    reduced_costs = np.where(costs < CLOSED, costs - costs.min(axis=1)[:, None], CLOSED)
+    by_time = _at_all_times(knots, prices)
+    return Evaluation(denominator, total - int(largest.sum()), reduced_costs, by_time, largest)
 
 
 def total_of(
@@ -111,99 +102,72 @@ def total_of(
 ) -> int:
     """Return the total that `evaluate` would find with all starts, without its tables.
 
-    What a request costs is laid out for one peak at a time, so requests may be thousands.
+    So requests may be thousands.
     """
-    largest = states.workers * _largest_at_knots(states, copies, prices)
-    total = -int(largest[-1])
-    for a, b, low, high in zip(
-        knots.times[:-1], knots.times[1:], largest[:-1], largest[1:], strict=True
-    ):
-        steps = np.arange(b - a)
-        total -= int((((b - a - steps) * low + steps * high) // (b - a)).sum())
-    together = np.lexsort((states.outputs, states.firsts))
-    return total + _least_costs(
-        together,
-        states.arrivals,
-        states.outputs,
-        states.firsts,
-        knots.times,
-        np.ascontiguousarray(prices.T),
-        denominator,
-    )
+    starts = np.ones((1, knots.last + 1), dtype=np.bool_)
+    costs = np.empty(starts.shape, dtype=np.int64)
+    total = _fill_costs(states, knots.times, prices.T.copy(), denominator, starts, costs)
+    return total - int(_largest(states, knots, copies, prices).sum())
 
 
-def _largest_at_knots(states: States, copies: Integers, prices: Integers) -> Integers:
-    sums = np.empty(len(prices), dtype=np.int64)
-    steps = np.empty(int(copies.sum(axis=1).max()), dtype=np.int64)
+def _largest(states: States, knots: Knots, copies: Integers, prices: Integers) -> Integers:
+    """Return the most that what can stand together is worth, at the times 0 .. T.
+
+    Of a fleet each worker shows a configuration, so together they are worth at most as many times
+    the largest sum.
+    """
     # Not only as many members as requests can be active together: the verifier knows no such
     # limit, and what is claimed must not be more than what it finds.
-    most = min(len(steps), states.memory // int(states.holds.min()))
+    most = min(int(copies.sum(axis=1).max()), states.memory // int(states.holds.min()))
     best = np.empty((most + 1, states.memory + 1), dtype=np.int64)
-    for knot in range(len(prices)):
-        count = steps_of(prices[knot], copies[knot], states.order, 0, steps)
-        largest_sums(prices[knot], steps, count, states.holds, states.lefts, best)
-        sums[knot] = best.max()
-    return sums
+    sums = np.empty(len(knots), dtype=np.int64)
+    fill_largest(states, prices, copies, best, sums)
+    return _at_all_times(knots, states.workers * sums)
+
+
+def _at_all_times(knots: Knots, values: Integers) -> Integers:
+    """Return values at knots interpolated at the times 0 .. T, rounded down; 0 at time 0."""
+    found = np.zeros((knots.last + 1, *values.shape[1:]), dtype=np.int64)
+    found[-1] = values[-1]
+    for (a, b), (low, high) in zip(pairwise(knots.times.tolist()), pairwise(values), strict=True):
+        steps = np.arange(b - a).reshape(-1, *[1] * (values.ndim - 1))
+        found[a:b] = ((b - a - steps) * low + steps * high) // (b - a)
+    return found
 
 
 @compiled
-def _costs(
-    arrivals: Integers,
-    outputs: Integers,
-    firsts: Integers,
-    starts: Flags,
-    prices: Integers,
-    denominator: int,
+def _fill_costs(
+    states: States, times: Integers, prices: Integers, denominator: int, starts: Flags,
     costs: Integers,
-) -> None:
-    """Fill in what every start costs; the last column holds the least of all late starts."""
-    last = len(prices) - 1
-    for i in range(len(outputs)):
-        for k in range(arrivals[i], last):
-            if starts[i, k]:
-                cost = denominator * (k + outputs[i] - arrivals[i])
-                for age in range(1, min(outputs[i], last - k) + 1):
-                    cost += prices[k + age, firsts[i] + outputs[i] - age]
-                costs[i, k] = cost
-        if starts[i, last]:
-            late = max(last, arrivals[i])
-            costs[i, last] = denominator * (late + outputs[i] - arrivals[i])
+) -> int:  # fmt: skip
+    """Fill in what every start costs, and return the sum of the least cost of each request.
 
-
-@compiled
-def _least_costs(
-    together: Integers,
-    arrivals: Integers,
-    outputs: Integers,
-    firsts: Integers,
-    times: Integers,
-    prices: Integers,
-    denominator: int,
-) -> int:
-    """Return the sum of what the cheapest start of each request costs.
-
-    Requests come peak by peak, outputs upwards.  ``paid[c]`` is what one that completes at c
-    passes in the states of the peak so far; there is a row of prices for each state.
+    The last column is of all late starts.  Where there is one row it is of each request in turn.
+    ``paid[c]`` is what one of the same peak that completes at c passes in the first states of it;
+    there is a row of prices at the knots for each state.
     """
-    last, total = times[-1], 0
+    outputs, last, total = states.outputs, times[-1], 0
     paid = np.zeros(last + outputs.max() + 1, dtype=np.int64)
-    peak, states = -1, 0
-    for i in together:
-        if firsts[i] != peak:
-            peak, states = firsts[i], 0
+    peak, passed = -1, 0
+    # Requests of one peak come one after the other, outputs upwards.
+    for i in np.argsort(states.firsts * (outputs.max() + 1) + outputs):
+        if states.firsts[i] != peak:
+            peak, passed = states.firsts[i], 0
             paid[:] = 0
-        while states < outputs[i]:
-            row = prices[peak + states]
+        while passed < outputs[i]:
+            row = prices[peak + passed]
             for knot in range(len(times) - 1):
                 begin, end = times[knot], times[knot + 1]
                 low, high = row[knot], row[knot + 1]
                 for t in range(begin, end):
-                    paid[t + states] += ((end - t) * low + (t - begin) * high) // (end - begin)
-            paid[last + states] += row[-1]
-            states += 1
-        delay = outputs[i] - arrivals[i]
-        least = denominator * (max(last, arrivals[i]) + delay)
-        for k in range(arrivals[i], last):
-            least = min(least, denominator * (k + delay) + paid[k + outputs[i]])
+                    paid[t + passed] += ((end - t) * low + (t - begin) * high) // (end - begin)
+            paid[last + passed] += row[-1]
+            passed += 1
+        arrival, output, place, least = states.arrivals[i], outputs[i], i % len(starts), CLOSED
+        for k in range(min(arrival, last), last + 1):
+            if starts[place, k]:
+                cost = denominator * (max(k, arrival) + output - arrival) + paid[k + output]
+                costs[place, k] = cost
+                least = min(least, cost)
         total += least
     return total

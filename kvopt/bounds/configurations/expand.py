@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kvopt.bounds.configurations.labels import (
-    NO_COMPLETIONS,
-    NO_LOOKAHEAD,
+    SPOTS,
     WAITING,
     CompletionTable,
     Horizon,
@@ -36,14 +35,11 @@ class Stopped(Exception):
 
 def next_layer(
     states: States,
-    twins: Integers,
     step: Round,
     layer: Layer,
     label_limit: int,
     should_stop: Callable[[], bool],
     threads: int = 1,
-    lookahead: Horizon = NO_LOOKAHEAD,
-    completions: CompletionTable = NO_COMPLETIONS,
 ) -> Layer:
     """Return all continuations that are worth keeping, as far as can be seen.
 
@@ -57,110 +53,62 @@ def next_layer(
     Stopped
         If it was asked to stop.
     """
+    too_wide = TooWide(f"more than {label_limit:,} labels at round {step.now}")
 
-    def work(begin: int, end: int) -> Layer:
-        return _continued(
-            states, twins, step, layer, (begin, end), label_limit, should_stop, lookahead,
-            completions,
-        )  # fmt: skip
+    def work(first: int, last: int) -> Layer:
+        size = min(label_limit, max(1024, 8 * (last - first)))
+        while True:
+            labels = np.empty((size, layer.labels.shape[1]), dtype=layer.labels.dtype)
+            numbers = np.empty((2, size), dtype=np.int64)
+            found = Layer(labels, numbers[0], numbers[1], np.empty(size, dtype=np.int32))
+            slots = np.full(1 << (2 * size).bit_length(), -1, dtype=np.int32)
+            count = 0
+            for begin in range(first, last, _PART):
+                if should_stop():
+                    raise Stopped
+                part = (begin, min(begin + _PART, last))
+                count = _expand(states, step, layer, part, found, count, slots)
+                if count < 0:
+                    break
+            else:
+                return found.only(slice(count))
+            if size == label_limit:
+                raise too_wide
+            size = min(label_limit, 8 * size)
 
     parts = map_ranges(work, len(layer.spent), threads)
     if sum(len(part.spent) for part in parts) > label_limit:
-        raise _too_wide(label_limit, step)
+        raise too_wide
     if len(parts) == 1:
         return parts[0]
     return Layer(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _too_wide(label_limit: int, step: Round) -> TooWide:
-    return TooWide(f"more than {label_limit:,} labels at round {step.now}")
-
-
-def _continued(
-    states: States,
-    twins: Integers,
-    step: Round,
-    layer: Layer,
-    which: tuple[int, int],
-    label_limit: int,
-    should_stop: Callable[[], bool],
-    lookahead: Horizon,
-    completions: CompletionTable,
-) -> Layer:
-    """Return the continuations of some of the labels."""
-    size = min(label_limit, max(1024, 8 * (which[1] - which[0])))
-    while True:
-        found = Layer(
-            np.empty((size, layer.labels.shape[1]), dtype=layer.labels.dtype),
-            np.empty(size, dtype=np.int64),
-            np.empty(size, dtype=np.int64),
-            np.empty(size, dtype=np.int32),
-        )
-        count = _expanded(
-            states, twins, step, layer, which, found, should_stop, lookahead, completions
-        )
-        if count >= 0:
-            return Layer(*(part[:count] for part in found))
-        if size == label_limit:
-            raise _too_wide(label_limit, step)
-        size = min(label_limit, 8 * size)
-
-
-def _expanded(
-    states: States,
-    twins: Integers,
-    step: Round,
-    layer: Layer,
-    which: tuple[int, int],
-    found: Layer,
-    should_stop: Callable[[], bool],
-    lookahead: Horizon,
-    completions: CompletionTable,
-) -> int:
-    """Fill in the continuations, a part at a time; return how many there are, -1 if too many."""
-    slots = np.full(1 << (2 * len(found.spent)).bit_length(), -1, dtype=np.int32)
-    peaks = states.holds[states.firsts]
-    count = 0
-    for begin in range(*which, _PART):
-        if should_stop():
-            raise Stopped
-        part = (begin, min(begin + _PART, which[1]))
-        count = _expand(
-            layer, part, step, states.memory, states.arrivals, states.outputs, states.firsts,
-            peaks, twins, lookahead, completions, found, count, slots,
-        )  # fmt: skip
-        if count < 0:
-            break
-    return count
-
-
 @compiled
-def _fits(label: Integers, active: Integers, many: int, peaks: Integers, memory: int) -> bool:
+def _fits(states: States, label: Integers, active: Integers) -> bool:
     """Whether the active requests fit at each of their completions."""
-    for one in active[:many]:
+    for one in active:
         held = 0
-        for other in active[:many]:
+        for other in active:
             if label[other] >= label[one]:
-                held += peaks[other] - (label[other] - label[one])
-        if held > memory:
+                held += states.peaks[other] - (label[other] - label[one])
+        if held > states.memory:
             return False
     return True
 
 
 @compiled
-def _first_completion(
-    label: Integers, active: Integers, many: int, peaks: Integers, memory: int
-) -> tuple[int, int]:
+def _first_completion(states: States, label: Integers, active: Integers) -> tuple[int, int]:
     """Return when the first active request completes, and what is free then.
 
     Most requests that do not fit do not fit there, or at their own completion before.
     """
-    end = _NEVER
-    for i in active[:many]:
+    end, free = _NEVER, states.memory
+    for i in active:
         end = min(end, label[i])
-    for i in active[:many]:
-        memory -= peaks[i] - (label[i] - end)
-    return end, memory
+    for i in active:
+        free -= states.peaks[i] - (label[i] - end)
+    return end, free
 
 
 @compiled
@@ -189,56 +137,53 @@ def _slot(label: Integers, now: int, labels: Integers, slots: Integers) -> int:
 
 
 @compiled
-def fill_slacks(
-    labels: Integers, peaks: Integers, firsts: Integers, now: int, memory: int,
-    lookahead: Horizon, found: Integers,
-) -> None:  # fmt: skip
-    """Fill in the least slacks of the times after now + 1."""
-    active = np.empty(labels.shape[1], dtype=np.int64)
-    horizon = len(lookahead.gains)
-    free = np.empty(horizon + lookahead.spots[-1], dtype=np.int64)
-    slacks = np.empty(horizon, dtype=np.int64)
+def fill_slacks(states: States, labels: Integers, horizon: Horizon, found: Integers) -> None:
+    """Fill in the least slacks of the times of a horizon."""
+    free, slacks = _room_to_look(horizon)
     for number in range(len(labels)):
-        many = 0
-        for i in range(labels.shape[1]):
-            if labels[number, i] > now + 1:
-                active[many] = i
-                many += 1
-        _begin(now, memory, lookahead, free, slacks)
-        _add_members(labels[number], active[:many], peaks, firsts, now, lookahead, free, slacks)
-        found[number] = _least_slack(lookahead, free, slacks, 2**62)
+        _begin(states, horizon, free, slacks)
+        active = np.flatnonzero(labels[number] >= horizon.first)
+        _add_members(states, labels[number], active, horizon, free, slacks)
+        found[number] = _least_slack(horizon, free, slacks, 2**62)
 
 
 @compiled
-def _begin(now: int, memory: int, lookahead: Horizon, free: Integers, slacks: Integers) -> None:
+def _room_to_look(horizon: Horizon) -> tuple[Integers, Integers]:
+    """Return arrays for what is free and slack at the times of a horizon."""
+    rounds = len(horizon.gains)
+    return np.empty(rounds + SPOTS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
+
+
+@compiled
+def _begin(states: States, horizon: Horizon, free: Integers, slacks: Integers) -> None:
     """Fill in what is free and the slacks while nothing is active."""
-    free[:] = memory
-    slacks[:] = lookahead.largest[now + 2 : now + 2 + len(slacks)]
+    free[:] = states.memory
+    slacks[:] = horizon.largest[horizon.first : horizon.first + len(slacks)]
 
 
 @compiled
 def _add_members(
-    label: Integers, members: Integers, peaks: Integers, firsts: Integers, now: int,
-    lookahead: Horizon, free: Integers, slacks: Integers,
+    states: States, label: Integers, members: Integers, horizon: Horizon, free: Integers,
+    slacks: Integers,
 ) -> None:  # fmt: skip
     """Take out what some members of a label hold, and what they are worth."""
-    first = now + 2
+    first = horizon.first
     for i in members:
-        for time in range(first, min(label[i] + 1, first + len(free))):
-            free[time - first] -= peaks[i] - (label[i] - time)
-        for time in range(first, min(label[i] + 1, first + len(slacks))):
-            slacks[time - first] -= lookahead.prices[time, firsts[i] + label[i] - time]
+        end = label[i]
+        for time in range(first, min(end + 1, first + len(free))):
+            free[time - first] -= states.peaks[i] - (end - time)
+        for time in range(first, min(end + 1, first + len(slacks))):
+            slacks[time - first] -= horizon.prices[time, states.firsts[i] + end - time]
 
 
 @compiled
-def _least_slack(lookahead: Horizon, free: Integers, slacks: Integers, enough: int) -> int:
+def _least_slack(horizon: Horizon, free: Integers, slacks: Integers, enough: int) -> int:
     """Add up what no request can add, until that is more than enough."""
-    gains, spots = lookahead.gains, lookahead.spots
     total = 0
-    for ahead in range(len(gains)):
-        gain = gains[ahead, 0, free[ahead]]
-        for spot in range(1, len(spots)):
-            gain = min(gain, gains[ahead, spot, free[ahead + spots[spot]]])
+    for ahead in range(len(horizon.gains)):
+        gain = horizon.gains[ahead, 0, free[ahead]]
+        for spot in range(1, len(SPOTS)):
+            gain = min(gain, horizon.gains[ahead, spot, free[ahead + SPOTS[spot]]])
         total += max(0, slacks[ahead] - gain)
         if total > enough:
             break
@@ -280,25 +225,23 @@ def _fill_completions(labels: Integers, now: int, table: CompletionTable, found:
 
 @compiled
 def _expand(
-    layer: Layer, part: tuple[int, int], step: Round, memory: int, arrivals: Integers,
-    outputs: Integers, firsts: Integers, peaks: Integers, twins: Integers,
-    lookahead: Horizon, completions: CompletionTable, found: Layer, count: int, slots: Integers,
+    states: States, step: Round, layer: Layer, part: tuple[int, int], found: Layer, count: int,
+    slots: Integers,
 ) -> int:  # fmt: skip
     """Start every set of requests that may start now; return how many labels that makes, or -1.
 
     Sets are visited depth first, each after those it contains in front.
     """
-    now, budget, prices = step.now, step.budget, step.prices
+    now, budget, prices, horizon = step.now, step.budget, step.prices, step.horizon
     reduced_costs, later = step.reduced_costs, step.later
+    arrivals, outputs, peaks, firsts = states.arrivals, states.outputs, states.peaks, states.firsts
     size = layer.labels.shape[1]
     label = np.empty(size, dtype=layer.labels.dtype)
     # Requests that are active after this round: of before, then those that start.
     active = np.empty(size, dtype=np.int64)
     # Of the look-ahead: what is free and slack for a label, and for its continuations.
-    horizon = len(lookahead.gains)
-    freer = np.empty(horizon + lookahead.spots[-1], dtype=np.int64)
-    larger = np.empty(horizon, dtype=np.int64)
-    free, slacks = freer.copy(), larger.copy()
+    freer, larger = _room_to_look(horizon)
+    free, slacks = _room_to_look(horizon)
     # What requests from the i-th on may save by a start now instead of later.
     savings = np.zeros(size + 1, dtype=np.int64)
     for number in range(part[0], part[1]):
@@ -321,22 +264,19 @@ def _expand(
             if (
                 visit
                 and total + coming <= budget
-                and total + _completion(label, active[:many], now, completions) <= budget
+                and total + _completion(label, active[:many], now, step.completions) <= budget
             ):
                 place = _slot(label, now, found.labels, slots)
                 at = slots[place]
                 if at < 0:
                     if not seen:
                         seen = True
-                        _begin(now, memory, lookahead, freer, larger)
-                        _add_members(
-                            label, active[:before], peaks, firsts, now, lookahead, freer, larger
-                        )
+                        _begin(states, horizon, freer, larger)
+                        _add_members(states, label, active[:before], horizon, freer, larger)
                     free[:], slacks[:] = freer, larger
-                    new = active[before:many]
-                    _add_members(label, new, peaks, firsts, now, lookahead, free, slacks)
+                    _add_members(states, label, active[before:many], horizon, free, slacks)
                     left = budget - total - coming
-                    if _least_slack(lookahead, free, slacks, left) <= left:
+                    if _least_slack(horizon, free, slacks, left) <= left:
                         if count == len(found.spent):
                             return -1
                         at = count
@@ -349,7 +289,7 @@ def _expand(
                     found.spent[at], found.began[at] = total, began
                     found.parents[at] = number
             visit = False
-            end, room = _first_completion(label, active, many, peaks, memory)
+            end, room = _first_completion(states, label, active[:many])
             while i < size and not visit:
                 late = now + outputs[i] - end
                 if (
@@ -357,11 +297,11 @@ def _expand(
                     and arrivals[i] <= now
                     and peaks[i] <= room + max(late, -many * late)
                     and spent + coming + reduced_costs[i] - later[i] - savings[i + 1] <= budget
-                    and (twins[i] < 0 or label[twins[i]] != WAITING)
+                    and (step.twins[i] < 0 or label[step.twins[i]] != WAITING)
                 ):
                     label[i] = now + outputs[i]
                     active[many] = i
-                    visit = _fits(label, active, many + 1, peaks, memory)
+                    visit = _fits(states, label, active[: many + 1])
                     if visit:
                         spent += reduced_costs[i]
                         coming -= later[i]

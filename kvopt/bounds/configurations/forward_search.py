@@ -22,10 +22,7 @@ from kvopt.bounds.configurations.dominance import undominated
 from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation
 from kvopt.bounds.configurations.expand import Stopped, TooWide, completions, next_layer
 from kvopt.bounds.configurations.labels import (
-    NO_COMPLETIONS,
-    NO_LOOKAHEAD,
     WAITING,
-    CompletionTable,
     Layer,
     Round,
     members_of,
@@ -132,7 +129,7 @@ class ForwardSearch:
         if budget < 0:
             return None
         count = len(self.states.outputs)
-        steps = _rounds(evaluation, self.states.arrivals, budget)
+        steps = _rounds(evaluation, self.states.arrivals, self.twins, budget)
         latest = len(steps) + int(self.states.outputs.max())
         kind = np.int16 if latest <= _LAST_SHORT else np.int32
         nothing = np.zeros(1, dtype=np.int64)
@@ -142,13 +139,13 @@ class ForwardSearch:
         for step in steps:
             if should_stop():
                 raise Stopped
-            rest = self.completions
-            table = NO_COMPLETIONS if rest is None else rest.after(step.now)
-            layer = self._next(step, layer, table, label_limit, width is not None, should_stop)
+            if self.completions is not None:
+                step = step._replace(completions=self.completions.after(step.now))
+            layer = self._next(step, layer, label_limit, width is not None, should_stop)
             one_more = width is None and self.lookahead is not None
             layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
             if width is not None and len(layer.spent) > width:
-                layer = _best_labels(layer, step, width, self.lookahead, table)
+                layer = _best_labels(layer, step, width, self.lookahead)
             if not len(layer.spent):
                 return None
             self.kept.append(len(layer.spent))
@@ -161,24 +158,20 @@ class ForwardSearch:
         self,
         step: Round,
         layer: Layer,
-        completions: CompletionTable,
         label_limit: int,
         is_beam: bool,
         should_stop: Callable[[], bool],
     ) -> Layer:
         """Return the next layer; of a beam its better part, if it would be too wide."""
-        ahead = None if is_beam else self.lookahead
-        known = NO_LOOKAHEAD if ahead is None else ahead.after(step.now)
+        if self.lookahead is not None and not is_beam:
+            step = step._replace(horizon=self.lookahead.after(step.now))
         while True:
             try:
-                return next_layer(
-                    self.states, self.twins, step, layer, label_limit, should_stop,
-                    self.threads, known, completions,
-                )  # fmt: skip
+                return next_layer(self.states, step, layer, label_limit, should_stop, self.threads)
             except TooWide:
                 if not is_beam:
                     raise
-                lowest = int(_least_costs(layer, step).min())
+                lowest = int((layer.spent + (layer.labels == WAITING) @ step.later).min())
                 if step.budget <= lowest:
                     raise
                 step = step._replace(budget=lowest + (step.budget - lowest) // 2)
@@ -194,7 +187,9 @@ def twins_of(instance: Instance) -> Integers:
     return twins
 
 
-def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Round]:
+def _rounds(
+    evaluation: Evaluation, arrivals: Integers, twins: Integers, budget: int
+) -> list[Round]:
     """Return the rounds up to the last one at which a better schedule may start anything.
 
     After the last priced time every round of waiting costs a round of latency.
@@ -222,29 +217,19 @@ def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Rou
             np.ascontiguousarray(later[:, now + 1]),
             prices[now + 1],
             largest[now + 1],
+            twins,
         )
         for now in range(reduced_costs.shape[1] - 1)
     ]
 
 
-def _best_labels(
-    layer: Layer, step: Round, width: int, lookahead: Lookahead | None, table: CompletionTable
-) -> Layer:
-    costs = _least_costs(layer, step, lookahead, table)
-    return layer.only(np.sort(np.argpartition(costs, width)[:width]))
-
-
-def _least_costs(
-    layer: Layer,
-    step: Round,
-    lookahead: Lookahead | None = None,
-    table: CompletionTable = NO_COMPLETIONS,
-) -> Integers:
-    """Return what schedules that extend each label spend at least."""
+def _best_labels(layer: Layer, step: Round, width: int, lookahead: Lookahead | None) -> Layer:
+    """Return the labels that schedules extend which spend least, as far as is known."""
     rest = (layer.labels == WAITING) @ step.later
     if lookahead is not None:
         rest += lookahead.slacks(layer.labels, step.now)
-    return np.asarray(layer.spent + np.maximum(rest, completions(layer.labels, step.now, table)))
+    costs = layer.spent + np.maximum(rest, completions(layer.labels, step.now, step.completions))
+    return layer.only(np.sort(np.argpartition(costs, width)[:width]))
 
 
 def _starts(trail: list[tuple[Integers, Integers]], at: int, count: int) -> tuple[int, ...]:

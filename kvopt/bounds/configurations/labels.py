@@ -60,29 +60,8 @@ def members_of(bits: Integers, count: int) -> Integers:
     return np.flatnonzero(flags[:count])
 
 
-class Round(NamedTuple):
-    """What a round adds.
-
-    Parameters
-    ----------
-    now
-        Start round k; a request that starts is active from time k + 1.
-    budget
-        What a schedule that is worth finding spends at most.
-    reduced_costs
-        Reduced cost of a start of each request now.
-    later
-        Least reduced cost of each request for a start after now.
-    prices, largest
-        Of states at time k + 1, and the most that a configuration is worth then.
-    """
-
-    now: int
-    budget: int
-    reduced_costs: Integers
-    later: Integers
-    prices: Integers
-    largest: int
+SPOTS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
+"""Rounds after a time at which what is added must fit beside the active requests."""
 
 
 class Horizon(NamedTuple):
@@ -90,22 +69,22 @@ class Horizon(NamedTuple):
 
     Parameters
     ----------
+    first
+        The first time that it looks at.
     prices, largest
         Of all times, as in `Evaluation`; nothing is worth anything after the last priced one.
     gains
-        The most that requests can add, for each round of the horizon, spot and free memory there.
-    spots
-        Rounds after a time at which what is added must fit beside the active requests.
+        The most that requests can add, for each round from there on, spot and free memory there.
     """
 
+    first: int
     prices: Integers
     largest: Integers
     gains: Integers
-    spots: Integers
 
 
 _NOTHING = np.zeros(1, dtype=np.int64)
-NO_LOOKAHEAD = Horizon(_NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64), _NOTHING)
+NO_LOOKAHEAD = Horizon(0, _NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64))
 """Look-ahead over no rounds: it knows of no slack."""
 
 
@@ -131,10 +110,40 @@ class CompletionTable(NamedTuple):
 
 
 NO_COMPLETIONS = CompletionTable(
-    np.zeros((1, 1), dtype=np.uint64),
-    _NOTHING[:, None],
-    np.zeros(0, dtype=np.uint64),
-    _NOTHING[:0],
-    0,
-)
+    np.zeros((1, 1), dtype=np.uint64), _NOTHING[:, None], np.zeros(0, dtype=np.uint64),
+    _NOTHING[:0], 0,
+)  # fmt: skip
 """Completion bounds that are not known."""
+
+
+class Round(NamedTuple):
+    """What a search knows of a round.
+
+    Parameters
+    ----------
+    now
+        Start round k; a request that starts is active from time k + 1.
+    budget
+        What a schedule that is worth finding spends at most.
+    reduced_costs
+        Reduced cost of a start of each request now.
+    later
+        Least reduced cost of each request for a start after now.
+    prices, largest
+        Of states at time k + 1, and the most that a configuration is worth then.
+    twins
+        For each request the last one before it of the same shape that arrives no later, -1 if
+        there is none: twins may be taken to start in their order.
+    horizon, completions
+        What is known of the rounds after it.
+    """
+
+    now: int
+    budget: int
+    reduced_costs: Integers
+    later: Integers
+    prices: Integers
+    largest: int
+    twins: Integers
+    horizon: Horizon = NO_LOOKAHEAD
+    completions: CompletionTable = NO_COMPLETIONS

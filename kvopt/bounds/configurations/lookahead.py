@@ -15,13 +15,11 @@ import numpy as np
 
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import fill_slacks
-from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, Horizon
+from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, SPOTS, Horizon
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Integers
 
-_SPOTS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
-"""Rounds after a time at which what is added must fit beside the active requests."""
 _NEVER = -(2**60)
 """Value of what cannot be reached: less than any sum of prices."""
 
@@ -48,56 +46,45 @@ class Lookahead:
         last = len(evaluation.prices) - 1
         size = last + horizon + 2
         self._states = states
-        self._prices = np.zeros((size, len(states)), dtype=np.int64)
+        self._prices = np.zeros((size, len(states.holds)), dtype=np.int64)
         self._prices[: last + 1] = evaluation.prices
         self._largest = np.zeros(size, dtype=np.int64)
         self._largest[: last + 1] = evaluation.largest
-        self._gains = np.zeros((last, horizon, len(_SPOTS), states.memory + 1), dtype=np.int64)
-        _fill_gains(
-            evaluation.prices, evaluation.reduced_costs <= budget, states.arrivals, states.outputs,
-            states.firsts, states.holds, states.lefts, states.order, states.most, _SPOTS,
-            self._gains,
-        )  # fmt: skip
+        self._gains = np.zeros((last, horizon, len(SPOTS), states.memory + 1), dtype=np.int64)
+        _fill_gains(states, evaluation.prices, evaluation.reduced_costs <= budget, self._gains)
 
     @staticmethod
     def fits(states: States, evaluation: Evaluation, horizon: int) -> bool:
         """Return whether tables for such a horizon are soon made, and small."""
         times, cells = len(evaluation.prices) * horizon, states.memory + 1
         work = times * horizon * len(states.outputs) * (states.most + 1) * cells
-        return work <= _MOST_WORK and times * len(_SPOTS) * cells <= _MOST_NUMBERS
+        return work <= _MOST_WORK and times * len(SPOTS) * cells <= _MOST_NUMBERS
 
     def after(self, now: int) -> Horizon:
         """Return what is known for labels that have decided the starts of a round."""
         if now >= len(self._gains):
             return NO_LOOKAHEAD
-        return Horizon(self._prices, self._largest, self._gains[now], _SPOTS)
+        return Horizon(now + 2, self._prices, self._largest, self._gains[now])
 
     def slacks(self, labels: Integers, now: int) -> Integers:
         """Return the least slack after time now + 1, for labels as layers keep them."""
-        states = self._states
         found = np.zeros(len(labels), dtype=np.int64)
-        fill_slacks(
-            labels, states.holds[states.firsts], states.firsts, now, states.memory,
-            self.after(now), found,
-        )  # fmt: skip
+        fill_slacks(self._states, labels, self.after(now), found)
         return found
 
 
 @compiled
-def _fill_gains(
-    prices: Integers, allowed: Flags, arrivals: Integers, outputs: Integers, firsts: Integers,
-    holds: Integers, lefts: Integers, order: Integers, most: int, spots: Integers, gains: Integers,
-) -> None:  # fmt: skip
+def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integers) -> None:
     """Fill in the most that requests can be worth at a time, by what is free at each spot.
 
     ``gains[now, j - 1]`` speaks of the time now + 1 + j, and of requests that start after now.
     """
-    horizon, memory = gains.shape[1], gains.shape[3] - 1
+    horizon, memory, outputs = gains.shape[1], states.memory, states.outputs
     last = allowed.shape[1] - 1
-    counts = np.empty(len(holds), dtype=np.int64)
+    counts = np.empty(len(states.holds), dtype=np.int64)
     young = np.empty(horizon * len(outputs), dtype=np.int64)
-    after = np.empty((len(young) + 1, most + 1, memory + 1), dtype=np.int64)
-    before = np.empty((most + 1, memory + 1), dtype=np.int64)
+    after = np.empty((len(young) + 1, states.most + 1, memory + 1), dtype=np.int64)
+    before = np.empty((states.most + 1, memory + 1), dtype=np.int64)
     for now in range(len(gains)):
         for j in range(1, min(horizon, last - now - 1) + 1):
             time = now + 1 + j
@@ -105,23 +92,22 @@ def _fill_gains(
             for i in range(len(outputs)):
                 for age in range(1, min(j, outputs[i]) + 1):
                     start = time - age
-                    if start >= arrivals[i] and allowed[i, min(start, last)]:
-                        counts[firsts[i] + outputs[i] - age] += 1
+                    if start >= states.arrivals[i] and allowed[i, min(start, last)]:
+                        counts[states.firsts[i] + outputs[i] - age] += 1
             many = 0
-            for state in order:
+            for state in states.order:
                 if prices[time, state] > 0:
-                    for _ in range(min(counts[state], memory // (holds[state] + lefts[state]))):
+                    peak = states.holds[state] + states.lefts[state]
+                    for _ in range(min(counts[state], memory // peak)):
                         young[many] = state
                         many += 1
-            _fill_gains_of(
-                prices[time], young[:many], holds, lefts, spots, before, after, gains[now, j - 1]
-            )
+            _fill_gains_of(states, prices[time], young[:many], before, after, gains[now, j - 1])
 
 
 @compiled
 def _fill_gains_of(
-    prices: Integers, young: Integers, holds: Integers, lefts: Integers, spots: Integers,
-    before: Integers, after: Integers, gains: Integers,
+    states: States, prices: Integers, young: Integers, before: Integers, after: Integers,
+    gains: Integers,
 ) -> None:  # fmt: skip
     """Fill ``gains[spot, free]`` for the states that may be added, by rounds left, descending.
 
@@ -133,29 +119,30 @@ def _fill_gains_of(
     after[many] = 0
     for at in range(many - 1, -1, -1):
         state = young[at]
+        price, hold, left = prices[state], states.holds[state], states.lefts[state]
         after[at] = after[at + 1]
         for c in range(most):
-            for held in range(memory - holds[state] - (c + 1) * lefts[state] + 1):
-                value = prices[state] + after[at + 1, c + 1, held + holds[state]]
+            for held in range(memory - hold - (c + 1) * left + 1):
+                value = price + after[at + 1, c + 1, held + hold]
                 after[at, c, held] = max(after[at, c, held], value)
     before[:] = _NEVER
     before[0, 0] = 0
     at = 0
-    for spot in range(len(spots) - 1, -1, -1):
-        while at < many and lefts[young[at]] >= spots[spot]:
+    for spot in range(len(SPOTS) - 1, -1, -1):
+        while at < many and states.lefts[young[at]] >= SPOTS[spot]:
             state = young[at]
+            price, hold, left = prices[state], states.holds[state], states.lefts[state]
             for c in range(most - 1, -1, -1):
-                for held in range(memory - holds[state] - (c + 1) * lefts[state] + 1):
+                for held in range(memory - hold - (c + 1) * left + 1):
                     if before[c, held] > _NEVER:
-                        value = before[c, held] + prices[state]
-                        into = held + holds[state]
-                        before[c + 1, into] = max(before[c + 1, into], value)
+                        into = held + hold
+                        before[c + 1, into] = max(before[c + 1, into], before[c, held] + price)
             at += 1
         gains[spot] = 0
         for c in range(most + 1):
-            for held in range(memory - c * spots[spot] + 1):
+            for held in range(memory - c * SPOTS[spot] + 1):
                 if before[c, held] > _NEVER:
-                    free = held + c * spots[spot]
+                    free = held + c * SPOTS[spot]
                     gains[spot, free] = max(gains[spot, free], before[c, held] + after[at, c, held])
         for free in range(1, memory + 1):
             gains[spot, free] = max(gains[spot, free], gains[spot, free - 1])

@@ -11,10 +11,11 @@ The hard values come out on the way.  All of this is floats: it steers, it prove
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import steering
 from kvopt.problem.arrays import Flags, Floats, Integers
 
@@ -29,56 +30,55 @@ _FAINT = 25.0
 
 
 @steering
-def steps_of(
-    prices: Floats, copies: Integers, order: Integers, threshold: float, steps: Integers
-) -> int:
-    """List the states that the dynamic program may add, once for every copy."""
+def _steps_of(
+    states: States, prices: Any, copies: Integers, threshold: float, steps: Integers
+) -> Integers:
+    """Return the states that the dynamic program may add, once for every copy."""
     count = 0
-    for state in order:
+    for state in states.order:
         if prices[state] > threshold:
             for _ in range(copies[state]):
                 steps[count] = state
                 count += 1
-    return count
+    return steps[:count]
 
 
 @steering
-def _members_before(most: int, free: int, left: int) -> int:
-    """Return beside how many members a state fits that leaves so much free and has so much to go.
+def _members_before(states: States, state: int, most: int) -> int:
+    """Return beside how many members a state fits, which are not more than so many.
 
     Negative if it does not fit alone.
     """
+    free, left = states.memory - states.holds[state], states.lefts[state]
     return min(most, free // left - 1) if left > 0 else most
 
 
 @steering
-def _least_held(steps: Integers, count: int, holds: Integers) -> int:
+def _least_held(states: States, steps: Integers) -> int:
     """Return the least that a member holds: so many times that is held at least by more."""
     least = 0
-    for step in range(count):
-        least = holds[steps[step]] if step == 0 else min(least, holds[steps[step]])
+    for step in range(len(steps)):
+        held = states.holds[steps[step]]
+        least = held if step == 0 else min(least, held)
     return least
 
 
 @steering
-def largest_sums(
-    prices: Any, steps: Integers, count: int, holds: Integers, lefts: Integers, best: Any
-) -> int:
+def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int:
     """Fill best[c, H] with the largest price of a configuration of c states that holds H.
 
     Returns the largest c that was reached.  Negative entries are out of reach.  That this is
     the largest is Claim 3 of docs/configurations.md, which calls the number of members A.
     """
-    memory = best.shape[1] - 1
+    memory = states.memory
     best[:, :] = _OUT_OF_REACH
     best[0, 0] = 0
-    reached, least = 0, _least_held(steps, count, holds)
-    for step in range(count):
-        state = steps[step]
-        price, hold, left = prices[state], holds[state], lefts[state]
+    reached, least = 0, _least_held(states, steps)
+    for state in steps:
+        price, hold, left = prices[state], states.holds[state], states.lefts[state]
         if price <= 0:
             continue
-        top = _members_before(min(reached, best.shape[0] - 2), memory - hold, left)
+        top = _members_before(states, state, min(reached, best.shape[0] - 2))
         for c in range(top, -1, -1):
             source, target = best[c], best[c + 1]
             for held in range(c * least, memory - hold - (c + 1) * left + 1):
@@ -86,6 +86,16 @@ def largest_sums(
         if top == reached:
             reached += 1
     return reached
+
+
+@steering
+def fill_largest(states: States, prices: Any, copies: Integers, best: Any, largest: Any) -> None:
+    """Fill in the most that a configuration is worth at each knot; best is a table to work in."""
+    steps = np.empty(copies.sum(axis=1).max(), dtype=np.int64)
+    for row in range(len(prices)):
+        some = _steps_of(states, prices[row], copies[row], 0.0, steps)
+        largest_sums(states, prices[row], some, best)
+        largest[row] = best.max()
 
 
 @steering
@@ -108,21 +118,30 @@ def _scale(best: Floats, reached: int, tau: float) -> tuple[float, float, float]
     return largest, tilt, min(0.0, 0.9 * _RANGE - bulge / tau)
 
 
+class _Tables(NamedTuple):
+    """What the smooth dynamic program works in.
+
+    Parameters
+    ----------
+    sums
+        Of each number of members and tokens held.
+    kept
+        What each step has added to, for the way back.
+    tops, weights
+        Of each step the most members before it, and e to its price over tau.
+    """
+
+    sums: Floats
+    kept: Floats
+    tops: Integers
+    weights: Floats
+
+
 @steering
 def _smooth_sums(
-    prices: Floats,
-    steps: Integers,
-    count: int,
-    holds: Integers,
-    lefts: Integers,
-    tau: float,
-    scale: tuple[float, float, float],
-    table: Floats,
-    kept: Floats,
-    tops: Integers,
-    weights: Floats,
-    shares: Floats,
-) -> float:
+    states: States, prices: Floats, steps: Integers, tau: float,
+    scale: tuple[float, float, float], tables: _Tables, shares: Floats,
+) -> float:  # fmt: skip
     """Return the smooth largest sum, and add the share of configurations that hold a state.
 
     A sum over configurations of e to the price over tau would leave the range of floats.
@@ -130,15 +149,16 @@ def _smooth_sums(
     The way back needs what each step has added to: that is kept, the rest of a table is not.
     """
     largest, tilt, shift = scale
-    most, memory = table.shape[0] - 1, table.shape[1] - 1
+    table, kept, tops, weights = tables
+    most, memory = table.shape[0] - 1, states.memory
     table[:, :] = 0.0
     table[0, 0] = np.exp(shift)
-    reached, place, least = 0, 0, _least_held(steps, count, holds)
-    for step in range(count):
+    reached, place, least = 0, 0, _least_held(states, steps)
+    for step in range(len(steps)):
         state = steps[step]
-        hold, left = holds[state], lefts[state]
+        hold, left = states.holds[state], states.lefts[state]
         weight = np.exp((prices[state] - tilt * hold) / tau)
-        top = _members_before(min(reached, most - 1), memory - hold, left)
+        top = _members_before(states, state, min(reached, most - 1))
         tops[step], weights[step] = top, weight
         for c in range(top, -1, -1):
             begin, end = c * least, memory - hold - (c + 1) * left + 1
@@ -158,9 +178,9 @@ def _smooth_sums(
         return np.inf
     for held in range(memory + 1):
         table[:, held] = np.exp((tilt * held - largest) / tau - shift) / total
-    for step in range(count - 1, -1, -1):
+    for step in range(len(steps) - 1, -1, -1):
         state = steps[step]
-        hold, left = holds[state], lefts[state]
+        hold, left = states.holds[state], states.lefts[state]
         top, weight = tops[step], weights[step]
         share = 0.0
         for c in range(top + 1):
@@ -176,80 +196,78 @@ def _smooth_sums(
     return smooth
 
 
-@steering
-def configurations_part(
-    rows: Integers,
-    prices: Floats,
-    copies: Integers,
-    order: Integers,
-    holds: Integers,
-    lefts: Integers,
-    memory: int,
-    most: int,
-    taus: Floats,
-    largest: Floats,
-    smooth: Floats,
-    shares: Floats,
-) -> None:
-    """Evaluate some knots: largest sums, smooth ones, and the shares of their states.
+class Smoothed(NamedTuple):
+    """What configurations are worth at each knot.
 
-    A knot whose sums leave the range of floats gets an infinite smooth value.
+    Parameters
+    ----------
+    largest, smooth
+        The most, and its smooth stand-in; infinite where sums leave the range of floats.
+    shares
+        The share of configurations that hold each state.
     """
+
+    largest: Floats
+    smooth: Floats
+    shares: Floats
+
+
+@steering
+def fill_smoothed(
+    states: States, rows: Integers, prices: Floats, copies: Integers, taus: Floats, found: Smoothed
+) -> None:
+    """Evaluate the configurations at some knots, each with a temperature of its own."""
     longest = 0
     for row in rows:
         longest = max(longest, copies[row].sum())
     steps = np.empty(longest, dtype=np.int64)
-    tops, weights = np.empty(longest, dtype=np.int64), np.empty(longest)
-    best = np.empty((most + 1, memory + 1))
-    table = np.empty((most + 1, memory + 1))
-    kept = np.empty(_room_for(copies, holds, lefts, memory, most))
+    best = np.empty((states.most + 1, states.memory + 1))
+    kept = np.empty(_room_for(states, copies))
+    tables = _Tables(np.empty_like(best), kept, np.empty_like(steps), np.empty(longest))
     for row in rows:
         tau = taus[row]
-        count = steps_of(prices[row], copies[row], order, -_FAINT * tau, steps)
-        reached = largest_sums(prices[row], steps, count, holds, lefts, best)
+        some = _steps_of(states, prices[row], copies[row], -_FAINT * tau, steps)
+        reached = largest_sums(states, prices[row], some, best)
         scale = _scale(best, reached, tau)
-        largest[row] = scale[0]
-        smooth[row] = np.inf
-        if scale[2] == -np.inf:
-            continue
-        smooth[row] = _smooth_sums(
-            prices[row],
-            steps,
-            count,
-            holds,
-            lefts,
-            tau,
-            scale,
-            table,
-            kept,
-            tops,
-            weights,
-            shares[row],
-        )
+        found.largest[row], found.smooth[row] = scale[0], np.inf
+        if scale[2] > -np.inf:
+            found.smooth[row] = _smooth_sums(
+                states, prices[row], some, tau, scale, tables, found.shares[row]
+            )
 
 
 @steering
-def _room_for(copies: Integers, holds: Integers, lefts: Integers, memory: int, most: int) -> int:
+def _room_for(states: States, copies: Integers) -> int:
     """Return how many numbers the steps of any knot keep."""
     room = 0
-    for state in range(len(holds)):
-        free, left = memory - holds[state], lefts[state]
-        members = _members_before(most - 1, free, left) + 1
+    for state in range(len(states.holds)):
+        free, left = states.memory - states.holds[state], states.lefts[state]
+        members = _members_before(states, state, states.most - 1) + 1
         own = members * (free + 1) - left * (members * (members + 1) // 2)
         room += copies[:, state].max() * own
     return room
 
 
+class Grid(NamedTuple):
+    """Completions that are looked at, and where the knots are.
+
+    Parameters
+    ----------
+    completions
+        Ascending.
+    knots, shares
+        At time t the price lies between those of two neighbouring knots, ``knots[t]`` the first
+        of them, ``shares[t]`` of the way.  There are none before the first and after the last.
+    """
+
+    completions: Integers
+    knots: Integers
+    shares: Floats
+
+
 @steering
 def requests_part(
-    completions: Integers,
-    sums: Floats,
-    arrivals: Integers,
-    outputs: Integers,
-    firsts: Integers,
-    starts: Flags,
-    tau: float,
-    weights: Floats,
+    states: States, grid: Grid, sums: Floats, starts: Flags, tau: float, weights: Floats
 ) -> tuple[float, float]:
     """Return the sum of least costs, the smooth one, and the weight of every completion.
 
@@ -257,11 +275,11 @@ def requests_part(
     Starts from the last priced time on pass nothing that has a price: the first stands for all.
     """
     weights[:, :] = 0.0
-    last = starts.shape[1] - 1
+    last, completions = starts.shape[1] - 1, grid.completions
     hard, smooth = 0.0, 0.0
-    for i in range(len(outputs)):
-        output, arrival = outputs[i], arrivals[i]
-        state = firsts[i] + output - 1
+    for i in range(len(states.outputs)):
+        output, arrival = states.outputs[i], states.arrivals[i]
+        state = states.firsts[i] + output - 1
         late = max(last, arrival) + output - arrival if starts[i, last] else np.inf
         least, begin = late, np.searchsorted(completions, arrival + output)
         end = np.searchsorted(completions, last + output)
@@ -285,50 +303,32 @@ def requests_part(
 
 
 @steering
-def sums_along_lives(
-    completions: Integers,
-    knots: Integers,
-    shares: Floats,
-    prices: Floats,
-    lefts: Integers,
-    sums: Floats,
-) -> None:
-    """Fill ``sums[row, state]`` with the prices of a life that completes then, from state on.
-
-    At time t the price lies between those of two neighbouring knots, ``knots[t]`` the first of
-    them, ``shares[t]`` of the way.  There are none before the first knot and after the last.
-    """
-    for row in range(len(completions)):
-        for state in range(len(lefts)):
-            time, price = completions[row] - lefts[state], 0.0
-            if 0 < time < len(knots):
-                knot, share = knots[time], shares[time]
+def sums_along_lives(states: States, grid: Grid, prices: Floats, sums: Floats) -> None:
+    """Fill ``sums[row, state]`` with the prices of a life that completes then, from state on."""
+    for row in range(len(grid.completions)):
+        for state in range(len(states.lefts)):
+            time, price = grid.completions[row] - states.lefts[state], 0.0
+            if 0 < time < len(grid.knots):
+                knot, share = grid.knots[time], grid.shares[time]
                 price = (1.0 - share) * prices[knot, state] + share * prices[knot + 1, state]
-            if lefts[state]:
+            if states.lefts[state]:
                 price += sums[row, state - 1]
             sums[row, state] = price
 
 
 @steering
-def shares_of_lives(
-    completions: Integers,
-    knots: Integers,
-    shares: Floats,
-    weights: Floats,
-    lefts: Integers,
-    gradient: Floats,
-) -> None:
+def shares_of_lives(states: States, grid: Grid, weights: Floats, gradient: Floats) -> None:
     """Add to each knot the weight of the lives that pass its states: the transpose of the sums."""
-    for row in range(len(completions)):
-        for state in range(len(lefts) - 1, -1, -1):
+    for row in range(len(grid.completions)):
+        for state in range(len(states.lefts) - 1, -1, -1):
             weight = weights[row, state]
             if weight == 0.0:
                 continue
-            if lefts[state]:
+            if states.lefts[state]:
                 weights[row, state - 1] += weight
-            time = completions[row] - lefts[state]
-            if 0 < time < len(knots):
-                knot, share = knots[time], shares[time]
+            time = grid.completions[row] - states.lefts[state]
+            if 0 < time < len(grid.knots):
+                knot, share = grid.knots[time], grid.shares[time]
                 gradient[knot, state] += (1.0 - share) * weight
                 gradient[knot + 1, state] += share * weight
 

@@ -13,8 +13,14 @@ from collections.abc import Callable
 import numpy as np
 
 from kvopt.bounds.configurations.ascent import Evaluator, Stage, climb_stage
-from kvopt.bounds.configurations.evaluation import Evaluation, denominator_for, evaluate, rounded
-from kvopt.bounds.configurations.size import check_size
+from kvopt.bounds.configurations.evaluation import (
+    Evaluation,
+    denominator_for,
+    evaluate,
+    rounded,
+    total_of,
+)
+from kvopt.bounds.configurations.size import check_large, check_size
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
@@ -42,11 +48,14 @@ class Rising:
         Asked after every step.
     first_knots
         Least knots of the first stage.
+    few_knots
+        Whether only prices at few knots are asked for, of thousands of requests: no start is
+        ruled out then, so nothing has to be known of all starts at all times.
 
     Attributes
     ----------
-    states
-        What is priced.
+    states, knots
+        What is priced, and when.
     starts
         Starts that are left, see `States.all_starts`.
 
@@ -63,32 +72,49 @@ class Rising:
         threads: int = 1,
         should_stop: Callable[[], bool] = lambda: False,
         first_knots: int = 24,
+        *,
+        few_knots: bool = False,
     ) -> None:
-        check_size(instance, last)
-        self.states = States.of(instance)
+        (check_large if few_knots else check_size)(instance, last)
+        self.states, self._few_knots = States.of(instance), few_knots
         self.starts: Flags = self.states.all_starts(last)
         self._last, self._threads, self._should_stop = last, threads, should_stop
-        self._first_knots = first_knots
-        self._knots = Knots.every(self._spacing(), last)
-        self._prices = prices_of_tokens(instance, self.states, self._knots)
+        # A power of two, for so many knots at least.
+        self._coarsest = 1 << int(math.log2(max(1.0, last / first_knots)))
+        self.knots = Knots.every(self._coarsest, last)
+        self._prices = _prices_of_tokens(instance, self.states, self.knots)
         self._stages: list[StatePrices] = []
         self._latest: StatePrices | None = None
 
     def climb(self, stage: Stage, value: int) -> Evaluation:
         """Go through a stage; the value of a good schedule sets the scale."""
-        apart = self._spacing(stage.refinement)
+        prices = self._climbed(stage, value)
+        return evaluate(self.states, self.knots, self.starts, *prices)
+
+    def climb_with_all_starts(self, stage: Stage, value: int) -> int:
+        """Go through a stage, and return the bound, which no start was ruled out for."""
+        return self._with_all_starts(*self._climbed(stage, value))
+
+    def _climbed(self, stage: Stage, value: int) -> tuple[Integers, int]:
+        """Return numerators of the best prices of a stage, and their denominator."""
+        apart = max(1, self._coarsest // stage.refinement)
         knots = Knots.every(apart, self._last)
-        prices = self._knots.moved_to(knots, self._prices)
-        tau = stage.heat * value / self._last
-        evaluator = Evaluator(
-            self.states, knots, self.starts, tau, self._threads, apart=looked_at(apart)
-        )
+        prices = self.knots.moved_to(knots, self._prices)
+        self.knots, states, tau = knots, self.states, stage.heat * value / self._last
+        copies = knots.copies_by_arrival(states) if self._few_knots else None
+        looks = max(1, apart // _LOOKS)
+        evaluator = Evaluator(states, knots, self.starts, tau, self._threads, copies, looks)
         best, self._prices = climb_stage(evaluator, prices, stage, value, self._should_stop)
-        self._knots = knots
-        denominator = denominator_for(self.states, knots, best)
+        denominator = denominator_for(states, knots, best)
         numerators = rounded(best, denominator)
-        self._latest = state_prices(self.states, knots, numerators, denominator)
-        return evaluate(self.states, knots, self.starts, numerators, denominator)
+        self._latest = state_prices(states, knots, numerators, denominator)
+        return numerators, denominator
+
+    def _with_all_starts(self, numerators: Integers, denominator: int) -> int:
+        """Return the bound of prices, with all starts left."""
+        copies = self.knots.copies_by_arrival(self.states)
+        total = total_of(self.states, self.knots, copies, numerators, denominator)
+        return -(-total // denominator)
 
     def rule_out(self, evaluation: Evaluation, target: int) -> None:
         """Rule out the starts that no schedule below the target can have, if they are many.
@@ -112,9 +138,9 @@ class Rising:
         if not self._stages:
             return evaluation.bound, self.proof(target)
         assert self._latest is not None
-        value, every = min(evaluation.bound, target), self.states.all_starts(self._last)
-        numerators, denominator = np.array(self._latest.numerators), self._latest.denominator
-        alone = evaluate(self.states, self._knots, every, numerators, denominator).bound
+        value = min(evaluation.bound, target)
+        numerators = np.array(self._latest.numerators)
+        alone = self._with_all_starts(numerators, self._latest.denominator)
         if alone >= value:
             return alone, ConfigurationProof((self._latest,))
         return value, self.proof(target)
@@ -130,22 +156,8 @@ class Rising:
         claimed = target if searched or self._stages else None
         return ConfigurationProof(tuple(stages), claimed, searched, kept)
 
-    def _spacing(self, refinement: int = 1) -> int:
-        return spacing(self._last, self._first_knots, refinement)
 
-
-def spacing(last: int, first_knots: int, refinement: int = 1) -> int:
-    """Return a distance of knots: a power of two for so many knots, divided by the refinement."""
-    coarsest = 1 << int(math.log2(max(1.0, last / first_knots)))
-    return max(1, coarsest // refinement)
-
-
-def looked_at(apart: int) -> int:
-    """Return how far apart completions are that steer prices at knots so far apart."""
-    return max(1, apart // _LOOKS)
-
-
-def prices_of_tokens(instance: Instance, states: States, knots: Knots) -> Floats:
+def _prices_of_tokens(instance: Instance, states: States, knots: Knots) -> Floats:
     """Return first prices: what the tokens of a state cost in a fluid."""
     tokens = np.zeros(knots.last)
     fluid = fluid_prices(instance)[: knots.last]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,15 +19,14 @@ from kvopt.problem.arrays import Flags, Floats, Integers
 from kvopt.problem.instance import Instance
 
 
-@dataclass(frozen=True)
-class States:
-    """The states that requests of an instance can be in.
+class States(NamedTuple):
+    """The states that requests of an instance can be in, as compiled loops take them.
 
     Parameters
     ----------
     memory
         M.
-    arrivals, outputs
+    arrivals, outputs, peaks
         Of each request.
     firsts
         Number of the state (peak, 0) of each request; the others follow it.
@@ -43,15 +43,13 @@ class States:
     memory: int
     arrivals: Integers
     outputs: Integers
+    peaks: Integers
     firsts: Integers
     holds: Integers
     lefts: Integers
     order: Integers
     most: int
     workers: int = 1
-
-    def __len__(self) -> int:
-        return len(self.holds)
 
     @classmethod
     def of(cls, instance: Instance) -> States:
@@ -60,13 +58,15 @@ class States:
         numbers = list(accumulate(longest.values(), initial=0))
         first = dict(zip(longest, numbers, strict=False))
         lefts = np.concatenate([np.arange(count) for count in longest.values()])
-        peaks = np.repeat(list(longest), list(longest.values()))
+        holds = np.repeat(list(longest), list(longest.values())) - lefts
+        peaks = np.array([request.peak for request in instance])
         return cls(
             memory=instance.memory,
             arrivals=np.array([request.arrival for request in instance]),
             outputs=np.array([request.output for request in instance]),
-            firsts=np.array([first[request.peak] for request in instance]),
-            holds=peaks - lefts,
+            peaks=peaks,
+            firsts=np.array([first[peak] for peak in peaks.tolist()]),
+            holds=holds,
             lefts=lefts,
             order=np.argsort(-lefts, kind="stable"),
             most=most_together(instance),
@@ -109,8 +109,8 @@ class Knots:
 
         A knot matters at the times between its neighbours, where its weight is positive.
         """
-        counts = np.zeros((self.last + 1, len(states)), dtype=np.int64)
-        _count(states.arrivals, states.outputs, states.firsts, starts, counts)
+        counts = np.zeros((self.last + 1, len(states.holds)), dtype=np.int64)
+        _count(states, starts, counts)
         befores = np.append(0, self.times[:-1])
         afters = np.append(self.times[1:], self.last + 1)
         parts = [counts[b + 1 : a].max(axis=0) for b, a in zip(befores, afters, strict=True)]
@@ -119,7 +119,7 @@ class Knots:
     def copies_by_arrival(self, states: States) -> Integers:
         """Return the same where all starts are left, without a table of all times."""
         afters = np.append(self.times[1:], self.last + 1)
-        counts = np.zeros((len(self), len(states)), dtype=np.int64)
+        counts = np.zeros((len(self), len(states.holds)), dtype=np.int64)
         for state, left in enumerate(states.lefts.tolist()):
             begins = state - left == states.firsts
             begins &= states.outputs > left
@@ -154,13 +154,11 @@ class Knots:
 
 
 @compiled
-def _count(
-    arrivals: Integers, outputs: Integers, firsts: Integers, starts: Flags, counts: Integers
-) -> None:
+def _count(states: States, starts: Flags, counts: Integers) -> None:
     """Count the requests that can be in each state at each time."""
-    last = len(counts) - 1
+    last, outputs = len(counts) - 1, states.outputs
     for i in range(len(outputs)):
-        for k in range(arrivals[i], last):
+        for k in range(states.arrivals[i], last):
             if starts[i, k]:
                 for age in range(1, min(outputs[i], last - k) + 1):
-                    counts[k + age, firsts[i] + outputs[i] - age] += 1
+                    counts[k + age, states.firsts[i] + outputs[i] - age] += 1

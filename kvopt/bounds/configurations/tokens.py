@@ -13,7 +13,7 @@ import numpy as np
 
 from kvopt.bounds.configurations.evaluation import Evaluation, evaluation_of
 from kvopt.bounds.configurations.size import check_starts
-from kvopt.bounds.configurations.states import States
+from kvopt.bounds.configurations.states import Knots, States
 from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import Prices, SearchProof
 from kvopt.problem.instance import Instance
@@ -57,10 +57,12 @@ class PricedTokens:
 
     def evaluate(self) -> Evaluation:
         """Return what the prices prove, with the reduced cost of every start."""
-        prices = np.array([0, *self.prices.numerators])
-        by_time, starts = prices[:, None] * self.states.holds, self.states.all_starts(self._last)
-        largest = self._memory * prices
-        return evaluation_of(self.states, starts, by_time, largest, self.prices.denominator)
+        states, prices = self.states, np.array(self.prices.numerators)
+        return evaluation_of(
+            states, Knots.every(1, self._last), states.all_starts(self._last),
+            prices[:, None] * states.holds, np.append(0, self._memory * prices),
+            self.prices.denominator,
+        )  # fmt: skip
 
     def proof(
         self, target: int, *, searched: bool = False, kept: tuple[int, ...] = ()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.configurations.smoothing import largest_sums, steps_of
+from kvopt.bounds.configurations.smoothing import fill_largest
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.incumbent.proofs import StatePrices
 from kvopt.kernels.compiled import steering
@@ -85,7 +85,7 @@ def guide_of(instance: Instance, states: States, knots: Knots, prices: Floats) -
     step = -(-last // _CELLS)
     cells = -(-last // step) + 3  # the last ones are of starts after all prices
     before, shares = knots.between()
-    padded = np.concatenate((prices, np.zeros((1, len(states)))))
+    padded = np.concatenate((prices, np.zeros((1, len(states.holds)))))
     at_knots = np.append(_largest(states, prices), 0.0)
     largest = (1.0 - shares) * at_knots[before] + shares * at_knots[before + 1]
     largest[0] = 0.0
@@ -116,29 +116,13 @@ def _twins(arrivals: Integers, shapes: Integers) -> Integers:
 
 def _largest(states: States, prices: Floats) -> Floats:
     """Return the most that a configuration is worth at each knot."""
-    peaks = states.holds + states.lefts
-    copies = np.zeros(len(states), dtype=np.int64)
+    copies = np.zeros(len(states.holds), dtype=np.int64)
     for first, output in zip(states.firsts.tolist(), states.outputs.tolist(), strict=True):
         copies[first : first + output] += 1
-    largest = np.zeros(len(prices))
-    _fill_largest(
-        prices, np.minimum(copies, states.memory // peaks), states.order, states.holds,
-        states.lefts, states.memory, states.most, largest,
-    )  # fmt: skip
+    copies = np.minimum(copies, states.memory // (states.holds + states.lefts))
+    largest, best = np.zeros(len(prices)), np.empty((states.most + 1, states.memory + 1))
+    fill_largest(states, prices, np.tile(copies, (len(prices), 1)), best, largest)
     return largest
-
-
-@steering
-def _fill_largest(
-    prices: Floats, copies: Integers, order: Integers, holds: Integers, lefts: Integers,
-    memory: int, most: int, largest: Floats,
-) -> None:  # fmt: skip
-    steps = np.empty(copies.sum(), dtype=np.int64)
-    best = np.empty((most + 1, memory + 1))
-    for row in range(len(prices)):
-        count = steps_of(prices[row], copies, order, 0.0, steps)
-        largest_sums(prices[row], steps, count, holds, lefts, best)
-        largest[row] = best.max()
 
 
 @steering
