@@ -9,7 +9,7 @@ What helped on draws of 8 to 14 requests, with one worker:
   the first i completions have used all their tokens, sum v_i c_i >= sum over i >= j of v_i v_j / M;
 * a symmetry level of 3 and a higher ``presolve_inclusion_work_limit``, which cost nothing.
 
-What did not is in docs/rivals.md.
+What did not is in benchmarks/rivals.md.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Paced(Fcfs):
     """
 
     name = "paced"
-    source = "kvopt, docs/findings/theory.md"
+    source = "kvopt, benchmarks/findings/theory.md"
 
     gap: int = 1
 
