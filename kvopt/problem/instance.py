@@ -267,12 +267,12 @@ class Instance(Summarised):
 
     def timeline(self) -> Timeline:
         """Return as plain numbers what would run when if every request started on arrival."""
-        from kvopt.show.plots.timeline import Work, timeline_of
+        from kvopt.show.plots.timeline import Timeline, Work
 
         starts = [request.arrival for request in self]
         rows = enumerate(zip(starts, self, strict=True))
         work = [Work(i, 0, k, k + 1, k + r.output, 0, r.output) for i, (k, r) in rows]
-        return timeline_of(self, work)
+        return Timeline(self, work, starts)
 
     def shifted(self, rounds: int) -> Instance:
         """Return the same instance with every arrival moved by ``rounds``."""

@@ -665,17 +665,17 @@ class Schedule(Summarised):
 
     def timeline(self) -> Timeline:
         """Return what ran when as plain numbers, for pictures."""
-        from kvopt.show.plots.timeline import timeline_of
+        from kvopt.show.plots.timeline import Timeline
 
         paused = f", {self.pauses:,} pause{'s' * (self.pauses > 1)}" if self.pauses else ""
         total = "" if self.objective is None else f"{self.objective / self.clock.scale:,.10g}"
-        return timeline_of(
+        return Timeline(
             self.instance,
-            self._drawn(),
+            [*self._drawn()],
             [time / self.clock.scale for time in self.arrivals],
-            ()
+            []
             if self.clock.is_even
-            else [part.memory_over_time(upright=True) for part in self.parts],
+            else [*enumerate(part.memory_over_time(upright=True) for part in self.parts)],
             said=f"total latency {total}{' s' * (not self.clock.is_even)}{paused}",
             unit="rounds" if self.clock.is_even else "seconds",
         )

@@ -30,7 +30,7 @@ from kvopt import (
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.show.plots import Bar, bands, intervals, new_figure, plot_runs, plot_schedule, rows
 from kvopt.show.plots.style import CROWDED, figure_of
-from kvopt.show.plots.timeline import Curve, Timeline, counted, thinned
+from kvopt.show.plots.timeline import Curve, thinned
 
 CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=80))
 SMALL = generate("arrival-1", n=6, seed=3)
@@ -41,11 +41,7 @@ POLICIES = ("mc-sf", "fcfs", "alpha-beta:alpha=0,beta=0.5,seed=1", "alpha-protec
 def at(curve: Curve, time: float) -> int:
     """Return the height of a curve of steps after a time."""
     times, heights = curve
-    return int(heights[int(np.searchsorted(times, time, side="right")) - 1])
-
-
-def running(timeline: Timeline) -> Curve:
-    return counted(((piece.begin, piece.end) for piece in timeline.work), timeline.end)
+    return int([0, *heights][int(np.searchsorted(times, time, side="right"))])
 
 
 @pytest.mark.parametrize("clock", [ROUNDS, CLOCK], ids=["rounds", "seconds"])
@@ -53,8 +49,7 @@ def running(timeline: Timeline) -> Curve:
 def test_at_each_time_the_counts_are_those_of_the_run(clock: Clock, policy: str) -> None:
     made = run(SMALL, policy, clock=clock)
     timeline, scale = made.timeline(), clock.scale
-    busy = running(timeline)
-    waiting = counted(((begin, end) for _, begin, end in timeline.waits), timeline.end)
+    busy, waiting = timeline.counted("running"), timeline.counted("waiting")
     for stretch in made.stretches:
         middle = (stretch.began + stretch.ended) / 2 / scale
         assert at(busy, middle) == stretch.active
@@ -68,7 +63,7 @@ def test_at_each_time_the_counts_are_those_of_the_run(clock: Clock, policy: str)
 @given(instances(), st.integers(0, 99))
 def test_a_schedule_is_counted_as_it_is(instance: Instance, seed: int) -> None:
     schedule = Schedule(instance, random_starts(instance, random.Random(seed)))
-    curve = running(schedule.timeline())
+    curve = schedule.timeline().counted("running")
     for time in range(schedule.makespan + 1):
         spans = zip(schedule.starts, schedule.completions, strict=True)
         assert at(curve, time + 0.5) == sum(k <= time < c for k, c in spans)
@@ -79,7 +74,8 @@ def test_a_schedule_is_counted_as_it_is(instance: Instance, seed: int) -> None:
 def test_tokens_fall_upright_and_are_those_held(clock: Clock, policy: str) -> None:
     made = run(SMALL, policy, clock=clock)
     times, held = made.timeline().held()
-    assert (held[0], held[-1], max(held)) == (0, 0, pytest.approx(made.peak_memory))
+    ends = held[0], held[-1], max(held)
+    assert ends == pytest.approx((0, 0, made.peak_memory), abs=1e-6)
     assert [*times] == sorted(times)
     for stretch in made.stretches:
         just_before = stretch.ended / clock.scale - 1e-9
@@ -106,9 +102,7 @@ def test_many_requests_become_bands() -> None:
     assert labels == ["waiting requests", "running requests", "tokens held"]
     assert [ax.get_ylabel() for ax in plot_schedule(made).axes] == labels
     assert rows(made).get_ylabel() == "running and waiting requests"
-    timeline = made.timeline()
-    waiting = max(counted(((b, e) for _, b, e in timeline.waits), timeline.end)[1])
-    assert plot_schedule(made).axes[0].get_ylim()[1] >= waiting
+    assert plot_schedule(made).axes[0].get_ylim()[1] >= max(made.timeline().counted("waiting")[1])
 
 
 def test_runs_side_by_side_share_their_scales() -> None:

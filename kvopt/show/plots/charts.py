@@ -73,26 +73,20 @@ def intervals(
         The least that they can be.
     """
     ax = style.axes_of(ax, 1.2 + 0.44 * len(bars))
-    ends = [float(end) for bar in bars for end in bar[1:3] + bar[5:] if end is not None]
+    ends = [float(end) for bar in bars for end in (bar.least, bar.most, bar.far) if end is not None]
     farthest = max([floor + 0.05, *filter(math.isfinite, ends)]) * 1.02
-    words = ax.get_yaxis_transform()
     for row, bar in enumerate(bars):
         left, right = max(float(bar.least or floor), floor), float(bar.most or farthest)
         colour = style.WAITING if None in (bar.least, bar.most) else style.PROMPT
         ax.barh(row, right - left, left=left, height=0.3, color=colour)
-        mark = left if bar.mark is None else bar.mark
-        for end in {mark, mark if bar.most is None or bar.mark else right}:
-            ax.plot([end, end], [row - 0.22, row + 0.22], color=style.INK, linewidth=1.5)
-        if bar.far is not None:
-            ax.plot([right, min(float(bar.far), farthest)], [row, row], color=colour, linewidth=1)
+        marks = [bar.mark] if bar.mark else [left, right if bar.most else left]
+        ax.vlines(marks, row - 0.22, row + 0.22, color=style.INK, linewidth=1.5)
+        ax.hlines(row, right, min(float(bar.far or right), farthest), color=colour, linewidth=1)
+        look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "fontsize": 8, "va": "bottom"}
         for place, side, said in ((0.004, "left", bar.name), (0.996, "right", bar.said)):
-            look: dict[str, Any] = {"ha": side, "va": "bottom", "fontsize": 8, "transform": words}
-            ax.text(place, row - 0.24, style.shortened(said, 48), **look)
-    ax.set_yticks([])
-    ax.set_ylim(len(bars) - 0.6, -0.8)
+            ax.annotate(style.shortened(said, 48), (place, row - 0.24), ha=side, **look)
+    ax.set(yticks=[], ylim=(len(bars) - 0.6, -0.8), xlabel=label)
     ax.set_xlim(min(floor, farthest), farthest)
-    ax.set_xlabel(label)
-    style.grid(ax, "x")
     return ax
 
 
@@ -108,36 +102,27 @@ def histogram(lows: Sequence[float], highs: Sequence[float], ax: Axes, label: st
     label
         What the values are.
     """
-    top = max([*lows, *highs, 1.01])
-    ticks = MaxNLocator(_MOST_BINS, steps=[1, 2, 5, 10]).tick_values(1, top)
-    width = float(ticks[1] - ticks[0])
-    edges = 1 + width * np.arange(max(5, round((top - 1) / width) + 2))
+    nice = MaxNLocator(_MOST_BINS, steps=[1, 2, 5, 10])
+    edges = np.asarray(nice.tick_values(1, 1.001 * max([*lows, *highs, 1.01])))
+    bins: Any = edges + 1 - edges[0]
     exact = lows == highs
-    halves = [(lows, 1, "exactly" if exact else "at least (over the best schedule)")]
-    if not exact:
-        halves.append((highs, -1, "at most (over the proved bound)"))
-    most = 1
-    for values, side, said in halves:
-        heights, _ = np.histogram(values, edges)
-        most = max(most, int(heights.max()))
-        look: dict[str, Any] = (
-            {"facecolor": style.PROMPT} if side > 0 else {"facecolor": "none", "hatch": "////"}
-        )
-        ax.bar(edges[:-1], side * heights, width * 0.94, align="edge", ec=style.PROMPT, **look)
-        where: dict[str, Any] = {"ha": "right", "va": "top" if side > 0 else "bottom"}
-        place = (0.99, 0.98 if side > 0 else 0.02)
-        ax.text(*place, said, fontsize=8, transform=ax.transAxes, **where)
+    sides = [(1, lows, "exactly" if exact else "at least (over the best schedule)", "top")]
+    sides += [] if exact else [(-1, highs, "at most (over the proved bound)", "bottom")]
+    most = 1.0
+    for side, values, said, place in sides:
+        look: dict[str, Any] = {"facecolor": "none", "hatch": "////"} if side < 0 else {}
+        look = {"facecolor": style.PROMPT, "edgecolor": style.PROMPT, **look}
+        heights, *_ = ax.hist(values, bins, weights=[side] * len(values), **look)
+        most = max(most, *np.abs(heights))
+        where: dict[str, Any] = {"ha": "right", "va": place, "transform": ax.transAxes}
+        ax.text(0.99, 0.5 + 0.48 * side, said, fontsize=8, **where)
         if values:
-            low, high = (0, 1) if exact else (0.5, 1) if side > 0 else (0, 0.5)
-            look = {"color": style.INK, "linestyle": "--", "linewidth": 1}
-            ax.axvline(float(np.mean(values)), low, high, **look)
-    ax.set_ylim(0 if exact else -most * 1.2, most * 1.2)
+            ends = (0, 1) if exact else sorted((0.5, 0.5 + side / 2))
+            ax.axvline(float(np.mean(values)), *ends, color=style.INK, ls="--", lw=1)
+    ax.set(ylim=(0 if exact else -most * 1.2, most * 1.2), xlabel=label, ylabel="runs")
     ax.axhline(0, color=style.INK, linewidth=0.8)
-    style.whole_numbers(ax, ax.yaxis, most)
+    style.whole_numbers(ax.yaxis, most)
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):,.0f}")
-    ax.set_xlabel(label)
-    ax.set_ylabel("runs")
-    style.grid(ax)
 
 
 def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] = ()) -> None:
@@ -155,16 +140,15 @@ def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] 
         Where each leads.
     """
     look = style.policy(place)
-    known = [(x, least, most) for x, least, most in found if least is not None]
-    open_ones = [(x, least, most) for x, least, most in known if most not in (None, least)]
-    across = [x for x, *_ in open_ones for _ in range(3)]
-    up = [end for _, least, most in open_ones for end in (least, most, math.nan)]
-    ax.plot(across, up, color=look["color"], linewidth=1, alpha=0.5)
-    dots = ax.scatter(
-        [x for x, *_ in known], [least for _, least, _ in known], s=16, color=look["color"],
-        marker=look["marker"], linewidths=0, zorder=3, clip_on=False,
-    )  # fmt: skip
-    dots.set_urls([*urls])
+    x, least, most = _columns(found)
+    ax.vlines(x, least, most, color=look["color"], linewidth=1, alpha=0.5)
+    look = {"color": look["color"], "marker": look["marker"], "linewidths": 0, "clip_on": False}
+    ax.scatter(x, least, s=16, zorder=3, urls=[*urls], **look)
+
+
+def _columns(found: Sequence[Ends]) -> np.ndarray:
+    """Return places, lower and upper ends; NaN is unknown."""
+    return np.array(found, dtype=float).reshape(-1, 3).T
 
 
 def along(
@@ -186,17 +170,15 @@ def along(
     looks
         Places of the schedulers in the list that gives them colours; in order when left out.
     """
-    band = [(x, low, high) for x, low, high in optimum if None not in (low, high)]
-    if band:
-        x, low, high = zip(*band, strict=True)
-        ax.fill_between(x, low, high, color=style.OPTIMUM, linewidth=0, label="optimum")
-        ax.plot(x, low, color=style.BOUND, linewidth=1.2, linestyle="--", label="proved bound")
+    band = _columns([each for each in optimum if None not in each])
+    if band.size:
+        ax.fill_between(*band, color=style.OPTIMUM, linewidth=0, label="optimum")
+        ax.plot(*band[:2], color=style.BOUND, linewidth=1.2, linestyle="--", label="proved bound")
     for place, (name, corners) in enumerate(curves.items()):
         if corners:
-            x, y = zip(*corners, strict=True)
             look = style.policy(looks[name] if looks else place)
-            ax.plot(x, y, markersize=4, linewidth=1, label=style.shortened(name, 40), **look)
-    style.grid(ax)
+            label = style.shortened(name, 40)
+            ax.plot(*zip(*corners, strict=True), markersize=4, linewidth=1, label=label, **look)
 
 
 def fleet_sizes(
@@ -226,52 +208,40 @@ def fleet_sizes(
         Of values.
     """
     ax = style.axes_of(ax, 5.0)
-    named: str | None = "the best schedule is in here"
-    for workers, lower, upper in bands:
-        at = (workers - _HALF, workers + _HALF)
-        if lower is not None and upper is not None:
-            ax.fill_between(at, lower, upper, color=style.OPTIMUM, label=named, linewidth=0)
-            named = None
-        for end in (lower, upper):
-            if end is not None:
-                ax.plot(at, (end, end), color=style.BOUND, linewidth=1.2)
+    counts, lower, upper = _columns(bands)
+    named = "the best schedule is in here"
+    ax.bar(counts, upper - lower, 2 * _HALF, lower, color=style.OPTIMUM, label=named)
+    for ends in (lower, upper):
+        ax.hlines(ends, counts - _HALF, counts + _HALF, color=style.BOUND, linewidth=1.2)
     along([], curves, ax)
     ax.axhline(target, color=style.CAPACITY, linewidth=1, linestyle=":", label="target")
-    ax.set_yscale(scale)
+    ax.set(yscale=scale, xlabel="machines", ylabel=label)
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-    counts = [workers for workers, *_ in bands]
-    ax.set_xlim(min(counts, default=1) - 0.6, max(counts, default=1) + 0.6)
-    style.whole_numbers(ax, ax.xaxis, max(counts, default=1))
-    ax.set_xlabel("machines")
-    ax.set_ylabel(label)
-    ax.legend(fontsize=8)
+    style.whole_numbers(ax.xaxis, max(counts, default=1))
+    ax.legend(frameon=False, fontsize=8)
     return ax
 
 
 def stairs(found: Sequence[tuple[float, float]], ax: Axes) -> None:
     """Join, from left to right, the points that none beats on both sides."""
-    best: list[tuple[float, float]] = []
-    for x, y in sorted(found):
-        if not best or y < best[-1][1]:
-            best.append((x, y))
-    if best:
-        right = max(x for x, _ in found)
-        across, up = zip(*best, strict=True)
-        ax.step([*across, right], [*up, up[-1]], where="post", color=style.INK, lw=0.8, ls=":")
+    if found:
+        x, y = np.array(sorted(found)).T
+        look: dict[str, Any] = {"color": style.INK, "linewidth": 0.8, "linestyle": ":"}
+        ax.step(x, np.minimum.accumulate(y), where="post", **look)
 
 
 def spread(axis: Axis, values: Sequence[float], floor: float = 0) -> None:
     """Let an axis hold all values, by logarithm where they are far apart."""
     low, high = min(values, default=floor), max(values, default=floor + 1)
-    set_limits = axis.axes.set_ylim if axis is axis.axes.yaxis else axis.axes.set_xlim
+    name = "x" if axis is axis.axes.xaxis else "y"
+    margin = (high - low) * 0.05 or max(abs(high), 1) * 0.02
+    ends = low - margin, high + margin
     if low > 0 and high / low > _FAR:
-        axis._set_axes_scale("log")  # type: ignore[attr-defined]
+        ends = low / 1.1, high * 1.1
+        axis.axes.set(**{f"{name}scale": "log"})
         axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=9))
         axis.set_minor_formatter(NullFormatter())
-        set_limits(max(low / 1.1, floor), high * 1.1)
-    else:
-        margin = (high - low) * 0.05 or max(abs(high), 1) * 0.02
-        set_limits(max(low - margin, floor), high + margin)
+    axis.axes.set(**{f"{name}lim": (max(ends[0], floor), ends[1])})
     axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
 
 
@@ -299,14 +269,10 @@ def theory_curves(examination: Examination, ax: Axes | None = None) -> Axes:
         look = style.policy(next(places[curve.kind]))
         look["marker" if curve.kind == "formula" else "linestyle"] = ""
         ax.plot(curve.x, curve.y, markersize=5, mfc="none", label=curve.label, **look)
-    if "x" in examination.logarithmic:
-        ax.set_xscale("log")
-    if "y" in examination.logarithmic:
-        ax.set_yscale("log")
+    ax.set(**{f"{name}scale": "log" for name in examination.logarithmic})
+    words = {"xlabel": examination.x_label, "ylabel": examination.y_label}
+    ax.set(**words)
     ax.set_title(examination.title, fontsize=10)
-    ax.set_xlabel(examination.x_label)
-    ax.set_ylabel(examination.y_label)
     if ax.get_lines():
         ax.legend(frameon=False, fontsize=8)
-    style.grid(ax)
     return ax

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from kvopt.errors import InvalidInput
@@ -70,19 +71,9 @@ def plot_schedule(
     """
     if ax is not None:
         return style.figure_of(rows(schedule, ax))
-    figure, (panel,) = _drawn([schedule], *(() if prices is None else (1.4,)))
-    if prices is not None:
-        limits = panel[0].get_xlim()
-        price_curve(prices, panel[-1])
-        panel[0].set_xlim(limits)
-    for ax in panel[:-1]:
-        ax.set_xlabel("")
+    figure, _ = _drawn([schedule], prices)
     found = schedule.timeline()
-    _finish(figure, found, title, _told(found), subtitle)
-    _legend(figure, *panel)
-    if path is not None:
-        style.save(figure, path)
-    return figure
+    return _finished(figure, found.instance, path, title, _told(found), subtitle)
 
 
 def plot_runs(runs: Sequence[Drawable], path: str | Path | None = None) -> Figure:
@@ -96,55 +87,52 @@ def plot_runs(runs: Sequence[Drawable], path: str | Path | None = None) -> Figur
         Where to save the picture: png, svg or pdf.
     """
     figure, panels = _drawn(runs)
-    found = [run.timeline() for run in runs]
-    for each, panel in zip(found, panels, strict=True):
-        if (each.prompts, each.peaks) != (found[0].prompts, found[0].peaks):
-            raise InvalidInput("is of another instance", field=each.label)
-        title = fill(_told(each), _LONGEST_LINE // min(len(runs), 2))
-        panel[0].set_title(title, fontsize=9)
-    for kind in panels.T if len(found[0].names) > style.CROWDED else panels.T[1:]:
-        top = max(ax.get_ylim()[1] for ax in kind)  # rows keep theirs
+    instance = runs[0].timeline().instance
+    for found, panel in zip((run.timeline() for run in runs), panels, strict=True):
+        if [r.shape for r in found.instance] != [r.shape for r in instance]:
+            raise InvalidInput("is of another instance", field=found.label)
+        panel[0].set_title(fill(_told(found), _LONGEST_LINE // min(len(runs), 2)))
+    for kind in panels.T if len(instance) > style.CROWDED else panels.T[1:]:  # rows keep theirs
+        top = max(ax.get_ylim()[1] for ax in kind)
         for ax in kind:
             ax.set_ylim(0, top)
-    _finish(figure, found[0])
-    _legend(figure, *panels.flat)
-    if path is not None:
-        style.save(figure, path)
-    return figure
+    return _finished(figure, instance, path)
 
 
-def _drawn(runs: Sequence[Drawable], *extra: float) -> tuple[Figure, Any]:
-    """Return a figure of runs, and the panels of each, with room for more of some heights."""
-    found = [run.timeline() for run in runs]
-    count, workers = len(found[0].names), found[0].workers
-    each = range(workers) if 1 < workers <= _MOST_WORKERS else [None]
-    upper = [max(1.6, count * style.row_height(count) + 0.4)]
-    heights = [2.2, 1.6] if count > style.CROWDED else upper
-    above = len(heights)
-    heights += [2.4 if len(each) == 1 else 1.4 for _ in each] + [*extra]
+def _drawn(runs: Sequence[Drawable], prices: Prices | None = None) -> tuple[Figure, Any]:
+    """Return a figure of runs, and the panels of each."""
+    instance = runs[0].timeline().instance
+    count, workers = len(instance), instance.workers
+    kinds: list[tuple[float, Callable[[Drawable, Axes], Axes]]]
+    if count > style.CROWDED:
+        kinds = [(h, partial(bands, kinds=(k,))) for h, k in ((2.2, "waiting"), (1.6, "running"))]
+    else:
+        kinds = [(max(1.6, count * style.row_height(count) + 0.4), rows)]
+    is_split = 1 < workers <= _MOST_WORKERS
+    for worker in range(workers) if is_split else [None]:
+        kinds.append((1.4 if is_split else 2.4, partial(memory_profile, worker=worker)))
+    if prices is not None:
+        kinds.append((1.4, lambda _, ax: price_curve(prices, ax)))
+    heights = [height for height, _ in kinds]
     across = min(len(runs), 2)
     lines = -(-len(runs) // across)
     figure = style.new_figure(lines * (sum(heights) + 0.6) + 0.6)
     axes = figure.subplots(
-        lines * len(heights), across, sharex=True, squeeze=False, height_ratios=heights * lines
+        lines * len(kinds), across, sharex=True, squeeze=False, height_ratios=heights * lines
     )
-    panels = axes.reshape(lines, len(heights), across).swapaxes(1, 2).reshape(-1, len(heights))
+    panels = axes.reshape(lines, len(kinds), across).swapaxes(1, 2).reshape(-1, len(kinds))
+    limits = []
     for run, panel in zip(runs, panels, strict=False):
-        if above == 1:
-            rows(run, panel[0])
-        else:
-            bands(run, panel[0], ("waiting",))
-            bands(run, panel[1], ("running",))
-        for worker, ax in zip(each, panel[above:], strict=False):
-            memory_profile(run, ax, worker)
-            if worker is not None:
-                ax.set_ylabel(f"worker {worker}")
+        for (_, draw), ax in zip(kinds, panel, strict=True):
+            draw(run, ax)
+        limits.append(panel[0].get_xlim())
         for ax in panel[:-1]:
-            ax.tick_params(labelbottom=False)
+            ax.set_xlabel("")
+        panel[-1].tick_params(labelbottom=True)
     for ax in panels[len(runs) :].flat:
         ax.remove()
-    right = max(time.end + (time.end - time.begin) * 0.01 for time in found)
-    panels[0][0].set_xlim(min(time.begin for time in found), right)  # of all: they share it
+    begins, ends = zip(*limits, strict=True)
+    panels[0][0].set_xlim(min(begins), max(ends))  # of all: they share it
     return figure, panels[: len(runs)]
 
 
@@ -167,14 +155,10 @@ def plot_instance(instance: Instance, path: str | Path | None = None) -> Figure:
         left, right = axes["demand"].get_xlim()
         for name in ("lengths", "demand"):
             axes[name].set_xlim(left - (right - left) * 0.02, right)
-            style.whole_numbers(axes[name], axes[name].xaxis, right)
-    axes["demand"].set_title("memory if every request started on arrival", fontsize=9)
+            style.whole_numbers(axes[name].xaxis, right)
+    axes["demand"].set_title("memory if every request started on arrival")
     rounds = sum(request.volume for request in instance) / (instance.memory * instance.workers)
-    _finish(figure, instance.timeline(), None, f"volume {rounds:,.1f} full rounds")
-    _legend(figure, axes["demand"])
-    if path is not None:
-        style.save(figure, path)
-    return figure
+    return _finished(figure, instance, path, None, f"volume {rounds:,.1f} full rounds")
 
 
 def _shapes(instance: Instance, ax: Axes) -> None:
@@ -182,13 +166,11 @@ def _shapes(instance: Instance, ax: Axes) -> None:
     shared = Counter(request.shape for request in instance)
     most = max(shared.values(), default=1)
     areas = [16 + 200 * (times - 1) / max(most, 10) for times in shared.values()]
-    prompts, outputs = [prompt for prompt, _ in shared], [output for _, output in shared]
+    prompts, outputs = np.array([*shared]).reshape(-1, 2).T
     look: dict[str, Any] = {"color": style.PROMPT, "linewidths": 0, "zorder": 3}
     ax.scatter(prompts, outputs, s=areas, alpha=0.8 if len(shared) <= 200 else 0.35, **look)
-    ax.set_xlabel("prompt tokens")
-    ax.set_ylabel("output tokens")
     alike = f", dot area: how many are alike (at most {most:,})" if most > 1 else ""
-    ax.set_title("shapes" + alike, fontsize=9)
+    ax.set(xlabel="prompt tokens", ylabel="output tokens", title="shapes" + alike)
     _from_zero(ax, max(prompts, default=1), max(outputs, default=1))
 
 
@@ -200,30 +182,24 @@ def _lengths(instance: Instance, ax: Axes) -> None:
     """
     requests = sorted(instance, key=lambda request: request.volume)
     places = [r.arrival if instance.last_arrival else i for i, r in enumerate(requests, 1)]
+    prompts, peaks = [r.prompt for r in requests], [r.peak for r in requests]
     width = max(0.3, min(4.0, 250 / max(len(requests), 1)))
-    for colour, parts in (
-        (style.PROMPT, [(0, request.prompt) for request in requests]),
-        (style.GROWTH, [(request.prompt, request.peak) for request in requests]),
-    ):
-        stems = [[(x, low), (x, high)] for x, (low, high) in zip(places, parts, strict=True)]
-        ax.add_collection(LineCollection(stems, colors=colour, linewidths=width, capstyle="butt"))
-    peaks = [request.peak for request in requests]
+    ax.vlines(places, 0, prompts, color=style.PROMPT, linewidth=width)
+    ax.vlines(places, prompts, peaks, color=style.GROWTH, linewidth=width)
     largest = max((request.volume for request in requests), default=1)
     area = max(3.0, min(40.0, 4_000 / max(len(requests), 1)))
     areas = [1 + area * request.volume / largest for request in requests]
     ax.scatter(places, peaks, s=areas, color=style.INK, linewidths=0, zorder=3)
     ax.set_xlabel("arrival (round)" if instance.last_arrival else "requests by volume")
-    ax.set_ylabel("tokens")
-    ax.set_title("prompt and output, dot area: volume", fontsize=9)
+    ax.set(ylabel="tokens", title="prompt and output, dot area: volume")
     _from_zero(ax, max(places, default=1), max(peaks, default=1))
 
 
 def _from_zero(ax: Axes, right: int, top: int) -> None:
     ax.set_xlim(-0.03 * max(right, 1), 1.05 * max(right, 1))
     ax.set_ylim(0, 1.08 * max(top, 1))
-    style.whole_numbers(ax, ax.xaxis, right)
-    style.whole_numbers(ax, ax.yaxis, top)
-    style.grid(ax)
+    style.whole_numbers(ax.xaxis, right)
+    style.whole_numbers(ax.yaxis, top)
 
 
 def _told(found: Timeline) -> str:
@@ -232,21 +208,31 @@ def _told(found: Timeline) -> str:
     return f"{name}: {found.said}" if name else found.said
 
 
-def _finish(figure: Figure, found: Timeline, title: str | None = None, *more: str | None) -> None:
-    """Write name and facts above a figure."""
-    first = style.shortened(title or found.name or "instance", _LONGEST_NAME)
-    facts = fill(", ".join(fact for fact in (found.facts, *more) if fact), _LONGEST_LINE)
-    escaped = facts.replace("$", r"\$")
-    figure.suptitle(f"{first}\n{escaped}", fontsize=11)
+def _finished(
+    figure: Figure,
+    instance: Instance,
+    path: str | Path | None,
+    title: str | None = None,
+    *more: str | None,
+) -> Figure:
+    """Write name and facts above a figure and below it, once, what is drawn; save it."""
+    count = "1 request" if len(instance) == 1 else f"{len(instance):,} requests"
+    fleet = f"{instance.workers} workers" if instance.workers > 1 else None
+    facts = [count, fleet, f"M = {instance.memory:,}", *more]
+    lines = fill(", ".join(fact for fact in facts if fact), _LONGEST_LINE).replace("$", r"\$")
+    first = style.shortened(title or instance.name or "instance", _LONGEST_NAME)
+    figure.suptitle(f"{first}\n{lines}", fontsize=11)
+    for ax in figure.axes:
+        ax.title.set_fontsize(9)
     figure.align_ylabels()
-
-
-def _legend(figure: Figure, *panels: Axes) -> None:
-    """Say once what is drawn; where there are several peaks, they have one entry."""
     handles: dict[str, Artist] = {}
-    found = [each for ax in panels for each in zip(*ax.get_legend_handles_labels(), strict=True)]
-    peaks = [label for _, label in found if label.startswith("peak ")]
-    for handle, label in found:
-        handles.setdefault("peak" if label in peaks and len(peaks) > 1 else label, handle)
+    found = [ax.get_legend_handles_labels() for ax in figure.axes]
+    pairs = [pair for each in found for pair in zip(*each, strict=True)]
+    has_several = sum(label.startswith("peak ") for _, label in pairs) > 1
+    for handle, label in pairs:
+        handles.setdefault("peak" if has_several and label[:5] == "peak " else label, handle)
     look: dict[str, Any] = {"ncols": 6, "frameon": False, "fontsize": 8}
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", **look)
+    if path is not None:
+        style.save(figure, path)
+    return figure

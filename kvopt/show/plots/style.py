@@ -1,4 +1,4 @@
-"""How figures look, and how they get into files and pages.
+"""How figures look, and how they get into files.
 
 A quantity has one colour everywhere.  Colours are told apart without colour vision, and readable
 in grey; schedulers also differ in their markers.
@@ -6,41 +6,27 @@ in grey; schedulers also differ in their markers.
 
 from __future__ import annotations
 
+import tomllib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
+from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path as Outline
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from kvopt.errors import InvalidInput, one_line
 from kvopt.files.atomic import atomic_path
 
-PALETTE = {
-    "ink": ("#1c2128", "#e4e8ec"),
-    "grid": ("#dddddd", "#2a323a"),
-    "prompt": ("#4477aa", "#6a9fd0"),
-    "growth": ("#eeb866", "#d9a14f"),
-    "running": ("#7fb8ad", "#55b5a6"),
-    "waiting": ("#9a9a9a", "#6b7682"),
-    "lost": ("#8a3d74", "#d08abb"),
-    "capacity": ("#aa3344", "#ef7d8c"),
-    "optimum": ("#c9b8dc", "#5d4c78"),
-    "bound": ("#66317e", "#b79ad6"),
-    "policy-0": ("#3f6fa1", "#7fb2e5"),
-    "policy-1": ("#b03a48", "#f08a97"),
-    "policy-2": ("#1f7f33", "#6fce94"),
-    "policy-3": ("#96690a", "#e5b95c"),
-    "policy-4": ("#0e7c86", "#58c7d1"),
-}
+_FOLDER = Path(__file__).parent
+
+PALETTE: dict[str, tuple[str, str]] = tomllib.loads((_FOLDER / "palette.toml").read_text())
 """What has a colour of its own, and that on light and on dark ground."""
 
 (INK, GRID, PROMPT, GROWTH, RUNNING, WAITING, LOST, CAPACITY, OPTIMUM, BOUND) = [
@@ -73,11 +59,22 @@ _UNDATED: dict[str, dict[str, None]] = {
 }
 """Suffixes, and the metadata of each that would differ from run to run."""
 
-Corners = Sequence[tuple[float, float]]
+
+def rules(name: str) -> Any:
+    """Return the settings of matplotlib in one of the style sheets beside this file."""
+    path = _FOLDER / f"{name}.mplstyle"
+    return matplotlib.rc_params_from_file(path, use_default_template=False)
 
 
 class Picture(Figure):
-    """A figure that pyplot knows nothing of, and that a notebook shows by itself."""
+    """A figure with a look of its own, which a notebook shows by itself; no part of pyplot."""
+
+    look: ClassVar[Any] = rules("figure")
+
+    def add_subplot(self, *place: Any, **options: Any) -> Any:
+        """Add axes that look like those of all pictures."""
+        with matplotlib.rc_context(self.look):
+            return super().add_subplot(*place, **options)
 
     def _repr_png_(self) -> bytes:
         """Return what a notebook shows."""
@@ -136,39 +133,18 @@ def label_step(ax: Axes, rows: int, size: float) -> int:
     """Return n such that labels on every n-th row do not touch: 1, 2, 5, 10, 20, ..."""
     points = ax.get_window_extent().height / ax.figure.dpi * 72
     room = max(1.0, points / (_LINE_SPACING * size))
-    power = 1
-    while power * 10 * room < rows:
-        power *= 10
-    return next(step * power for step in (1, 2, 5, 10) if step * power * room >= rows)
+    steps = (int(step + "0" * zeros) for zeros in count() for step in "125")
+    return next(step for step in steps if step * room >= rows)
 
 
-def whole_numbers(ax: Axes, axis: Axis, largest: float) -> None:
+def whole_numbers(axis: Axis, largest: float) -> None:
     """Put ticks at round integers, few enough for their labels to stay apart."""
-    box = ax.get_window_extent()
-    if axis is ax.xaxis:
-        room = box.width / ax.figure.dpi / (_CHARACTER * (len(f"{largest:,.0f}") + 3))
-    else:
-        room = box.height / ax.figure.dpi / (4 * _CHARACTER)
-    most = max(2, min(9, int(room)))
+    box, is_flat = axis.axes.get_window_extent(), axis is axis.axes.xaxis
+    inches = (box.width if is_flat else box.height) / axis.axes.figure.dpi
+    label = _CHARACTER * (len(f"{largest:,.0f}") + 3 if is_flat else 4)
+    most = max(2, min(9, int(inches / label)))
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-
-
-def filled(ax: Axes, outlines: Sequence[Corners], colour: str, label: str, **look: Any) -> None:
-    """Fill outlines of one kind as a single shape, which keeps files small."""
-    if outlines:
-        shapes = [Outline([*corners, corners[0]], closed=True) for corners in outlines]
-        look = {"linewidth": 0, **look}
-        shape = PathPatch(
-            Outline.make_compound_path(*shapes), facecolor=colour, label=label, **look
-        )
-        ax.add_patch(shape)
-
-
-def grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
-    """Draw thin lines behind everything else."""
-    ax.grid(axis=axis, color=GRID, linewidth=0.6)
-    ax.set_axisbelow(True)
 
 
 def shortened(text: str, most: int) -> str:

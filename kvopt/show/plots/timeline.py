@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, pairwise
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -61,131 +59,104 @@ class Timeline:
 
     Parameters
     ----------
-    name, facts
-        Of the instance, and what is said of it in a line.
+    instance
+        The requests.
+    work
+        What ran, each request in order.
+    arrivals
+        When requests arrive.
+    measured
+        Where tokens do not rise in even rounds, workers and what they held in stretches of work.
     label, said
         The scheduler, empty where it is not known, and what is said of what it did.
     unit
         ``rounds`` or ``seconds``.
-    memory, workers
-        Tokens that a worker holds, and how many workers there are.
-    names, prompts, peaks
-        Of each request its id, and its tokens at first and at most.
-    work, waits
-        What ran; and request, begin and end of all waiting, for the first time or after work.
-    begin, end
-        Times between which there is something to see.
-    stepped
-        Whether tokens rise at the begin of each round, not in straight lines.
-    measured
-        Of each worker the corners of the tokens held, where they do not rise in even rounds.
     """
 
-    name: str | None
-    facts: str
-    label: str
-    said: str
-    unit: str
-    memory: int
-    workers: int
-    names: Sequence[str]
-    prompts: Sequence[int]
-    peaks: Sequence[int]
+    instance: Instance
     work: Sequence[Work]
-    waits: Sequence[tuple[int, float, float]]
-    begin: float
-    end: float
-    stepped: bool
-    measured: Sequence[Curve] = ()
+    arrivals: Sequence[float]
+    measured: Sequence[tuple[int, Curve]] = ()
+    label: str = ""
+    said: str = ""
+    unit: str = "rounds"
+
+    @cached_property
+    def _last(self) -> float:
+        return max((piece.end for piece in self.work), default=0.0)
+
+    @cached_property
+    def begin(self) -> float:
+        """When there is something to see for the first time."""
+        begin = min((*self.arrivals, *(piece.begin for piece in self.work)), default=0.0)
+        # A lead of idle rounds is shown unless it would take a quarter of the picture.
+        return begin if begin * 4 > self._last else min(begin, 0)
+
+    @cached_property
+    def end(self) -> float:
+        """When there is nothing more to see."""
+        return max(self._last, self.begin + (1 if self.unit == "rounds" else 1e-9))
+
+    @cached_property
+    def stepped(self) -> bool:
+        """Whether tokens rise at the begin of each round, not in straight lines."""
+        steps = sum(request.output for request in self.instance)
+        few = self.end - self.begin <= _MOST_ROUNDS and steps <= _MOST_STEPS
+        return self.unit == "rounds" and few
+
+    @cached_property
+    def waits(self) -> list[tuple[int, float, float]]:
+        """Request, begin and end of all waiting, for the first time or after work."""
+        free, left, waits = [*self.arrivals], [r.output for r in self.instance], []
+        for piece in self.work:
+            waits.append((piece.request, free[piece.request], piece.begin))
+            free[piece.request] = piece.end
+            left[piece.request] -= 0 if piece.is_lost else piece.produced
+        waits += [(i, free[i], self._last) for i, tokens in enumerate(left) if tokens]
+        return [wait for wait in waits if wait[1] < wait[2]]
 
     @cached_property
     def order(self) -> list[int]:
         """Requests worker by worker, in order of their first starts."""
-        first = {piece.request: piece for piece in reversed(self.work)}
-        never = (self.workers, self.end, self.end)
-        return sorted(
-            range(len(self.names)),
-            key=lambda i: (*((first[i][1], first[i][2], first[i][4]) if i in first else never), i),
-        )
+        first = {p.request: (p.worker, p.begin, p.end) for p in reversed(self.work)}
+        never = (self.instance.workers, self.end, self.end)
+        return sorted(range(len(self.instance)), key=lambda i: (*first.get(i, never), i))
+
+    def tokens(self, piece: Work) -> Curve:
+        """Return the tokens that a request holds in a stretch of work."""
+        held = self.instance[piece.request].prompt + piece.before
+        if not self.stepped:
+            corners = [0, held, held + min(piece.produced, 1), held + piece.produced, 0]
+            return (piece.begin, piece.begin, piece.first, piece.end, piece.end), corners
+        rounds = np.arange(piece.end - piece.begin)
+        grown = held + (rounds + 1) * bool(piece.produced)
+        times = piece.begin + np.append(rounds, len(rounds))
+        return np.repeat(times, 2), np.concatenate(([0], np.repeat(grown, 2), [0]))
+
+    def prompt(self, piece: Work) -> Curve:
+        """Return the prompt that a request holds in a stretch of work."""
+        return _level(piece.begin, piece.end, self.instance[piece.request].prompt)
 
     def held(self, worker: int | None = None) -> Curve:
         """Return the tokens that a worker, or all together, hold over time."""
         if self.measured:
-            curves = self.measured if worker is None else [self.measured[worker]]
-            return curves[0] if len(curves) == 1 else accumulated(_changes(curves))
-        return accumulated(change for piece in self._of(worker) for change in self._rise(piece))
+            return summed(curve for place, curve in self.measured if worker in (None, place))
+        return summed(map(self.tokens, self._of(worker)))
 
     def held_prompts(self, worker: int | None = None) -> Curve:
         """Return the prompt tokens held over time."""
-        return accumulated(
-            (time, side * self.prompts[piece.request], 0.0)
-            for piece in self._of(worker)
-            for time, side in ((piece.begin, 1), (piece.end, -1))
-        )
+        return summed(map(self.prompt, self._of(worker)))
 
-    def _of(self, worker: int | None) -> Iterator[Work]:
+    def counted(self, *kinds: str) -> Curve:
+        """Return how many requests are ``running`` or ``waiting`` over time."""
+        spans = {
+            "running": [(piece.begin, piece.end) for piece in self.work],
+            "waiting": [wait[1:] for wait in self.waits],
+        }
+        return summed(_level(*span, 1) for kind in kinds for span in spans[kind])
+
+    def _of(self, worker: int | None) -> Iterable[Work]:
         return (piece for piece in self.work if worker in (None, piece.worker))
-
-    def _rise(self, piece: Work) -> Iterator[tuple[float, float, float]]:
-        tokens = self.prompts[piece.request] + piece.before
-        yield piece.begin, tokens, 0
-        if self.stepped:
-            yield from ((piece.begin + j, 1, 0) for j in range(piece.produced))
-        elif piece.end > piece.begin:
-            slope = piece.produced / (piece.end - piece.begin)
-            yield from ((piece.begin, 0, slope), (piece.end, 0, -slope))
-        yield piece.end, -tokens - piece.produced, 0
-
-
-def timeline_of(
-    instance: Instance,
-    work: Iterable[Work],
-    arrivals: Sequence[float] | None = None,
-    measured: Sequence[Curve] = (),
-    *,
-    label: str = "",
-    said: str = "",
-    unit: str = "rounds",
-) -> Timeline:
-    """Return a timeline from what worked when; see there what the parameters are.
-
-    ``arrivals`` are those of the instance where they are left out.
-    """
-    known: list[float] = [request.arrival for request in instance]
-    known = known if arrivals is None else [*arrivals]
-    done = sorted(work, key=lambda piece: (piece.begin, piece.end))
-    last = max((piece.end for piece in done), default=0.0)
-    free, left, waits = known.copy(), [request.output for request in instance], []
-    for piece in done:
-        waits.append((piece.request, free[piece.request], piece.begin))
-        free[piece.request] = piece.end
-        left[piece.request] -= 0 if piece.is_lost else piece.produced
-    waits += [(i, free[i], last) for i, tokens in enumerate(left) if tokens]
-    begin = min((*known, *(piece.begin for piece in done)), default=0.0)
-    end = max(last, begin + (unit == "rounds"), begin + 1e-9)
-    count = "1 request" if len(instance) == 1 else f"{len(instance):,} requests"
-    fleet = f"{instance.workers} workers, " if instance.workers > 1 else ""
-    return Timeline(
-        name=instance.name,
-        facts=f"{count}, {fleet}M = {instance.memory:,}",
-        label=label,
-        said=said,
-        unit=unit,
-        memory=instance.memory,
-        workers=instance.workers,
-        names=[request.id or "" for request in instance],
-        prompts=[request.prompt for request in instance],
-        peaks=[request.peak for request in instance],
-        work=done,
-        waits=[(i, since, until) for i, since, until in waits if since < until],
-        # A lead of idle rounds is shown unless it would take a quarter of the picture.
-        begin=begin if begin * 4 > end else min(begin, 0),
-        end=end,
-        stepped=unit == "rounds"
-        and end - begin <= _MOST_ROUNDS
-        and sum(request.output for request in instance) <= _MOST_STEPS,
-        measured=measured,
-    )
 
 
 class Drawable(Protocol):
@@ -196,35 +167,25 @@ class Drawable(Protocol):
         ...
 
 
-def accumulated(changes: Iterable[tuple[float, float, float]]) -> Curve:
-    """Return the corners of a sum of curves from their jumps and changes of slope over time."""
-    times: list[float] = []
-    values: list[float] = []
-    slope = 0.0
-    for time, group in groupby(sorted(changes), itemgetter(0)):
-        some = list(group)
-        value = values[-1] + slope * (time - times[-1]) if times else 0.0
-        times += [time, time]
-        values += [value, value + sum(jump for _, jump, _ in some)]
-        slope += sum(more for *_, more in some)
-    return times, values
+def _level(begin: float, end: float, height: float) -> Curve:
+    return (begin, begin, end, end), (0, height, height, 0)
 
 
-def _changes(curves: Sequence[Curve]) -> Iterator[tuple[float, float, float]]:
-    """Yield the jumps and changes of slope of curves."""
-    for times, values in curves:
-        for (begin, low), (end, high) in pairwise(zip(times, values, strict=True)):
-            if end == begin:
-                yield begin, high - low, 0
-            else:
-                slope = (high - low) / (end - begin)
-                yield from ((begin, 0, slope), (end, 0, -slope))
-
-
-def counted(spans: Iterable[tuple[float, float]], until: float) -> Curve:
-    """Return how many spans of time there are at each time, from 0 on."""
-    changes = [(time, side, 0) for span in spans for time, side in zip(span, (1, -1), strict=True)]
-    return accumulated([(0, 0, 0), *changes, (until, 0, 0)])
+def summed(curves: Iterable[Curve]) -> Curve:
+    """Return the sum of curves, each of which begins and ends at 0."""
+    nothing: Curve = ((), ())
+    # One behind the other: from the end of one at 0 to the begin of the next nothing rises.
+    times, heights = map(np.concatenate, zip(nothing, *curves, strict=True))
+    length, rise = np.diff(times), np.diff(heights)
+    is_upright = length == 0
+    slope = np.where(is_upright, 0, rise / (length + is_upright))
+    at, place = np.unique(times, return_inverse=True)
+    before, behind = place[:-1], place[1:]
+    jumps = np.bincount(behind, rise * is_upright, len(at))
+    turns = np.bincount(before, slope, len(at)) - np.bincount(behind, slope, len(at))
+    grown = np.cumsum(turns) * np.diff(at, append=at[-1:])
+    after = np.cumsum(jumps + grown) - grown
+    return np.repeat(at, 2), np.column_stack((after - jumps, after)).ravel()
 
 
 def thinned(curve: Curve) -> Curve:
@@ -235,6 +196,6 @@ def thinned(curve: Curve) -> Curve:
     column = ((times - times[0]) / (times[-1] - times[0]) * _COLUMNS).astype(int)
     firsts = np.flatnonzero(np.diff(column, prepend=-1))
     lasts = np.append(firsts[1:], len(column)) - 1
-    least, most = (each.reduceat(heights, firsts) for each in (np.minimum, np.maximum))
-    corners = np.stack((heights[firsts], least, most, heights[lasts]), axis=1)
-    return [*np.repeat(times[firsts], 4)[: corners.size - 1].tolist(), times[-1]], corners.ravel()
+    by_height = np.lexsort((heights, column))
+    kept = np.unique([firsts, lasts, by_height[firsts], by_height[lasts]])
+    return times[kept], heights[kept]

@@ -69,7 +69,7 @@ def test_stairs_join_what_none_beats() -> None:
     _, (ax,) = panels(1.0)
     stairs([(0, 100), (2, 120), (9, 80), (12, 80)], ax)
     (line,) = ax.lines
-    assert np.asarray(line.get_data()).tolist() == [[0, 9, 12], [100, 80, 80]]
+    assert np.asarray(line.get_data()).tolist() == [[0, 2, 9, 12], [100, 100, 80, 80]]
 
 
 @given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=9))

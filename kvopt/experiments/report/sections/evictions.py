@@ -94,7 +94,6 @@ def _scatter(
     spread(ax.yaxis, ends, 0 if seconds else 1)
     ax.set_xlabel("evictions per request")
     ax.set_ylabel(what + unit)
-    style.grid(ax)
     name = f"{title}: {what} against evictions of {len(places)} schedulers"
     return picture(title, figure, name, legend=legend)
 

@@ -134,11 +134,10 @@ def _places(context: Context, records: Iterable[Record]) -> dict[int, float]:
 def _sizes(context: Context, record: Record, places: dict[int, float], ax: Axes) -> None:
     """Label the axis on which instances stand."""
     spread(ax.xaxis, [*places.values()])
-    style.whole_numbers(ax, ax.xaxis, max(places.values(), default=1))
+    style.whole_numbers(ax.xaxis, max(places.values(), default=1))
     sizes = {context.study.instances[place].instance.requests for place in places}
     alone = f"instances, {record.instance.requests:,} requests each"
     ax.set_xlabel("requests" if len(sizes) > 1 else alone)
-    style.grid(ax)
 
 
 @register("gaps")
