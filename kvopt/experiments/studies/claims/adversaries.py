@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import log
 
-from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, certificates_of
+from kvopt.experiments.studies.claims.verdict import Verdict, certificates_of, settled
 from kvopt.experiments.studies.intervals import Interval, mean_of, ratio_of
 from kvopt.experiments.studies.records import Record, grouped
 
@@ -79,14 +79,13 @@ def _against_one_rule(
     below = [f"{m:,}" for m, ratio in ratios if ratio.most is not None and ratio.most < printed(m)]
     said = ": it grows, certified at each step" if grows else ""
     said += f"; for certain below what is printed at M = {', '.join(below)}" if below else ""
-    verdict: Judgement = "reproduced" if grows else "undecided"
     return Verdict(
         f"{runs[0].policy} has no constant competitive ratio when prompts differ, by the "
         f"construction {family}",
         source,
         f"the ratio is at least {text}, so it grows without bound",
         _list(ratios, "M") + said,
-        "not reproduced as printed" if below else verdict,
+        settled(agrees=grows, contradicts=bool(below)),
         certificates_of(reversed(runs)),
     )
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import comb, sqrt
 from statistics import fmean, variance
 
-from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, beaten, certificates_of
+from kvopt.experiments.studies.claims.verdict import Verdict, beaten, certificates_of, settled
 from kvopt.experiments.studies.intervals import (
     Interval,
     largest_of,
@@ -57,11 +57,50 @@ TWO = Printed("arrival model 2", Fraction("1.047"), Fraction("1.227"))
 
 def arrivals(records: Sequence[Record], printed: Printed) -> Iterator[Verdict]:
     """Judge what is printed of an arrival model."""
-    if runs := _largest_first(_completed(records)):
-        yield _mean(runs, printed)
-        yield _worst(runs, printed)
-        if printed.exact is not None:
-            yield _exact(runs, printed, printed.exact)
+    runs = _largest_first(_completed(records))
+    if not runs:
+        return
+    ratios, is_enough = list(map(ratio_of, runs)), len(runs) >= _TRIALS
+    mean, ends = mean_of(ratios), [ratio.least for ratio in ratios if ratio.least is not None]
+    low, high = printed.mean - _HALF_A_DIGIT, printed.mean + _HALF_A_DIGIT
+    yield Verdict(
+        f"In {printed.model} mc-sf is {float(printed.mean):g} times the optimum on average",
+        _SOURCE,
+        f"mean {float(printed.mean):g} over {_TRIALS} trials",
+        f"mean in {mean} over {len(runs)} draws of the printed distribution",
+        settled(
+            agrees=is_enough and mean.is_within(low, high),
+            contradicts=mean_is_above(ends, float(high), float(printed.worst), _TRIALS),
+        ),
+        certificates_of(runs),
+    )
+    limit, worst = printed.worst + _HALF_A_DIGIT, largest_of(ratios)
+    above = [record for record in runs if (ratio_of(record).least or 0) > limit]
+    yield Verdict(
+        f"In {printed.model} mc-sf is at most {float(printed.worst):g} times the optimum",
+        _SOURCE,
+        f"worst {float(printed.worst):g} of {_TRIALS} trials",
+        f"worst in {worst}; {len(above)} of {len(runs)} draws are certainly above",
+        settled(
+            agrees=is_enough and worst.is_within(Fraction(), limit),
+            contradicts=_is_unlikely(len(above), len(runs), 0),
+        ),
+        certificates_of(above or runs),
+    )
+    if printed.exact is not None:
+        better, optimal = beaten(runs), sum(record.value == record.lower for record in runs)
+        yield Verdict(
+            f"In {printed.model} mc-sf is optimal in {printed.exact} of {_TRIALS} trials",
+            _SOURCE,
+            f"{printed.exact} of {_TRIALS}",
+            f"optimal in {optimal} of {len(runs)} draws, certainly not in {len(better)}",
+            settled(
+                agrees=is_enough and len(better) + optimal == len(runs),
+                contradicts=_is_unlikely(len(better), len(runs), _TRIALS - printed.exact)
+                or _is_unlikely(optimal, len(runs), printed.exact),
+            ),
+            certificates_of(better),
+        )
 
 
 def equal_prompts(records: Sequence[Record]) -> Iterator[Verdict]:
@@ -95,64 +134,6 @@ def _largest_first(runs: Sequence[Record]) -> list[Record]:
     return sorted(runs, key=lambda record: -(ratio_of(record).least or 0))
 
 
-def _mean(runs: Sequence[Record], printed: Printed) -> Verdict:
-    ratios = [ratio_of(record) for record in runs]
-    mean, ends = mean_of(ratios), [r.least for r in ratios if r.least is not None]
-    low, high = printed.mean - _HALF_A_DIGIT, printed.mean + _HALF_A_DIGIT
-    verdict: Judgement = "undecided"
-    if mean_is_above(ends, float(high), float(printed.worst), _TRIALS):
-        verdict = "not reproduced as printed"
-    elif len(runs) >= _TRIALS and mean.is_within(low, high):
-        verdict = "reproduced"
-    return Verdict(
-        f"In {printed.model} mc-sf is {float(printed.mean):g} times the optimum on average",
-        _SOURCE,
-        f"mean {float(printed.mean):g} over {_TRIALS} trials",
-        f"mean in {mean} over {len(runs)} draws of the printed distribution",
-        verdict,
-        certificates_of(runs),
-    )
-
-
-def _worst(runs: Sequence[Record], printed: Printed) -> Verdict:
-    limit = printed.worst + _HALF_A_DIGIT
-    above = [record for record in runs if (ratio_of(record).least or 0) > limit]
-    worst = largest_of(map(ratio_of, runs))
-    verdict: Judgement = "undecided"
-    if worst.most is not None and worst.most <= limit and len(runs) >= _TRIALS:
-        verdict = "reproduced"
-    elif above and chance_of_as_many(len(above), len(runs), 0, _TRIALS) < UNLIKELY:
-        verdict = "not reproduced as printed"
-    return Verdict(
-        f"In {printed.model} mc-sf is at most {float(printed.worst):g} times the optimum",
-        _SOURCE,
-        f"worst {float(printed.worst):g} of {_TRIALS} trials",
-        f"worst in {worst}; {len(above)} of {len(runs)} draws are certainly above",
-        verdict,
-        certificates_of(above or runs),
-    )
-
-
-def _exact(runs: Sequence[Record], printed: Printed, exact: int) -> Verdict:
-    better = beaten(runs)
-    optimal = sum(record.value == record.lower for record in runs)
-    chance = chance_of_as_many(len(better), len(runs), _TRIALS - exact, _TRIALS)
-    same = chance_of_as_many(optimal, len(runs), exact, _TRIALS)
-    verdict: Judgement = "undecided"
-    if chance < UNLIKELY or same < UNLIKELY:
-        verdict = "not reproduced as printed"
-    elif len(better) + optimal == len(runs) >= _TRIALS:
-        verdict = "reproduced"
-    return Verdict(
-        f"In {printed.model} mc-sf is optimal in {exact} of {_TRIALS} trials",
-        _SOURCE,
-        f"{exact} of {_TRIALS}",
-        f"optimal in {optimal} of {len(runs)} draws, certainly not in {len(better)}",
-        verdict,
-        certificates_of(better),
-    )
-
-
 def regret(records: Sequence[Record]) -> Iterator[Verdict]:
     """Judge each setting that was drawn for several horizons."""
     runs = [r for r in records if r.policy == "mc-sf" and r.value is not None]
@@ -171,7 +152,10 @@ def _setting(record: Record) -> str:
 
 def regret_of(record: Record) -> Interval:
     """Return the interval that holds the regret of a run, in rounds a request."""
-    return Interval(_mean_difference(record, record.upper), _mean_difference(record, record.lower))
+    value, requests, sides = record.value, record.instance.requests, (record.upper, record.lower)
+    if value is None or not requests:
+        return Interval(None, None)
+    return Interval(*(None if end is None else Fraction(value - end, requests) for end in sides))
 
 
 def grows_linearly(found: Sequence[tuple[int, Interval]]) -> bool:
@@ -207,10 +191,9 @@ def _bounded(setting: str, runs: Sequence[tuple[int, list[Record]]]) -> Verdict:
     )
 
 
-def _mean_difference(record: Record, by: int | None) -> Fraction | None:
-    if record.value is None or by is None or not record.instance.requests:
-        return None
-    return Fraction(record.value - by, record.instance.requests)
+def _is_unlikely(ours: int, draws: int, theirs: int) -> bool:
+    """Whether so many hits in our draws are no chance, where the paper has so many of its own."""
+    return chance_of_as_many(ours, draws, theirs, _TRIALS) < UNLIKELY
 
 
 def chance_of_as_many(ours: int, draws: int, theirs: int, trials: int) -> Fraction:

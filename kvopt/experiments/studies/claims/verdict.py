@@ -47,6 +47,13 @@ class Verdict:
         return {**asdict(self), "certificates": list(self.certificates)}
 
 
+def settled(*, agrees: bool, contradicts: bool = False) -> Judgement:
+    """Return what follows for printed numbers from what is certain."""
+    if contradicts:
+        return "not reproduced as printed"
+    return "reproduced" if agrees else "undecided"
+
+
 def certificates_of(records: Iterable[Record]) -> tuple[str, ...]:
     """Return the certificates of the first few of some records, each once."""
     found = dict.fromkeys(r.certificate for r in records if r.certificate is not None)
