@@ -109,22 +109,20 @@ def quotient(weights: Mapping[int, float], prompt: int = 0) -> float:
     >>> round(quotient({1: 2, 2: 1}), 12)
     1.25
     """
-    lower, upper = min(weights), max(weights)
-    shares = [weights.get(i, 0.0) for i in range(upper + 1)]
-    numerator = denominator = 0.0
-    work = remaining = heavy = light = 0.0
-    # From the top, running sums over i > k: of i x, of x, of i x / (s + i) and of x / (s + i).
-    for k in range(upper, lower - 1, -1):
-        x, peak = shares[k], prompt + k
-        delta = peak if k == lower else 1
-        left = heavy - k * light  # sum over i > k of (i - k) x / (s + i)
-        numerator += delta * (work + k * x) * (delta * (light + x / peak) + 2 * left)
-        denominator += k * peak * x * (x + 2 * remaining)
-        work += k * x
-        remaining += x
-        heavy += k * x / peak
-        light += x / peak
-    return numerator / denominator
+    output = np.arange(min(weights), max(weights) + 1)
+    share = np.array([weights.get(int(k), 0.0) for k in output])
+    peak, delta = prompt + output, np.ones(len(output))
+    delta[0] = peak[0]
+
+    def from_on(values: Floats) -> Floats:
+        """Return the sum over outputs i >= k at each k."""
+        return values[::-1].cumsum()[::-1]
+
+    light = from_on(share / peak)
+    left = from_on(output * share / peak) - output * light  # of (i - k) x / (s + i)
+    above = delta * from_on(output * share) * (delta * light + 2 * left)
+    below = output * peak * share * (2 * from_on(share) - share)
+    return float(above.sum() / below.sum())
 
 
 def fitted(fit: Fit, u: float) -> float:
@@ -142,7 +140,8 @@ def best_fit(us: Sequence[int], ratios: Sequence[float]) -> Fit:
         p0=(0.25, 0.0, 1.1),
         bounds=([0, -1.9, 0], [2, 9, 9]),
     )
-    return float(found[0]), float(found[1]), float(found[2])
+    a, b, c = found.tolist()
+    return a, b, c
 
 
 def r_squared(values: Sequence[float], fitted: Sequence[float]) -> float:

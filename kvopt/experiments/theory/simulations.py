@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, product
@@ -94,9 +94,11 @@ class Simulation:
         """Return the largest of the mean ratios over some mixes of two outputs."""
         return max(self.mixed(policy, lower, upper, mix * upper / lower) for mix in _MIXES)
 
-    def by_alpha(self, policy: str) -> list[tuple[float, float]]:
-        """Return ``alpha = l / u`` and the worst ratio for every pair of outputs."""
-        return [(low / up, self.worst(policy, low, up)) for low, up in PAIRS]
+    def by_alpha(
+        self, policy: str, pairs: Iterable[tuple[int, int]] = PAIRS
+    ) -> list[tuple[float, float]]:
+        """Return ``alpha = l / u`` and the worst ratio for pairs of outputs."""
+        return [(low / up, self.worst(policy, low, up)) for low, up in pairs]
 
 
 # ---- how often a-min finishes what it starts (chen-2025, Lemma 1 and Proposition 1) -----------
@@ -147,29 +149,17 @@ def worst_outputs(
 
     def ratio(outputs: tuple[int, ...]) -> Fraction:
         instance = Instance(memory, [Request(0, 0, o, predicted=predicted) for o in outputs])
-        return Fraction(latency(instance, policy), latency(instance, "h-sf"))
+        return Fraction(latency(instance, policy), latency(instance, HINDSIGHT))
 
-    return max(((ratio(o), o) for o in product(tuple(allowed), repeat=n)), key=lambda row: row[0])
-
-
-def scaling_counterexamples(most: int) -> Iterator[tuple[Instance, int, Fraction]]:
-    """Yield cases against Proposition EC.1: an instance, a smaller memory, and the ratio.
-
-    Both schedules serve the requests in order and as early as they fit, so they are optimally
-    packed and preserve the order; the proposition says that the ratio is at most M over the
-    smaller memory.
-    """
-    for memory, n in product(range(2, most + 1), range(1, 4)):
-        for prompt in range(memory):
-            for outputs in product(range(1, memory - prompt + 1), repeat=n):
-                instance = Instance(memory, [Request(0, prompt, o) for o in outputs])
-                for smaller in range(prompt + max(outputs), memory):
-                    ratio = scaled_ratio(instance, smaller)
-                    if ratio > Fraction(memory, smaller):
-                        yield instance, smaller, ratio
+    vectors = product(tuple(allowed), repeat=n)
+    return max(((ratio(outputs), outputs) for outputs in vectors), key=lambda row: row[0])
 
 
 def scaled_ratio(instance: Instance, memory: int) -> Fraction:
-    """Return the total latency of first come, first served in a smaller memory over that in M."""
+    """Return the total latency of first come, first served in a smaller memory over that in M.
+
+    It serves the requests in order and as early as they fit, so its schedules are optimally packed
+    and preserve the order; Proposition EC.1 says that the ratio is at most M over the memory.
+    """
     smaller = Instance(memory, instance.requests)
     return Fraction(latency(smaller, "fcfs"), latency(instance, "fcfs"))
