@@ -23,6 +23,7 @@ from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import Record, read_records, read_study, run_study
 from kvopt.experiments.studies.description import Limits, resolved_text, study_from_text
 from kvopt.experiments.studies.intervals import ratio_of
+from kvopt.experiments.studies.records import FILE, DamagedRecord, digest
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.experiments.studies.times import COLUMNS, Times
 from kvopt.problem.clocks import Seconds, Stretch
@@ -311,14 +312,31 @@ class TestTimes:
             if not run.lost:
                 assert running == sum(start is not None and start <= now for start, _ in there)
 
-    @pytest.mark.parametrize("member", ["latency", "memory", "ended", "running"])
-    def test_what_is_not_as_it_was_written_is_refused(self, member: str) -> None:
+    @pytest.mark.parametrize(
+        ("member", "value"),
+        [
+            ("latency", {"mean": 1.0}),
+            ("latency", {"mean": "x", "median": 1.0, "p99": 1.0}),
+            ("memory", [1]),
+            ("memory", "x"),
+            ("ended", True),
+            ("running", [0.5] * COLUMNS),
+            ("unknown", 1),
+        ],
+    )
+    def test_what_is_no_time_does_not_count_though_its_digest_fits(
+        self, tmp_path: Path, member: str, value: object
+    ) -> None:
         run = simulate(Instance(9, [Request(0, 3, 2)]), "fcfs", clock=Seconds(MODEL))
         said = record_of(times=Times.of(run)).to_json()
         assert Record.from_json(json.loads(json.dumps(said))).times == Times.of(run)
-        said["times"] = {**said["times"], member: "x"}
+        said["times"] = {**said["times"], member: value}
         with pytest.raises(InvalidInput, match="digest"):
             Record.from_json(said)
+        said["digest"] = digest({key: part for key, part in said.items() if key != "digest"})
+        (tmp_path / FILE).write_text(json.dumps(said) + "\n")
+        with pytest.warns(DamagedRecord, match=r"records\.jsonl: line 1 is damaged"):
+            assert read_records(tmp_path) == []
 
 
 def rounds_of(stretch: Stretch) -> list[tuple[int, int]]:

@@ -12,7 +12,8 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from types import UnionType
+from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.times import Times
@@ -28,11 +29,10 @@ INTERRUPTED = "interrupted"
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 
-OUTCOMES = ("completed", "livelock", "unfinished", "error")
-
-
 _WHERE_KNOWN = ("times", "slower_than", "note", "attained", "ceiling", "best_attained")
 """Fields that a line has only where they are known."""
+_DERIVED = ("schema", "ratio", "proved")
+"""Fields that follow from others."""
 
 
 class DamagedRecord(UserWarning):
@@ -113,7 +113,7 @@ class Record:
     instance: StudiedInstance
     policy: str | None
     limits: Mapping[str, Any] = field(default_factory=dict)
-    outcome: str
+    outcome: Literal["completed", "livelock", "unfinished", "error"]
     value: int | None = None
     evictions: int = 0
     makespan: int | None = None
@@ -160,30 +160,28 @@ class Record:
             if content[name] is None:
                 del content[name]
         content |= {"ratio": list(self.ratio), "proved": self.proved}
-        return content | {"digest": _digest(content)}
+        return content | {"digest": digest(content)}
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
         """Build a record from a parsed line; whatever is not as it was written is refused."""
         content = dict(check_fields(value, "record", ("digest",), value, SCHEMA))
-        if content.pop("digest") != _digest(content):
+        if content.pop("digest") != digest(content):
             raise InvalidInput("does not fit the rest of the line", field="digest")
-        for derived in ("schema", "ratio", "proved"):
-            del content[derived]
-        content["instance"] = StudiedInstance(**content["instance"])
+        content = {key: part for key, part in content.items() if key not in _DERIVED}
+        content["instance"] = built(StudiedInstance, content["instance"])
         if "times" in content:
-            content["times"] = Times(**content["times"])
-        if content["outcome"] not in OUTCOMES:
-            reason = f"must be one of {', '.join(OUTCOMES)}, got {shown(content['outcome'])}"
-            raise InvalidInput(reason, field="outcome")
-        return cls(**content)
+            content["times"] = built(Times, content["times"])
+        found = built(cls, content)
+        Scope.parse(found.limits.get("scope", Scope.RUNS))
+        return found
 
 
 def record_key(
     instance_hash: str, policy: str | None, limits: Mapping[str, Any], version: str
 ) -> str:
     """Return the key of a record: the same work by the same version has the same key."""
-    return _digest([instance_hash, policy, dict(limits), version])
+    return digest([instance_hash, policy, dict(limits), version])
 
 
 def read_records(
@@ -206,7 +204,7 @@ def read_records(
     """
     found: dict[tuple[str, str, str | None], Record] = {}
     for record in lines_of(directory, report):
-        work = (record.instance.hash, _digest(dict(record.limits)))
+        work = (record.instance.hash, digest(dict(record.limits)))
         if record.policy is not None:
             found.pop((*work, None), None)
         found[*work, record.policy] = record
@@ -236,6 +234,32 @@ def lines_of(
             yield record
 
 
+def built(kind: type[Item], content: Mapping[str, Any]) -> Item:
+    """Build an object from parsed fields, whose values must be of the types of its annotations."""
+    hints = get_type_hints(kind)
+    for name, value in content.items():
+        if name in hints and not _is(value, hints[name]):
+            raise InvalidInput(f"cannot be {shown(value)}", field=name)
+    return kind(**content)
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """Whether a parsed value is of a type, as annotations say it."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return value in inner
+    if origin is UnionType:
+        return any(_is(value, part) for part in inner)
+    if kind is Any:
+        return True
+    if origin is None:
+        return isinstance(value, (int, float) if kind is float else kind) and not isinstance(
+            value, bool
+        )
+    parts = value.values() if isinstance(value, dict) else value
+    return isinstance(value, origin) and all(_is(part, inner[-1]) for part in parts)
+
+
 def grouped(records: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
     """Return records by what a function says of them, in the order in which that comes up."""
     groups: dict[Key, list[Item]] = {}
@@ -248,6 +272,7 @@ def _warn(message: str) -> None:
     warnings.warn(message, DamagedRecord, stacklevel=4)
 
 
-def _digest(content: object) -> str:
+def digest(content: object) -> str:
+    """Return the digest of a line, or of what makes a key."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

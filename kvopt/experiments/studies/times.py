@@ -8,6 +8,8 @@ from typing import Self
 
 import numpy as np
 
+from kvopt.errors import InvalidInput
+from kvopt.problem.arrays import Floats
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.timetable.measures import summary
 from kvopt.timetable.runs import PolicyRun
@@ -52,6 +54,14 @@ class Times:
     running: Sequence[int]
     waiting: Sequence[int]
 
+    def __post_init__(self) -> None:
+        if any(
+            {"mean", "median", "p99"} - each.keys() for each in (self.latency, self.first_token)
+        ):
+            raise InvalidInput("must have mean, median and p99", field="latency, first_token")
+        if not len(self.running) == len(self.waiting) == len(self.memory):
+            raise InvalidInput("must have as many parts", field="memory, running, waiting")
+
     @classmethod
     def of(cls, run: PolicyRun) -> Self:
         """Sum up a run."""
@@ -59,28 +69,24 @@ class Times:
         seconds, held = map(np.array, run.memory_over_time())
         area = np.sum(np.diff(seconds) * (held[1:] + held[:-1])) / 2  # below straight lines
         running, waiting = _counts(run, ended)
+        last = max(run.arrivals, default=0)
+        done = sum(
+            request.peak
+            for request, end in zip(run.instance, run.completions, strict=True)
+            if end is not None and end <= last
+        )
         return cls(
             latency=summary(run.latencies),
             first_token=summary(run.times_to_first_token),
             completed=run.completed,
             tokens_per_second=run.throughput,
-            arriving_tokens_per_second=_while_arriving(run),
+            arriving_tokens_per_second=done * NANOSECONDS / last if last else None,
             ended=ended / NANOSECONDS,
             mean_memory=float(area) / (ended / NANOSECONDS) if ended else None,
-            memory=_highest(run, ended),
+            memory=_highest(seconds, held) if ended else [],
             running=running,
             waiting=waiting,
         )
-
-
-def _while_arriving(run: PolicyRun) -> float | None:
-    last = max(run.arrivals, default=0)
-    done = sum(
-        request.peak
-        for request, end in zip(run.instance, run.completions, strict=True)
-        if end is not None and end <= last
-    )
-    return done * NANOSECONDS / last if last else None
 
 
 def _counts(run: PolicyRun, ended: int) -> tuple[list[int], list[int]]:
@@ -92,22 +98,16 @@ def _counts(run: PolicyRun, ended: int) -> tuple[list[int], list[int]]:
     begins, ends, active = np.array(rows).T
     place = np.searchsorted(begins, now, "right") - 1
     running = np.where((place >= 0) & (ends[place] > now), active[place], 0)
-    done = sorted(end for end in run.completions if end is not None)
-    there = np.searchsorted(sorted(run.arrivals), now, "right")
-    waiting = there - np.searchsorted(np.array(done, dtype=int), now, "right") - running
-    return running.tolist(), waiting.tolist()
+    done = np.array(sorted(end for end in run.completions if end is not None), dtype=int)
+    there, gone = (np.searchsorted(times, now, "right") for times in (sorted(run.arrivals), done))
+    return running.tolist(), (there - gone - running).tolist()
 
 
-def _highest(run: PolicyRun, ended: int) -> list[int]:
-    """Return the most tokens held in each of equal parts of the time until ``ended``."""
-    parts = [0] * COLUMNS if ended else []
-    for stretch in run.stretches:
-        first = stretch.began * COLUMNS // ended
-        last = min(stretch.ended * COLUMNS // ended, COLUMNS - 1)
-        length = max(stretch.ended - stretch.first, 1)
-        for part in range(first, last + 1):
-            # Tokens grow round by round, close to a straight line: its value at the part's end.
-            until = min(stretch.ended, (part + 1) * ended // COLUMNS) - stretch.first
-            grown = (stretch.held_last - stretch.held) * max(until, 0) // length
-            parts[part] = max(parts[part], stretch.held + grown)
-    return parts
+def _highest(seconds: Floats, held: Floats) -> list[int]:
+    """Return the most tokens held in each of equal parts of the time, between straight lines."""
+    edges = np.linspace(0, seconds[-1], COLUMNS + 1)
+    at_edges = np.interp(edges, seconds, held)
+    highest = np.maximum(at_edges[1:], at_edges[:-1])
+    part = np.searchsorted(edges[1:-1], seconds, "right")
+    np.maximum.at(highest, part, held)
+    return [int(most) for most in highest]

@@ -63,7 +63,7 @@ def _tiles(study: Study) -> list[tuple[str, str]]:
     known = [ratio for ratio in ratios if ratio.width is not None]
     unbounded = len(ratios) - len(known)
     rest = f"; {unbounded:,} without an upper end" if unbounded else ""
-    outcomes = Counter(run.record.outcome for run in study.runs)
+    outcomes = Counter(str(run.record.outcome) for run in study.runs)
     lost = [f", {outcomes[name]:,} {said}" for name, said in _LOST.items() if outcomes[name]]
     return [
         (f"{len(study.runs):,}", f"runs: {schedulers} on {instances}; cache {cache} tokens"),
