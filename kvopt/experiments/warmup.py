@@ -19,11 +19,9 @@ from kvopt.heuristics.beams import beam_from, end_early, line_of
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
-from kvopt.heuristics.fleets.reinsertion import search_reinsertions
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
-from kvopt.heuristics.local_search import search_orders
-from kvopt.heuristics.paused_orders import search_paused_orders
 from kvopt.heuristics.reduced_costs import worth_nothing
+from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
 from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
@@ -96,7 +94,7 @@ def _local() -> None:
     search = Search(chat, Limits(params=_brief()))
     offer_list_schedules(search)
     search_traces(search, math.inf)
-    search_orders(search, math.inf)
+    search_reinsertions(search, math.inf, most_passes=1)
     crowd, _ = line_of(search)  # to the end as where time is up
     beam = beam_from(crowd, width=2, draws=1)
     end_early(crowd, worth_nothing(len(crowd.line)), beam)
@@ -129,7 +127,7 @@ def _fleets() -> int | None:
     search.offer(one_after_another(search.instance), "one after another")
     offer_central_lines(search)
     placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)
-    search_reinsertions(search, math.inf, most_cycles=1)
+    search_reinsertions(search, math.inf, most_passes=1)
     small = replace(generate("arrival-1", n=4, seed=3), workers=2)
     return solve(small, "exact", quick_start=False).signal_number
 
@@ -145,7 +143,7 @@ def _prices() -> int | None:
 def _pauses() -> int | None:
     """Arrivals make prices rise, where pauses may pay; few requests are searched in groups."""
     backlog = generate("conversation", n=20, memory=1_000, seed=1)
-    search_paused_orders(backlog, steps=2)
+    search_with_pauses(Search(Problem(backlog, scope=Scope.PAUSES), Limits(params=_brief())), 1.0)
     few = Problem(generate("arrival-1", n=4, seed=1), scope=Scope.PAUSES)
     plan.run(plan.LAYERS, Search(few))
     late = generate("arrival-2", n=8, seed=1)

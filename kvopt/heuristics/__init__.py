@@ -46,7 +46,7 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     Beams by prices of states come first, or as soon as there are any: they go on from the best
     schedule, and from one that was improved by other ways they find less.
     """
-    from kvopt.heuristics.local_search import search_orders
+    from kvopt.heuristics.reinsertion import search_reinsertions
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
 
     end, many = working_time() + seconds, search.params.improve.beam_requests
@@ -58,28 +58,28 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     if are_states_priced(search):
         left = end - working_time()
         take_one(search, beams_of_states, share_of(left, _PRICED_SHARE), seed)
-        search_orders(search, share_of(end - working_time(), _ORDERS_SHARE), seed)
+        search_reinsertions(search, share_of(end - working_time(), _ORDERS_SHARE), seed)
     take_one(search, beams_of_states, end - working_time(), seed)
     if seconds < math.inf:  # beams may have come to their end
-        search_orders(search, end - working_time(), seed)
+        search_reinsertions(search, end - working_time(), seed)
 
 
 def _anneal_until_priced(search: Search, seconds: float, seed: int) -> None:
     """Anneal orders until states are priced, for so many seconds at most."""
-    from kvopt.heuristics.local_search import anneal_orders
+    from kvopt.heuristics.reinsertion import reinsertions
     from kvopt.heuristics.state_beams.searching import are_states_priced
 
     turn = Turn(search, seconds)
     if turn.is_late():
         return
-    for _ in anneal_orders(turn, seed):
+    for _ in reinsertions(turn, seed):
         if turn.is_late() or are_states_priced(search):
             return
 
 
 def _improve_many(search: Search, seconds: float, seed: int) -> None:
     """Decide which of many that wait come first, then improve what that gave."""
-    from kvopt.heuristics.local_search import search_orders
+    from kvopt.heuristics.reinsertion import search_reinsertions
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
     from kvopt.heuristics.trace_beams import search_traces
 
@@ -89,4 +89,4 @@ def _improve_many(search: Search, seconds: float, seed: int) -> None:
         take_one(search, beams_of_states, share_of(seconds, share), seed)
     search_traces(search, share_of(end - working_time(), share), seed)
     take_one(search, beams_of_states, end - working_time(), seed)
-    search_orders(search, end - working_time(), seed)
+    search_reinsertions(search, end - working_time(), seed)

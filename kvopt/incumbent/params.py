@@ -112,7 +112,7 @@ class LagrangianParams:
 
 @dataclass(frozen=True)
 class ImproveParams:
-    """Better schedules: beams, annealing over orders."""
+    """Better schedules: beams, local search."""
 
     beam_requests: int = _param(
         200, "Requests from which on beams over all of a trace take the time of annealing."

@@ -229,15 +229,9 @@ def search_sets(search: Search, seconds: float) -> None:
 
 def search_orders_with_pauses(search: Search, seconds: float) -> None:
     """Find schedules by orders; the first one is there whatever the limit is."""
-    from kvopt.heuristics.paused_orders import search_paused_orders  # it loads numba
+    from kvopt.heuristics.reinsertion import search_with_pauses  # it loads numba
 
-    def work() -> None:
-        found = search_paused_orders(
-            search.instance, seconds, seed=search.seed, should_stop=search.should_stop
-        )
-        search.offer(found, "orders with pauses")
-
-    run_watched(search, "orders with pauses", work)
+    run_watched(search, "orders with pauses", lambda: search_with_pauses(search, seconds))
 
 
 def search_layers_with_pauses(search: Search, of_groups: float) -> None:

@@ -16,7 +16,7 @@ from kvopt.formulations.arrays import to_highs
 from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.pyomo import schedule_from, time_indexed_with_pauses
 from kvopt.formulations.pyomo.script import solve
-from kvopt.heuristics.paused_orders import schedule_by_order
+from kvopt.heuristics.reinsertion import schedule_by_order
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 

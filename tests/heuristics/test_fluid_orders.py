@@ -113,7 +113,7 @@ def test_arrivals_too_far_apart_go_to_one_line() -> None:
     apart = Instance(9, [Request(0, 1, 3), Request(0, 2, 4), Request(10**9, 1, 1)], workers=2)
     search = Search(apart)
     search.offer(one_after_another(apart), "one after another")
-    with pytest.raises(TooLarge, match="the limit is"):
+    with pytest.raises(TooLarge, match="more than the limit"):
         search_fluid_orders(search, 0.0)
     improve_fleet(search, 0.1)
     assert any("no orders of fluids" in note for note in search.notes)

@@ -1,4 +1,4 @@
-"""Local search: decoder, seeds, limits, and optima of small instances."""
+"""Local search: placing, seeds, limits, and optima of small instances."""
 
 from __future__ import annotations
 
@@ -14,26 +14,29 @@ from strategies import instances, plain
 
 from kvopt import Instance, Request, Schedule, StopReason, generate, solve
 from kvopt.heuristics import improve
-from kvopt.heuristics.decode import Problem, line_of, problem_of
 from kvopt.heuristics.list_schedules import (
     offer_list_schedules,
 )
-from kvopt.heuristics.local_search import anneal, search_orders, trial_of
+from kvopt.heuristics.reinsertion import (
+    fill,
+    hold,
+    nowhere,
+    reinsert,
+    search_reinsertions,
+    without_loads,
+)
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.kernels.compile_clock import working_time
 
 
-def decoded_slowly(
-    instance: Instance, order: list[int], releases: list[int], depth: int
-) -> list[int]:
+def placed_slowly(instance: Instance, order: list[int]) -> list[int]:
     """Place one request after the other at the first round that fits, trying every round."""
     held: dict[int, int] = {}
     starts = [0] * len(instance)
-    latest = 0
     for i in order:
         r = instance.requests[i]
-        start = max(releases[i], latest - depth)
+        start = r.arrival
         while any(
             held.get(start + j, 0) + r.prompt + j > instance.memory for j in range(1, r.output + 1)
         ):
@@ -41,7 +44,6 @@ def decoded_slowly(
         for j in range(1, r.output + 1):
             held[start + j] = held.get(start + j, 0) + r.prompt + j
         starts[i] = start
-        latest = max(latest, start)
     return starts
 
 
@@ -55,62 +57,39 @@ def drawn(rng: random.Random) -> Instance:
     return Instance(memory, requests)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("depth", [1, 3, 100])
-def test_decoder_agrees_with_its_definition(depth: int) -> None:
-    rng = random.Random(depth)
+def test_requests_start_where_they_first_fit() -> None:
+    rng = random.Random(1)
     for _ in range(300):
         instance = drawn(rng)
-        problem = problem_of(instance, depth)
         order = rng.sample(range(len(instance)), len(instance))
-        releases = [r.arrival + rng.choice([0, 0, 2]) for r in instance]
-        line = line_of(problem, order, releases)
-        expected = decoded_slowly(instance, order, releases, int(problem.depth))
-        assert line.starts.tolist() == expected
+        placement = nowhere(instance, 1000)
+        assert fill(placement, np.array(order), np.array([1])) == len(instance)
+        assert placement.starts.tolist() == placed_slowly(instance, order)
 
 
-@pytest.mark.parametrize("depth", [1, 100])
-def test_the_kept_line_is_what_decoding_anew_gives(depth: int) -> None:
-    """After many changes the starts, the sum and the best are those of a fresh decoding."""
+def test_steps_keep_loads_and_what_undoes_them() -> None:
+    """After many steps loads are those of the starts, within memory, and so is the copy."""
     rng = random.Random(7)
     for seed in range(60):
         instance = drawn(rng)
-        problem: Problem = problem_of(instance, depth)
-        line = line_of(problem, list(range(len(instance))))
-        trial = trial_of(problem, line, seed)
-        anneal(problem, line, trial, (5.0, 0.5), 300, len(instance))
-        fresh = line_of(problem, line.order.tolist(), line.releases.tolist())
-        assert np.array_equal(fresh.starts, line.starts)
-        assert trial.state[0] == line.starts.sum()
-        assert trial.state[1] == trial.best.sum() <= trial.state[0]
-        assert Schedule(instance, [int(k) for k in trial.best]).check().feasible
-
-
-def test_requests_that_are_held_back_stay_inside_the_profile() -> None:
-    """Two that wait for each other could drive each other ever further."""
-    for seed in range(50):
-        instance = Instance(1, [Request(0, 0, 1)] * (2 + seed % 4))
-        problem = problem_of(instance)
-        line = line_of(problem, list(range(len(instance))))
-        trial = trial_of(problem, line, seed)
-        for _ in range(50):
-            anneal(problem, line, trial, (50.0, 50.0), 200, len(instance) - 1)
-            assert max(line.releases) <= problem.last
-            assert max(line.starts) + 1 < len(trial.profile)
-
-
-def test_late_starts_of_a_given_schedule_stay_inside_the_profile() -> None:
-    instance = Instance(4, [Request(0, 1, 2), Request(0, 1, 3)])
-    problem = problem_of(instance)
-    line = line_of(problem, [0, 1], [0, 10**9])
-    assert line.starts.tolist() == [0, problem.last]
+        placement, line = nowhere(instance, 1000), np.arange(len(instance))
+        fill(placement, line, np.array([1]))
+        kept = without_loads(placement)
+        reinsert(placement, kept, line, np.array([seed]), (5.0, 0.5), 300)
+        again = nowhere(instance, 1000)
+        again.starts[:] = kept.starts
+        for i in range(len(instance)):
+            hold(again, i, 1)
+        assert np.array_equal(again.loads, placement.loads)
+        assert np.array_equal(kept.starts, placement.starts)
+        assert Schedule(instance, placement.starts.tolist()).check().feasible
 
 
 @pytest.mark.slow
 @given(instance=instances(most_requests=5))
 def test_small_instances_stay_above_the_optimum(instance: Instance) -> None:
     search = started(instance)
-    search_orders(search, 10.0, most_cycles=1)
+    search_reinsertions(search, 10.0, most_passes=50)
     assert search.faults == []
     assert search.progress.objective is not None
     assert search.progress.objective >= optimum(*plain(instance))[0]
@@ -124,7 +103,7 @@ def test_most_small_optima_are_found() -> None:
             Request(rng.randint(0, 4), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(5)
         ])  # fmt: skip
         search = started(instance)
-        search_orders(search, 5.0, most_cycles=1)
+        search_reinsertions(search, 5.0, most_passes=50)
         found += search.progress.objective == optimum(*plain(instance))[0]
     assert found >= 36
 
@@ -141,7 +120,7 @@ def test_same_seed_same_schedule() -> None:
     found = []
     for _ in range(2):
         search = started(instance)
-        search_orders(search, 60.0, most_cycles=1)
+        search_reinsertions(search, 60.0, most_passes=50)
         assert search.schedule is not None
         found.append(search.schedule.starts)
     assert found[0] == found[1]
@@ -153,7 +132,7 @@ def test_local_search_improves_on_the_policies() -> None:
     search = started(instance)
     assert search.schedule is not None
     before = search.schedule.objective
-    search_orders(search, 60.0, most_cycles=2)
+    search_reinsertions(search, 60.0, most_passes=100)
     assert search.schedule.objective < before
     assert search.faults == []
 
@@ -171,7 +150,7 @@ def test_a_limit_is_kept() -> None:
 
 def test_too_long_horizons_are_left_alone() -> None:
     search = started(Instance(10**9, [Request(0, 0, 10**8)] * 3))
-    search_orders(search, 1.0)
+    search_reinsertions(search, 1.0)
     assert any("local search" in note for note in search.notes)
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pause_oracle
 import pytest
 from oracle import Triple
 from strategies import instance_of, plain, random_instances
 
-from kvopt import Instance, generate
+from kvopt import Instance, Schedule, SolveParams, generate
 from kvopt.errors import TooLarge
-from kvopt.heuristics import paused_orders as orders
-from kvopt.heuristics.paused_orders import schedule_by_order, search_paused_orders, usual_orders
+from kvopt.heuristics import reinsertion
+from kvopt.heuristics.reinsertion import schedule_by_order, search_with_pauses, usual_orders
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
+from kvopt.problem.problem import Problem
+from kvopt.problem.scopes import Scope
 
 
 def round_by_round(
@@ -50,22 +56,30 @@ def test_usual_orders() -> None:
     assert list(usual_orders(instance)) == [[2, 1, 0], [2, 0, 1]]
 
 
+def searched(instance: Instance, seconds: float = math.inf, **limits: Any) -> Schedule:
+    """Return what a search with pauses finds in short cycles."""
+    params = SolveParams.of({"improve": {"longest_cycle": 2000}})
+    search = Search(Problem(instance, scope=Scope.PAUSES), Limits(params=params, **limits))
+    search_with_pauses(search, seconds)
+    assert not search.faults
+    assert search.best is not None
+    return search.best
+
+
 @pytest.mark.slow
 def test_the_search_is_rarely_above_the_optimum() -> None:
     missed = 0
     for instance in random_instances(120, 11, most_memory=8, most_output=4, last_arrival=3):
-        found = search_paused_orders(instance, steps=300)
-        best = pause_oracle.optimum(*plain(instance))
-        assert found.check().feasible
-        assert found.objective >= best
-        missed += found.objective > best
+        found, best = searched(instance).objective, pause_oracle.optimum(*plain(instance))
+        assert found >= best
+        missed += found > best
     assert missed <= 2
 
 
 def test_the_search_improves_and_repeats_itself() -> None:
     instance = generate("arrival-2", n=30, seed=4)
     first = min(schedule_by_order(instance, order).objective for order in usual_orders(instance))
-    found = [search_paused_orders(instance, seed=3, steps=2000) for _ in range(2)]
+    found = [searched(instance, seed=3) for _ in range(2)]
     assert found[0] == found[1]
     assert found[0].check().feasible
     assert found[0].objective < first
@@ -74,18 +88,16 @@ def test_the_search_improves_and_repeats_itself() -> None:
 def test_limits_leave_a_schedule() -> None:
     instance = generate("arrival-2", n=30, seed=4)
     first = min(schedule_by_order(instance, order).objective for order in usual_orders(instance))
-    assert search_paused_orders(instance, 0).objective == first
-    assert search_paused_orders(instance, should_stop=lambda: True).objective == first
+    assert searched(instance, 0).objective == first
+    assert searched(instance, stop=lambda _: True).objective == first
 
 
 @pytest.mark.parametrize("requests", [[], [(3, 1, 2)]])
 def test_nothing_to_order(requests: list[Triple]) -> None:
-    assert search_paused_orders(instance_of(5, requests)).objective == sum(
-        o for _, _, o in requests
-    )
+    assert searched(instance_of(5, requests)).objective == sum(o for _, _, o in requests)
 
 
 def test_a_horizon_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(orders, "LARGEST_HORIZON", 4)
-    with pytest.raises(TooLarge, match="5 rounds are more than the limit of 4"):
-        search_paused_orders(Instance(9, instance_of(9, [(2, 1, 3)]).requests))
+    monkeypatch.setattr(reinsertion, "LARGEST_LOADS", 4)
+    with pytest.raises(TooLarge, match="rounds of 1 workers are more than the limit of 4"):
+        searched(Instance(9, instance_of(9, [(2, 1, 3)]).requests))

@@ -24,8 +24,8 @@ from kvopt import (
     write_instance,
 )
 from kvopt.heuristics.fleets.central_line import offer_central_lines
-from kvopt.heuristics.fleets.reinsertion import search_reinsertions
 from kvopt.heuristics.list_schedules import one_after_another
+from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.search.registry import ENGINES
@@ -111,7 +111,7 @@ def test_more_workers_are_never_worse() -> None:
 @pytest.mark.parametrize(
     "way",
     [
-        lambda search: search_reinsertions(search, 9.0, most_cycles=2),
+        lambda search: search_reinsertions(search, 9.0, most_passes=100),
         lambda search: search_traces(search, 0.5),
     ],
     ids=["moves", "beams"],

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kvopt.errors import TooLarge
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.deadlines import Aim
@@ -25,8 +27,7 @@ from kvopt.problem.instance import Instance
 from kvopt.simulate.running import run
 
 if TYPE_CHECKING:
-    from kvopt.heuristics.attaining.moves import Places
-    from kvopt.heuristics.fleets.reinsertion import Fleet
+    from kvopt.heuristics.reinsertion import Placement
 
 _LIMITS = (0.95, 1.0, 0.9, 1.05, 0.8, 1.2)
 """Costs up to which requests are placed by deadline, in the order in which they are tried."""
@@ -97,48 +98,39 @@ def attaining_in_rounds(
 
     random, orders_over = np.random.default_rng(seed), partial(is_over, _ORDERS_SHARE)
     places, count = _filled(instance, empty, costs, random, orders_over)
-    late = np.flatnonzero((places.fleet.starts < 0) & np.isfinite(costs))
+    late = np.flatnonzero((places.starts < 0) & np.isfinite(costs))
     count += _exchanged(places, late, seed, is_over)
     first = min((request.arrival for request in instance), default=0)
-    return _completed(instance, places.fleet, count, first)
+    return _completed(instance, places, count, first)
 
 
-def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Places | None:
+def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Placement | None:
     """Return workers that hold nothing, None where rounds are too many for a profile."""
-    from kvopt.heuristics.attaining.moves import Places  # it loads numba
-    from kvopt.heuristics.decode import LARGEST_HORIZON
-    from kvopt.heuristics.fleets.reinsertion import Fleet
+    from kvopt.heuristics.reinsertion import nowhere  # it loads numba
 
-    arrivals, prompts, outputs = columns_of(instance)
-    arrivals -= arrivals.min(initial=0 if not len(instance) else arrivals.max())
+    arrivals, _, outputs = columns_of(instance)
+    arrivals -= min(arrivals, default=0)
     span = int(arrivals.max(initial=0) + outputs.sum())
     due = np.minimum(arrivals + np.array([min(most, 2**60) for most in allowed]), 2 * span)
     latest = np.minimum(due - (outputs if aim is Aim.COMPLETION else 1), span)
-    longest = int(outputs.max(initial=0))
-    rounds = int(latest.max(initial=0)) + 2 * longest + 2
-    if max(span + longest, rounds * instance.workers) > LARGEST_HORIZON:
+    rounds = int(latest.max(initial=0)) + 2 * int(outputs.max(initial=0)) + 2
+    try:
+        return nowhere(instance, rounds)._replace(latest=latest)
+    except TooLarge:
         return None
-    starts, workers = (np.full(len(instance), -1, dtype=np.int64) for _ in range(2))
-    loads = np.zeros((instance.workers, rounds), dtype=np.int64)
-    fleet = Fleet(instance.memory, arrivals, prompts, outputs, starts, workers, loads)
-    return Places(fleet, latest)
 
 
 def _filled(
-    instance: Instance, places: Places, costs: Floats, random: np.random.Generator,
+    instance: Instance, empty: Placement, costs: Floats, random: np.random.Generator,
     is_over: Callable[[], bool],
-) -> tuple[Places, int]:  # fmt: skip
+) -> tuple[Placement, int]:  # fmt: skip
     """Return the best of some orders, and how many attain."""
-    from kvopt.heuristics.attaining.moves import fill
+    from kvopt.heuristics.reinsertion import fill
 
-    best, most = places, -1
+    best, most = empty, -1
     volumes = np.array([request.volume for request in instance], dtype=float)
-    for order in _orders(places, costs, volumes, random):
-        fleet = places.fleet
-        places = places._replace(fleet=fleet._replace(
-            starts=np.full_like(fleet.starts, -1), workers=np.zeros_like(fleet.workers),
-            loads=np.zeros_like(fleet.loads),
-        ))  # fmt: skip
+    for order in _orders(empty, costs, volumes, random):
+        places = deepcopy(empty)
         count = fill(places, order, np.array([1]))
         if count > most:
             best, most = places, int(count)
@@ -147,22 +139,22 @@ def _filled(
     return best, most
 
 
-def _exchanged(places: Places, late: Integers, seed: int, is_over: Callable[[], bool]) -> int:
+def _exchanged(places: Placement, late: Integers, seed: int, is_over: Callable[[], bool]) -> int:
     """Exchange requests until none is late or nothing helps; return how many more attain."""
-    from kvopt.heuristics.attaining.moves import exchange
+    from kvopt.heuristics.reinsertion import exchange, without_loads
 
     random, idle, before = np.array([seed]), 0, len(late)
-    starts = places.fleet.starts
+    kept, starts = without_loads(places), places.starts
     while len(late) and idle < _IDLE * len(starts) and not is_over():
         line = np.argsort(starts, kind="stable")
-        left = exchange(places, line[starts[line] >= 0], late, random, _STEPS)
+        left = exchange(places, kept, line[starts[line] >= 0], late, random, _STEPS)
         idle = idle + _STEPS if left == len(late) else 0
         late = late[:left]
     return before - len(late)
 
 
 def _orders(
-    places: Places, costs: Floats, volumes: Floats, random: np.random.Generator
+    places: Placement, costs: Floats, volumes: Floats, random: np.random.Generator
 ) -> Iterator[Integers]:
     """Yield orders: without a limit, with each limit and hurry, then with varied costs."""
     yield np.argsort(volumes, kind="stable")
@@ -173,14 +165,14 @@ def _orders(
         yield _order(places, costs / limit, volumes, random.random())
 
 
-def _order(places: Places, costs: Floats, volumes: Floats, hurry: float) -> Integers:
+def _order(places: Placement, costs: Floats, volumes: Floats, hurry: float) -> Integers:
     """Return those of a cost below 1 by deadline less a share of their length, others by volume."""
     late = costs >= 1.0
-    due = places.latest + (1.0 - hurry) * places.fleet.outputs
+    due = places.latest + (1.0 - hurry) * places.outputs
     return np.lexsort((volumes, np.where(late, 0.0, due), late))
 
 
-def _completed(instance: Instance, fleet: Fleet, count: int, first: int) -> Attaining:
+def _completed(instance: Instance, fleet: Placement, count: int, first: int) -> Attaining:
     """Return it with what is left out run after all others, on the first worker."""
     starts = [start if start < 0 else start + first for start in fleet.starts.tolist()]
     rows = zip(starts, instance, strict=True)

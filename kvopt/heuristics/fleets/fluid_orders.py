@@ -21,9 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_order, fluid_prices
-from kvopt.errors import TooLarge
 from kvopt.heuristics.fleets.placing import Placing, Tries, place_next
-from kvopt.heuristics.fleets.reinsertion import LARGEST_LOADS, Fleet
+from kvopt.heuristics.reinsertion import nowhere, refuse_too_long
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Floats, Integers, columns_of
@@ -118,7 +117,7 @@ class _Paces:
         self._shifted = replace(search.instance, requests=tuple(requests))
         self._fluids: dict[float, Fluid] = {}
         # Before there are prices for all of these rounds.
-        _refuse_too_long(self._shifted.workers, fluid_end(self._shifted.pooled()))
+        refuse_too_long(self._shifted.workers, fluid_end(self._shifted.pooled()))
 
     def is_over(self) -> bool:
         """Whether time is up, or the search has to stop."""
@@ -180,10 +179,9 @@ def placed(
 
 def _nothing_placed(instance: Instance, fluid: Fluid) -> Placing:
     """Return an instance as arrays."""
-    arrivals, prompts, outputs = columns_of(instance)
-    loads = _no_loads(instance.workers, len(fluid.paid) + _SPARE * int(outputs.max()))
-    starts, workers = np.zeros((2, len(arrivals)), dtype=np.int64)
-    fleet = Fleet(instance.memory, arrivals, prompts, outputs, starts, workers, loads)
+    arrivals, _, outputs = columns_of(instance)
+    fleet = nowhere(instance, len(fluid.paid) + _SPARE * int(outputs.max()))
+    fleet = fleet._replace(arrivals=arrivals)  # the fluid counts rounds from 0
     floors = np.repeat(arrivals[:, None], instance.workers, axis=1)
     reached = np.zeros(2, dtype=np.int64)
     return Placing(fleet, fluid.order.copy(), fluid.paid, fluid.moment, floors, reached)
@@ -192,17 +190,6 @@ def _nothing_placed(instance: Instance, fluid: Fluid) -> Placing:
 def _lengthened(placing: Placing) -> Placing:
     """Return it with twice the rounds."""
     workers, span = placing.fleet.loads.shape
-    loads = _no_loads(workers, 2 * span)
-    loads[:, :span] = placing.fleet.loads
+    refuse_too_long(workers, 2 * span)
+    loads = np.pad(placing.fleet.loads, ((0, 0), (0, span)))
     return placing._replace(fleet=placing.fleet._replace(loads=loads))
-
-
-def _no_loads(workers: int, span: int) -> Integers:
-    _refuse_too_long(workers, span)
-    return np.zeros((workers, span), dtype=np.int64)
-
-
-def _refuse_too_long(workers: int, span: int) -> None:
-    if workers * span > LARGEST_LOADS:
-        reason = f"{workers} workers over {span:,} rounds; the limit is {LARGEST_LOADS:,}"
-        raise TooLarge(reason)

@@ -17,9 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.decode import earliest
-from kvopt.heuristics.fleets.reinsertion import Fleet, hold
-from kvopt.heuristics.scenes import Rows
+from kvopt.heuristics.reinsertion import Placement, earliest, hold
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
 from kvopt.problem.arrays import Floats, Integers
@@ -53,11 +51,11 @@ class Placing(NamedTuple):
         How many are placed, and the last time with tokens.
     """
 
-    fleet: Fleet
+    fleet: Placement
     line: Integers
     paid: Floats
     moment: Floats
-    floors: Rows
+    floors: Integers
     reached: Integers
 
 

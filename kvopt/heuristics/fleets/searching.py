@@ -22,7 +22,7 @@ _LONGER = 2.0
 
 def improve_fleet(search: Search, seconds: float = math.inf) -> None:
     """Improve the schedule of a fleet for so long, or until nothing improves any more."""
-    from kvopt.heuristics.fleets.reinsertion import search_reinsertions
+    from kvopt.heuristics.reinsertion import search_reinsertions
 
     end, turn, turn_length = working_time() + seconds, 0, 2.0
     _place(search, seconds)

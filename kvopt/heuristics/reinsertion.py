@@ -1,0 +1,503 @@
+"""Taking out and putting back: a few requests at a time, again and again.
+
+Those taken out are near one another in time, on any worker.  They go back one by one, each to the
+worker and the round where it starts earliest beside everything that stayed.  So one step moves a
+request, swaps two, or changes the order of several.  Steps that make the sum of completions worse
+are kept now and then, less often as it gets colder (simulated annealing).
+
+Where requests may pause, each takes the first times that still have room, one token at each: what
+a scheduler does that fills each round in a fixed order of priority.  A step moves one in this
+order, and all that come after are put back.  Where requests are due, a
+step takes one that is late with those near it, and may leave one out; none may start too late.
+
+Else nothing is moved beside, so a step costs as much among 20,000 requests as among 20.  Loads are
+kept densely, one integer for each worker and time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from copy import deepcopy
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.errors import TooLarge
+from kvopt.heuristics.turns import Passes, Turn, take_one
+from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.compiled import compiled
+from kvopt.kernels.random_numbers import State, below, uniform
+from kvopt.problem.arrays import Integers, columns_of
+from kvopt.problem.instance import Instance
+from kvopt.timetable.schedule import Schedule
+
+LARGEST_LOADS = 2**25
+"""Limit of workers times rounds that are kept densely; 256 MB."""
+_CHUNKS = 50
+"""Parts of a cycle, between which limits are looked at and requests are lined up anew."""
+_MOST_TAKEN = 12
+"""Requests taken out at once, at most."""
+_REACH = 3
+"""Neighbours among which they are drawn, for each that is taken out and each worker."""
+_BLINK = 0.02
+"""Probability that a worker is passed over: it lets a request wait where that pays later."""
+_HELD_BACK, _LONGEST_WAIT = 0.02, 3
+"""Probability that a request waits for some rounds after its last start, and their number."""
+_FIRST_STEPS, _STEPS_A_REQUEST = 20_000, 50
+"""Steps of the first cycle at least, and for each request; each cycle has twice as many."""
+_IDLE_CYCLES = 3
+"""Cycles without improvement after which the search ends."""
+_COLDEST = 0.3
+"""Temperature at the end of a cycle, in rounds of latency."""
+_MOST_WALKED = 20_000_000
+"""Times that requests with pauses may walk between two looks at limits: a tenth of a second."""
+_SPARE = 4
+"""Longest outputs by which loads are longer than a schedule."""
+_NONE_LEFT, _UNDONE = -1, -2
+"""What a step returns beside the request that it left out."""
+
+
+class Placement(NamedTuple):
+    """An instance as arrays, and where its requests are; rounds count from the first arrival.
+
+    Parameters
+    ----------
+    memory
+        M, of each worker.
+    arrivals, prompts, outputs, latest
+        Of each request; ``latest`` is the last start at which it is in time.
+    starts, workers
+        Where each of them is: the completion less the output, -1 of one that is left out.
+    loads
+        Tokens that each worker holds at each time.
+    times, offsets
+        Where requests may pause: active times, and where those of each request begin; else empty.
+    """
+
+    memory: int
+    arrivals: Integers
+    prompts: Integers
+    outputs: Integers
+    latest: Integers
+    starts: Integers
+    workers: Integers
+    loads: Integers
+    times: Integers
+    offsets: Integers
+
+
+def search_reinsertions(
+    search: Search, seconds: float, seed: int = 0, most_passes: int | None = None
+) -> None:
+    """Improve the schedule of a search for so long, or until nothing improves any more."""
+    take_one(search, reinsertions, seconds, seed, most_passes)
+
+
+def search_with_pauses(search: Search, seconds: float) -> None:
+    """Offer what good orders of priority lead to, and improve it for so long."""
+    for order in usual_orders(search.instance):
+        search.offer(schedule_by_order(search.instance, order), "orders with pauses")
+    search_reinsertions(search, seconds, search.seed)
+
+
+def reinsertions(turn: Turn, seed: int) -> Passes:
+    """Cool down again and again, in longer and longer cycles, until nothing improves any more."""
+    search, instance = turn.search, turn.search.instance
+    longest, cycles, idle = search.params.improve.longest_cycle, 0, 0
+    steps = min(max(_FIRST_STEPS, _STEPS_A_REQUEST * len(instance)), longest)
+    order = np.array(usual_orders(instance)[0], dtype=np.int64)
+    while idle < _IDLE_CYCLES and len(instance) > 1:
+        before = search.objective
+        try:
+            if search.problem.has_pauses:
+                placement = _placed(instance, order)
+            elif search.schedule is None:
+                return
+            else:
+                placement = _placement_of(search.schedule)
+            order = yield from _cool_down(search, placement, order, steps, seed + cycles)
+        except TooLarge as error:
+            search.note(f"no local search: {error}")
+            return
+        idle = 0 if search.objective != before else idle + 1
+        cycles += 1
+        steps = min(2 * steps, longest)
+
+
+def _cool_down(
+    search: Search, placement: Placement, order: Integers, steps: int, seed: int
+) -> Generator[None, None, Integers]:
+    """Cool down once, and return the order of priority of the best schedule with pauses."""
+    instance, pauses, done, best = search.instance, len(placement.offsets) > 0, 0, order
+    name = "moves between workers" if instance.workers > 1 else "local search"
+    work = int((placement.starts - placement.arrivals).sum()) if pauses else 0
+    chunk = max(1, min(steps // _CHUNKS, _MOST_WALKED // (work + 1)))
+    hot = max(2.0, instance.total_output / len(instance) / (8 if pauses else 4))
+    kept, random, least = without_loads(placement), np.array([seed]), placement.starts.sum()
+    line = order.copy()
+    while done < steps:
+        first, last = (hot * (_COLDEST / hot) ** (each / steps) for each in (done, done + chunk))
+        if not pauses:
+            line = np.argsort(placement.starts, kind="stable")
+        reinsert(placement, kept, line, random, (first, last), chunk)
+        done += chunk
+        if (total := placement.starts.sum()) < least:
+            least, best = total, line.copy()
+            search.offer(_schedule_of(instance, placement), name)
+        yield
+    return best
+
+
+# ---- schedules as arrays -------------------------------------------------------------------
+
+
+def usual_orders(instance: Instance) -> list[list[int]]:
+    """Return orders that are good as a rule, the usually best one first: by volume, by output."""
+    keys = ([r.volume for r in instance], [r.output for r in instance])
+    return [sorted(range(len(key)), key=key.__getitem__) for key in keys]
+
+
+def schedule_by_order(instance: Instance, order: Sequence[int]) -> Schedule:
+    """Return the schedule with pauses in which requests take what is left by those before them."""
+    return _schedule_of(instance, _placed(instance, np.array(order, dtype=np.int64)))
+
+
+def _placed(instance: Instance, order: Integers) -> Placement:
+    """Place requests, which may pause, in an order."""
+    longest = max((request.output for request in instance), default=0)
+    span = instance.last_arrival - _first_arrival(instance) + instance.total_output
+    placement = nowhere(instance, span + 2 * longest + 2, pauses=True)
+    fill(placement, order, np.array([1]))
+    return placement
+
+
+def nowhere(instance: Instance, span: int, *, pauses: bool = False) -> Placement:
+    """Return an instance with nothing placed, and loads of so many rounds.
+
+    Raises
+    ------
+    TooLarge
+        If that is too many for the workers.
+    """
+    refuse_too_long(instance.workers, span)
+    arrivals, prompts, outputs = columns_of(instance)
+    arrivals -= _first_arrival(instance)
+    count, tokens = len(arrivals), instance.total_output if pauses else 0
+    # Nothing starts so late that another one would not fit after it.
+    latest = span - 2 * int(outputs.max(initial=0)) - 2
+    return Placement(
+        instance.memory, arrivals, prompts, outputs, np.full(count, latest),
+        np.full(count, -1), np.zeros(count, dtype=np.int64),
+        np.zeros((instance.workers, span), dtype=np.int64), np.zeros(tokens, dtype=np.int64),
+        np.concatenate(([0], outputs.cumsum())) if pauses else np.zeros(0, dtype=np.int64),
+    )  # fmt: skip
+
+
+def without_loads(placement: Placement) -> Placement:
+    """Return a copy of where requests are, to undo steps from."""
+    return deepcopy(placement._replace(loads=placement.loads[:, :0]))
+
+
+def refuse_too_long(workers: int, span: int) -> None:
+    """Raise `TooLarge` where loads of so many rounds would be too large."""
+    if workers * span > LARGEST_LOADS:
+        raise TooLarge(
+            f"{span:,} rounds of {workers} workers are more than the limit of {LARGEST_LOADS:,}"
+        )
+
+
+def _first_arrival(instance: Instance) -> int:
+    """Return the round that the arrays call 0."""
+    return min((request.arrival for request in instance), default=0)
+
+
+def _placement_of(schedule: Schedule) -> Placement:
+    """Return a schedule without pauses as arrays, with room for what is taken out after its end."""
+    instance, first = schedule.instance, _first_arrival(schedule.instance)
+    longest = max(request.output for request in instance)
+    placement = nowhere(instance, schedule.makespan - first + _SPARE * longest + 2)
+    placement.starts[:] = np.array(schedule.starts) - first
+    placement.workers[:] = schedule.workers
+    for i in range(len(instance)):
+        hold(placement, i, 1)
+    return placement
+
+
+def _schedule_of(instance: Instance, placement: Placement) -> Schedule:
+    first, times = _first_arrival(instance), placement.times
+    if not len(placement.offsets):
+        starts = (placement.starts + first).tolist()
+        return Schedule(instance, starts, placement.workers.tolist())
+    begins = np.diff(times, prepend=-1) != 1
+    begins[placement.offsets[:-1]] = True
+    (begun,) = begins.nonzero()
+    ends = np.append(begun, len(times))[1:] - 1
+    pairs = list(zip((times[begun] + first).tolist(), (times[ends] + first).tolist(), strict=True))
+    edges = np.searchsorted(begun, placement.offsets).tolist()
+    return Schedule(instance, segments=[pairs[a:b] for a, b in pairwise(edges)])
+
+
+# ---- placing one request, compiled -----------------------------------------------------------
+
+
+@compiled
+def earliest(profile: Integers, room: int, output: int, start: int) -> int:
+    """Return the first round from ``start`` on at which a request fits.
+
+    ``room`` is memory less the prompt.  A time t at which the request would hold ``excess``
+    tokens too many stays too full until it starts ``excess`` rounds later, or at t itself.
+    """
+    known, end = start, start  # the times known + 1 .. end were seen to fit
+    while True:
+        time = start + output
+        while time > end and profile[time] + time - start <= room:
+            time -= 1
+        if time <= end:
+            time = known
+            while time > start and profile[time] + time - start <= room:
+                time -= 1
+            if time <= start:
+                return start
+        known, end = time, start + output
+        start += min(profile[time] + time - start - room, time - start)
+
+
+@compiled
+def _walk(placement: Placement, i: int, load: Integers, start: int, latest: int) -> int:
+    """Take the first times with room after a start; return the completion less the output.
+
+    It ends early where that is after ``latest``.
+    """
+    memory, held, time = placement.memory, placement.prompts[i], start
+    last = min(latest + placement.outputs[i], len(load) - 1)
+    for place in range(placement.offsets[i], placement.offsets[i + 1]):
+        time, held = time + 1, held + 1
+        while time <= last and load[time] + held > memory:
+            time += 1
+        if time > last:
+            break
+        placement.times[place] = time
+    return int(time - placement.outputs[i])
+
+
+@compiled
+def hold(placement: Placement, i: int, sign: int) -> None:
+    """Add a request to the loads of its worker, or take it away."""
+    loads, held = placement.loads[placement.workers[i]], placement.prompts[i]
+    if len(placement.offsets) == 0:
+        for time in range(placement.starts[i] + 1, placement.starts[i] + placement.outputs[i] + 1):
+            held += 1
+            loads[time] += sign * held
+        return
+    for place in range(placement.offsets[i], placement.offsets[i + 1]):
+        held += 1
+        loads[placement.times[place]] += sign * held
+
+
+@compiled
+def place(
+    placement: Placement, i: int, begin: int, latest: int, random: State, blink: float
+) -> bool:
+    """Put a request where it starts earliest from a round on, if that is not too late.
+
+    A worker is passed over with a probability, but for the last one.
+    """
+    if begin > latest:
+        return False
+    best, count = latest + 1, len(placement.loads)
+    offset = below(random, count)
+    for turn in range(count):
+        worker = (offset + turn) % count
+        if blink and turn + 1 < count and uniform(random) < blink:
+            continue
+        loads = placement.loads[worker]
+        if len(placement.offsets) == 0:
+            room = placement.memory - placement.prompts[i]
+            start = earliest(loads, room, placement.outputs[i], begin)
+        else:
+            start = _walk(placement, i, loads, begin, latest)
+        if start < best:
+            best, placement.workers[i] = start, worker
+    if best > latest:
+        return False
+    placement.starts[i] = best
+    hold(placement, i, 1)
+    return True
+
+
+@compiled
+def fill(placement: Placement, order: Integers, random: State) -> int:
+    """Place what is in time, in an order; return how many are."""
+    count = 0
+    for i in order:
+        count += place(placement, i, placement.arrivals[i], placement.latest[i], random, 0.0)
+    return count
+
+
+# ---- steps, compiled -----------------------------------------------------------------------
+
+
+@compiled
+def reinsert(
+    placement: Placement, kept: Placement, line: Integers, random: State,
+    heats: tuple[float, float], steps: int,
+) -> None:  # fmt: skip
+    """Take so many steps while the heat falls from one value to the other.
+
+    The schedule at the end need not be the best on the way: it is that where it is cold.
+
+    Parameters
+    ----------
+    placement, kept
+        Where requests are, twice: a step that is undone reads the second.
+    line
+        Requests by their starts; where they may pause by priority, which steps change.
+    random
+        State of the random numbers.
+    heats, steps
+        The heat at first and at last, and how many steps it takes.
+    """
+    room, (hot, cold), count = np.zeros(_MOST_TAKEN, dtype=np.int64), heats, len(line)
+    for step in range(steps):
+        heat = hot * (cold / hot) ** (step / steps)
+        p = q = 0
+        if len(placement.offsets):
+            p = below(random, count)
+            far = 1 + below(random, 1 + below(random, 1 + below(random, count)))
+            q = min(max(p + far if below(random, 2) else p - far, 0), count - 1)
+            taken = line[min(p, q) :]
+            _move(line, p, q)
+            for i in taken:
+                hold(placement, i, -1)
+        else:
+            few = min(2 + below(random, 1 + below(random, _MOST_TAKEN - 1)), count)
+            reach = min(count, few * (1 + below(random, _REACH * len(placement.loads))))
+            first = below(random, count - reach + 1)
+            taken = room[: _take(placement, line[first : first + reach], random, room[:few])]
+            _sort(placement, taken, random, below(random, 3))
+        allowed = placement.starts[taken].sum() - heat * math.log(uniform(random))
+        if _put_back(placement, kept, taken, random, allowed, False) == _UNDONE:
+            _move(line, q, p)
+
+
+@compiled
+def _move(line: Integers, p: int, q: int) -> None:
+    """Move what is at a position to another one."""
+    i, step = line[p], 1 if p < q else -1
+    for position in range(p, q, step):
+        line[position] = line[position + step]
+    line[q] = i
+
+
+@compiled
+def exchange(
+    placement: Placement, kept: Placement, line: Integers, late: Integers, random: State,
+    steps: int,
+) -> int:  # fmt: skip
+    """Take steps; return how many requests are late still, which are the first of their array.
+
+    Parameters are as of `reinsert`.
+    """
+    room, left = np.zeros(_MOST_TAKEN + 1, dtype=np.int64), len(late)
+    begins = placement.starts[line]
+    for _ in range(steps):
+        if left == 0:
+            break
+        which = below(random, left)
+        i = room[0] = late[which]
+        time = placement.arrivals[i]
+        time += below(random, placement.latest[i] - time + 1)
+        reach = 1 + below(random, _REACH * _MOST_TAKEN * len(placement.loads))
+        first = max(0, np.searchsorted(begins, time) - below(random, reach + 1))
+        some = room[1 : 2 + below(random, _MOST_TAKEN)]
+        taken = room[: 1 + _take(placement, line[first : first + reach], random, some)]
+        _sort(placement, taken, random, below(random, 5))
+        out = _put_back(placement, kept, taken, random, 2.0**60, True)
+        if out >= 0:
+            late[which] = out
+        elif out == _NONE_LEFT:
+            left -= 1
+            late[which] = late[left]
+    return left
+
+
+@compiled
+def _take(placement: Placement, window: Integers, random: State, taken: Integers) -> int:
+    """Take some requests of a window out, each as likely as any other; return how many."""
+    chosen = 0
+    for place in range(len(window)):
+        if below(random, len(window) - place) < len(taken) - chosen:
+            i = window[place]
+            if placement.starts[i] >= 0:
+                taken[chosen] = i
+                hold(placement, i, -1)
+                chosen += 1
+    return chosen
+
+
+@compiled
+def _sort(placement: Placement, taken: Integers, random: State, way: int) -> None:
+    """Sort requests by volume, by peak, by deadline or by chance, maybe the first one first."""
+    keys = np.empty(len(taken))
+    for x in range(len(taken)):
+        prompt, output = placement.prompts[taken[x]], placement.outputs[taken[x]]
+        if way == 0:
+            keys[x] = output * (2 * prompt + output + 1)
+        elif way == 1:
+            keys[x] = -(prompt + output)
+        elif way == 3:
+            keys[x] = placement.latest[taken[x]]
+        else:
+            keys[x] = uniform(random)
+    if way == 4:
+        keys[0] = -1.0
+    taken[:] = taken[np.argsort(keys)]
+
+
+@compiled
+def _put_back(
+    placement: Placement, kept: Placement, taken: Integers, random: State, allowed: float,
+    may_leave: bool,
+) -> int:  # fmt: skip
+    """Put requests back, unless the sum of their starts passes what is allowed.
+
+    Returned is the one that had to be left out, where one may be, or `_NONE_LEFT`; and `_UNDONE`
+    where all are as before.
+    """
+    freed, left, pauses = np.int64(2**62), _NONE_LEFT, len(placement.offsets) > 0
+    for i in taken:
+        start = placement.starts[i]
+        freed = min(freed, placement.times[placement.offsets[i]] - 1 if pauses else start)
+        placement.starts[i] = -1
+    for i in taken:
+        # What was taken out frees nothing before that.
+        begin = max(placement.arrivals[i], freed - placement.outputs[i])
+        if not pauses and uniform(random) < _HELD_BACK:
+            begin = max(begin, kept.starts[i]) + 1 + below(random, _LONGEST_WAIT)
+        latest = min(placement.latest[i], math.floor(allowed))
+        if place(placement, i, begin, latest, random, _BLINK):
+            allowed -= placement.starts[i]
+        elif may_leave and left == _NONE_LEFT:
+            left = i
+        else:
+            for j in taken:
+                if placement.starts[j] >= 0:
+                    hold(placement, j, -1)
+                _copy(kept, placement, j)
+                if placement.starts[j] >= 0:
+                    hold(placement, j, 1)
+            return _UNDONE
+    for i in taken:
+        _copy(placement, kept, i)
+    return left
+
+
+@compiled
+def _copy(source: Placement, target: Placement, i: int) -> None:
+    """Copy where a request is."""
+    target.starts[i], target.workers[i] = source.starts[i], source.workers[i]
+    if len(source.offsets):
+        for place in range(source.offsets[i], source.offsets[i + 1]):
+            target.times[place] = source.times[place]
