@@ -10,6 +10,7 @@ import pytest
 from certificates import problem_of, proved, random_proof
 from effort import many
 from fleet_oracle import fleet_optimum, timed_fleet_optimum
+from known import known
 from strategies import plain, random_instances
 from test_seconds_bounds import MODELS, batch_time, timed_instance
 from timed_oracle import Server
@@ -77,13 +78,11 @@ def both_sides(instance: Instance) -> Counter[str]:
         if method in ("lp", "slots") and found.value is None:
             continue  # prices of a horizon may say nothing beyond it, and slots be worth nothing
         assert found.value is not None
-        assert found.checked is not None
-        assert found.value == verified(instance, found.checked.proof) <= best
+        assert found.value == verified(instance, known(found.checked).proof) <= best
         tight[method] += found.value == best
     for method in ("volume", "lagrangian"):
         paused = bound(instance, method, scope="pauses", threads=1).value
-        assert paused is not None
-        assert paused <= best
+        assert known(paused) <= best
     return tight
 
 
@@ -93,14 +92,6 @@ def test_every_method_stays_below_the_optimum_and_is_verified() -> None:
     tight = sum(map(both_sides, drawn), Counter[str]())
     assert tight["configuration"] > len(drawn) * 0.8
     assert tight["configuration"] >= tight["lagrangian"] >= tight["volume"]
-
-
-@pytest.mark.thorough
-def test_ten_thousand_fleets() -> None:
-    drawn = fleets(many(600), 10)
-    tight = sum(map(both_sides, drawn), Counter[str]())
-    print(len(drawn), dict(tight))
-    assert tight["configuration"] > len(drawn) * 0.9
 
 
 def test_own_caches_say_more_than_one_that_is_as_large() -> None:
@@ -131,8 +122,7 @@ def test_a_fleet_has_a_schedule_to_start_from() -> None:
         schedule = offer_list_schedules(search)
         assert schedule is not None
         assert schedule.check().feasible
-        assert search.schedule is not None
-        assert search.schedule.objective <= schedule.objective
+        assert known(search.schedule).objective <= schedule.objective
 
 
 @pytest.mark.slow
@@ -173,14 +163,6 @@ def test_one_request_served_as_fast_as_all_workers() -> None:
     proof = SharesProof((0,), (64, 32, 24))
     assert shares_bound(instance, batch_time(server), proof) <= 10
     assert timed_fleet_optimum(server, 5, 2, triples) == 10
-
-
-def test_company_is_of_one_worker() -> None:
-    instance = Instance(10, [Request(0, 0, 1), Request(0, 3, 1)], workers=2)
-    model = batch_time(Server([(1, 1)], 0, 0))
-    proof = SharesProof((0,), (0, 0), (64, 64))
-    with pytest.raises(checker.Invalid, match="company is of one worker"):
-        timed(instance, model.to_json(), proof)
 
 
 def test_bounds_of_many_numbers_of_workers_at_once() -> None:

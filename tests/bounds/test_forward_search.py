@@ -11,6 +11,7 @@ import numpy as np
 import oracle
 import pytest
 from effort import many
+from known import known
 from literal import configurations as literal
 from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows_of
@@ -169,8 +170,7 @@ class TestSweep:
         with pytest.raises(TooWide):
             forward.search_exhaustively(300)
         found = forward.search_with_beam(200)
-        assert found is not None
-        assert oracle.feasible(*plain(instance), found)
+        assert oracle.feasible(*plain(instance), known(found))
 
     @pytest.mark.slow
     @pytest.mark.parametrize("calls", [0, 1, 7, 30])
@@ -283,8 +283,7 @@ def searched(instance: Instance) -> Search:
 
 
 def objective(search: Search) -> int:
-    assert search.schedule is not None
-    return search.schedule.objective
+    return known(search.schedule).objective
 
 
 def all_below(instance: Instance, target: int) -> Iterator[tuple[int, ...]]:
@@ -375,8 +374,7 @@ class TestRising:
 
 def objective_end(instance: Instance) -> int:
     schedule = searched(instance).schedule
-    assert schedule is not None
-    return schedule.makespan
+    return known(schedule).makespan
 
 
 def test_closed_starts_cost_more_than_any_budget() -> None:

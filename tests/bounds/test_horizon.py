@@ -6,18 +6,18 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from oracle import Starts, last_time, makespan, mc_sf, optimum, optimum_within, tel
+from effort import many
+from known import known
+from oracle import Starts, last_time, makespan, optimum, optimum_within, tel
 from strategies import (
     Problem,
     instance_of,
-    instances,
     plain,
     random_feasible_starts,
     random_instances,
 )
 
+from kvopt import run
 from kvopt.bounds.windows import start_windows
 from kvopt.formulations.windows import Windows, horizon
 from kvopt.problem.instance import Instance
@@ -49,34 +49,22 @@ def is_late(instance: Instance, starts: Starts) -> bool:
 
 @pytest.mark.parametrize("slack", SLACKS)
 def test_windows_hold_an_optimum(slack: int | None) -> None:
-    for instance in random_instances(800, seed=21, last_arrival=6):
+    for instance in random_instances(many(200), seed=21, last_arrival=6):
         assert windows_hold_the_optimum(instance, slack)
-
-
-@pytest.mark.slow
-@given(instances(most_requests=4, most_output=5), st.sampled_from(SLACKS))
-def test_windows_hold_an_optimum_of_drawn_instances(instance: Instance, slack: int | None) -> None:
-    assert windows_hold_the_optimum(instance, slack)
 
 
 @pytest.mark.slow
 def test_windows_hold_every_schedule_up_to_the_known_value() -> None:
     source = random.Random(22)
-    for instance in random_instances(1500, seed=22, most_requests=8):
+    for instance in random_instances(many(400), seed=22, most_requests=8):
         _, triples = plain(instance)
         starts = random_feasible_starts(instance, source)
         windows = start_windows(instance, tel(triples, starts))
         assert is_late(instance, starts) or inside(starts, windows)
 
 
-def test_windows_hold_the_schedule_they_were_made_from() -> None:
-    for instance in random_instances(1500, seed=23, most_requests=9, most_memory=14):
-        starts = mc_sf(*plain(instance))
-        assert inside(starts, start_windows(instance, tel(plain(instance)[1], starts)))
-
-
 def test_a_better_schedule_only_narrows_windows() -> None:
-    for instance in random_instances(300, seed=24):
+    for instance in random_instances(many(100), seed=24):
         best, _ = optimum(*plain(instance))
         nested = [start_windows(instance, best + slack) for slack in range(4)]
         nested.append(start_windows(instance))
@@ -113,7 +101,7 @@ def test_makespan_of_a_heuristic_cuts_off_the_optimum(
     problem: Problem, heuristic_end: int, within: int, best: int
 ) -> None:
     memory, triples = problem
-    starts = mc_sf(memory, triples)
+    starts = run(instance_of(memory, triples), "mc-sf").starts
     assert makespan(triples, starts) == heuristic_end
     value, optimal = optimum(memory, triples)
     assert (value, makespan(triples, optimal) > heuristic_end) == (best, True)
@@ -127,22 +115,4 @@ def test_makespan_of_a_heuristic_cuts_off_the_optimum(
         windows = start_windows(instance, upper)
         assert horizon(instance, windows) > heuristic_end
         found = optimum_within(memory, triples, windows)
-        assert found is not None
-        assert found[0] == best
-
-
-def cut_by_heuristic(problem: Problem) -> int:
-    """Return by how much the heuristic's makespan as horizon raises the optimum."""
-    memory, triples = problem
-    end = makespan(triples, mc_sf(memory, triples))
-    found = optimum_within(memory, triples, [range(a, end - o + 1) for a, _, o in triples])
-    assert found is not None
-    return found[0] - optimum(memory, triples)[0]
-
-
-def test_two_requests_in_less_memory_are_never_cut_off() -> None:
-    assert cut_by_heuristic(TWO_REQUESTS) == 1
-    for memory in (1, 2, 3):
-        sizes = [(s, o) for o in range(1, memory + 1) for s in range(memory - o + 1)]
-        for first, second, gap in itertools.product(sizes, sizes, range(5)):
-            assert cut_by_heuristic((memory, ((0, *first), (gap, *second)))) == 0
+        assert known(found)[0] == best

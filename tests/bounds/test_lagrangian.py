@@ -9,9 +9,9 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from effort import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from known import known
 from oracle import optimum
 from strategies import instances, plain
 
@@ -182,15 +182,6 @@ def test_a_fluid_may_fill_a_share_of_the_memory(instance: Instance, share: float
 
 
 @pytest.mark.slow
-@examples(30)
-@given(instance=instances())
-def test_the_bound_is_below_the_optimum(instance: Instance) -> None:
-    result = bound(instance, "lagrangian", threads=1)
-    assert result.value is not None
-    assert result.value <= optimum(*plain(instance))[0]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "n", "memory"),
     [("arrival-1", 20, None), ("arrival-2", 30, None), ("uniform", 20, 100),
@@ -241,11 +232,10 @@ def test_it_reports_progress_and_keeps_what_it_has_at_a_limit() -> None:
 def test_a_short_limit_gives_the_fluid_bound_without_compiling() -> None:
     instance = generate("conversation", 500, 16492, seed=1)
     result = bound(instance, "lagrangian", time_limit=0.4)
-    assert result.value is not None
     assert result.seconds < 2.0
     prices = fluid_prices(instance)
     fluid = rounded_prices(prices, denominator_for(instance, prices))
-    assert result.value == price_bound(instance, fluid)
+    assert known(result.value) == price_bound(instance, fluid)
 
 
 def test_no_time_gives_the_volume_bound_and_says_so() -> None:
@@ -253,8 +243,7 @@ def test_no_time_gives_the_volume_bound_and_says_so() -> None:
     found = bound(instance, "lagrangian", time_limit=0)
     assert found.value == volume_bound(instance)
     assert found.note == "lagrangian: nothing within the limit; this is the volume bound"
-    assert found.checked is not None
-    assert found.checked.proof == VolumeProof()
+    assert known(found.checked).proof == VolumeProof()
 
 
 @pytest.mark.slow
@@ -267,8 +256,7 @@ def test_a_climb_with_a_share_of_the_time_ends_once_it_gains_too_little(
     for seconds in (math.inf, 600.0):
         search = Search(instance)
         climb(search, seconds)
-        assert search.checked is not None
-        values.append(search.checked.value)
+        values.append(known(search.checked).value)
     assert volume_bound(instance) <= values[1] < values[0]
 
 

@@ -6,7 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from effort import examples
+from hypothesis import given
+from known import known
 from scipy.optimize import linprog  # type: ignore[import-untyped]
 from scipy.sparse import csc_array  # type: ignore[import-untyped]
 from scipy.stats import spearmanr  # type: ignore[import-untyped]
@@ -33,8 +35,7 @@ from kvopt.problem.families import generate
 
 def listed(instance: Instance) -> tuple[int, ...]:
     schedule = run(instance, "svf").schedule
-    assert schedule is not None
-    return tuple(schedule.starts)
+    return tuple(known(schedule).starts)
 
 
 def latency(instance: Instance, means: list[float]) -> float:
@@ -77,25 +78,20 @@ def test_a_vertex_of_the_lp_is_found_at_the_size_of_table_4() -> None:
 
 
 @pytest.mark.slow
+@examples(25)
 @given(instances())
-def test_means_lie_between_arrival_and_the_end(instance: Instance) -> None:
+def test_means_lie_between_arrival_and_the_end_and_equal_requests_are_in_order(
+    instance: Instance,
+) -> None:
     starts = listed(instance)
     end = max((k + r.output for k, r in zip(starts, instance, strict=True)), default=0)
     for means in (lp_mean_starts(instance, starts), lagrangian_mean_starts(instance, starts)):
+        own: dict[tuple[int, int, int], list[float]] = {}
         for mean, request in zip(means, instance, strict=True):
             assert request.arrival - 1e-6 <= mean <= end
-
-
-@pytest.mark.slow
-@given(instances())
-def test_equal_requests_are_dealt_out_in_order(instance: Instance) -> None:
-    starts = listed(instance)
-    assume(len(instance) > 1)
-    for means in (lp_mean_starts(instance, starts), lagrangian_mean_starts(instance, starts)):
-        kinds = [(r.arrival, r.prompt, r.output) for r in instance]
-        for kind in set(kinds):
-            own = [mean for mean, other in zip(means, kinds, strict=True) if other == kind]
-            assert all(a <= b + 1e-9 for a, b in pairwise(own))
+            own.setdefault(request.kind, []).append(mean)
+        for each in own.values():
+            assert all(a <= b + 1e-9 for a, b in pairwise(each))
 
 
 def test_who_can_start_at_once_does() -> None:

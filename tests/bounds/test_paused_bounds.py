@@ -79,19 +79,12 @@ def test_prices_that_rise_need_pauses() -> None:
     )
 
 
-def test_oracles_agree() -> None:
-    for instance in random_instances(
-        60, seed=1, most_requests=3, most_memory=5, most_output=2, last_arrival=2
-    ):
-        problem = plain(instance)
-        assert pause_oracle.optimum(*problem) == pause_oracle.optimum_by_times(*problem)
-
-
-def bounds_hold(count: int, seed: int) -> None:
+@pytest.mark.slow
+def test_bounds_hold() -> None:
     """Compare what random prices and volumes prove with the optimum and with the definition."""
-    source = random.Random(seed)
+    source = random.Random(3)
     paid = 0
-    for instance in random_instances(count, seed, most_memory=8, most_output=4, last_arrival=3):
+    for instance in random_instances(many(300), 3, most_memory=8, most_output=4, last_arrival=3):
         problem = plain(instance)
         best, runs = pause_oracle.optimum(*problem), oracle.optimum(*problem)[0]
         assert volume_bound(instance) <= best <= runs
@@ -103,16 +96,7 @@ def bounds_hold(count: int, seed: int) -> None:
         assert price_value(instance, prices, scanner, pauses=True) == value
         assert value <= price_value(instance, prices)
         assert -(-value // prices.denominator) <= best
-    assert paid > count // 10
-
-
-def test_bounds_hold() -> None:
-    bounds_hold(150, seed=2)
-
-
-@pytest.mark.slow
-def test_bounds_hold_for_many() -> None:
-    bounds_hold(many(1200), seed=3)
+    assert paid > many(30)
 
 
 def test_falling_prices_prove_as_much_with_pauses() -> None:
@@ -179,26 +163,12 @@ def test_what_is_reported_names_its_scope(method: str) -> None:
     assert "pauses it with its tokens kept" in " ".join(str(found).split())
 
 
-def test_proofs_are_evaluated_again() -> None:
-    instance = instance_of(*WORKED[0][0])
-    found = bound(instance, "lagrangian", scope="pauses").checked
-    assert found is not None
-    assert isinstance(found.proof, Prices)
-    assert found.value == price_bound(instance, found.proof, pauses=True)
-
-
 @pytest.mark.parametrize("method", ["lp", "configuration", "some"])
 def test_methods_that_do_not_cover_pauses_are_refused(method: str) -> None:
     with pytest.raises(
         InvalidInput, match="method with pauses: must be one of volume, lagrangian, auto, got"
     ):
         bound(instance_of(3, [(0, 0, 1)]), method, scope="pauses")
-
-
-def test_pieces_change_nothing_in_rounds() -> None:
-    instance = instance_of(*WORKED[0][0])
-    assert bound(instance, scope="chunks").value == 14
-    assert bound(instance, scope="pauses+chunks").value == 12
 
 
 def test_a_scan_stops_when_asked() -> None:

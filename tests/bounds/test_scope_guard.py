@@ -20,25 +20,13 @@ Guard = Callable[[Scope, int], Iterator[Figures]]
 GUARDS = [(in_rounds, scope) for scope in ROUNDS] + [(in_seconds, scope) for scope in SECONDS]
 
 
-def compared(guard: Guard, scope: Scope, count: int) -> Figures:
-    (figures,) = deque(islice(guard(scope, 7), count), maxlen=1)
-    assert figures.instances == count
-    assert figures.bounds >= count
-    return figures
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("guard", "scope"), GUARDS)
 def test_no_bound_is_above_the_optimum(guard: Guard, scope: Scope) -> None:
-    figures = compared(guard, scope, many(15))
+    (figures,) = deque(islice(guard(scope, 7), many(15)), maxlen=1)
+    assert figures.instances == many(15) <= figures.bounds
     assert figures.violations == 0
     assert figures.met > 0
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(("guard", "scope"), GUARDS)
-def test_no_bound_of_ten_thousand_is_above_the_optimum(guard: Guard, scope: Scope) -> None:
-    assert compared(guard, scope, 10_000).violations == 0
 
 
 def test_a_bound_above_the_optimum_is_counted() -> None:

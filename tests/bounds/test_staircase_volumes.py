@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from certificates import proved
+from effort import many
+from known import known
 from literal.configurations import staircase
 from oracle import optimum
 from strategies import plain, random_instances
@@ -43,7 +45,7 @@ def test_units_are_the_states_that_a_request_passes() -> None:
 @pytest.mark.parametrize("last_arrival", [0, 4])
 def test_bound_stays_below_the_optimum_and_the_verifier_agrees(last_arrival: int) -> None:
     source, raised = random.Random(last_arrival), 0
-    for instance in random_instances(1500, seed=last_arrival, last_arrival=last_arrival):
+    for instance in random_instances(many(300), seed=last_arrival, last_arrival=last_arrival):
         chosen = [drawn(source, instance.memory) for _ in range(3)]
         value = staircase_bound(instance, chosen)
         best, _ = optimum(*plain(instance))
@@ -51,18 +53,16 @@ def test_bound_stays_below_the_optimum_and_the_verifier_agrees(last_arrival: int
         raised += value > volume_bound(instance)
         proof = {"kind": "volume", "staircases": [list(each) for each in chosen]}
         assert proved(instance, proof) == value
-    assert raised > 100
+    assert raised > many(20)
 
 
 def test_it_raises_the_bound_of_papers_families(tmp_path: Path) -> None:
     instance = generate("arrival-1", seed=0)
     found = bound(instance, "volume")
-    assert found.value is not None
-    assert found.value > 1.15 * volume_bound(instance)
+    assert known(found.value) > 1.15 * volume_bound(instance)
     schedule = run(instance, "svf").schedule
-    assert schedule is not None
     path = tmp_path / "certificate.json"
-    write_certificate(Certificate(instance, schedule, found.checked), path)
+    write_certificate(Certificate(instance, known(schedule), found.checked), path)
     assert verify(path).valid
 
 

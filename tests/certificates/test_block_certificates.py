@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from known import known
 
 from kvopt import Instance, Request, certify, read_certificate, verify, write_certificate
 from kvopt.incumbent.params import LagrangianParams, SolveParams
@@ -34,12 +35,9 @@ def test_a_certificate_says_that_it_counts_blocks(file: Path) -> None:
     again = read_certificate(file)
     assert again.instance == FIVE
     assert again.upper is not None
-    assert again.objective is not None
-    assert again.lower_bound is not None
-    assert again.lower_bound <= again.objective
+    assert known(again.lower_bound) <= known(again.objective)
     if again.scope is Scope.PAUSES:
-        assert again.lower is not None
-        assert isinstance(again.lower.proof, BlockPrices)
+        assert isinstance(known(again.lower).proof, BlockPrices)
         assert "prices of whole blocks" in "".join(verdict.lines)
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 from commands import Run
+from effort import many
+from known import known
 from oracle import optimum
 from strategies import instance_of, plain, random_instances
 
@@ -56,21 +58,21 @@ class TestBuilding:
     @pytest.mark.slow
     def test_what_it_makes_is_valid_and_true(self, tmp_path: Path) -> None:
         names = ["mc-sf", "fcfs", "alpha-beta:alpha=0.1,beta=0.5", "alpha-protect:alpha=0.3"]
-        for instance in random_instances(25, 21, most_requests=4, most_memory=8, most_output=4):
+        for instance in random_instances(
+            many(8), 21, most_requests=4, most_memory=8, most_output=4
+        ):
             found = certify(instance, names, time_limit=20)
             write_certificate(found, tmp_path / "c")
             best, _ = optimum(*plain(instance))
             assert found.objective == best
-            assert found.lower_bound is not None
-            assert found.lower_bound <= best
+            assert known(found.lower_bound) <= best
             assert [judged.policy for judged in found.runs] == names
             verdict = verify(tmp_path / "c")
             assert verdict.valid, verdict.lines
             for judged in found.runs:
                 least, most = found.ratio(judged)
                 if judged.objective is not None and best:
-                    assert least is not None
-                    assert least <= judged.objective / best
+                    assert known(least) <= judged.objective / best
                     assert most is None or judged.objective / best <= most
 
     def test_a_run_with_evictions_keeps_its_events(self, tmp_path: Path) -> None:
@@ -115,11 +117,6 @@ class TestBuilding:
         assert (found.runs[0].policy, found.runs[0].objective) == ("mc-sf", 28)
         assert certify(UNEVEN, "mc-sf", time_limit=5).runs == found.runs
 
-    @pytest.mark.parametrize("wrong", [{"seed": -1}, {"threads": -1}, {"time_limit": -1.0}])
-    def test_options_that_are_none_are_refused(self, wrong: dict[str, Any]) -> None:
-        with pytest.raises(InvalidInput):
-            certify(UNEVEN, **wrong)
-
     def test_a_given_schedule_is_judged_and_improved_on(self) -> None:
         late = Schedule(UNEVEN, (30, 20, 10, 0))
         found = certify(UNEVEN, schedule=late, time_limit=10)
@@ -130,17 +127,6 @@ class TestBuilding:
         schedule = Schedule(UNEVEN, (30, 20, 10, 0))
         with pytest.raises(InvalidInput, match="in rounds"):
             certify(UNEVEN, schedule=schedule, clock=Seconds(BatchTime([Line(1, 0)])))
-
-    @pytest.mark.parametrize(
-        "schedule",
-        [
-            Schedule(UNEVEN, (0, 0, 0, 0)),
-            Schedule(instance_of(8, [(0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)]), (0, 9, 20, 30)),
-        ],
-    )
-    def test_a_schedule_that_cannot_be_judged_is_refused(self, schedule: Schedule) -> None:
-        with pytest.raises(InvalidInput, match="schedule"):
-            certify(UNEVEN, schedule=schedule)
 
     def test_a_limit_of_nothing_keeps_both_sides(self, tmp_path: Path) -> None:
         found = certify(UNEVEN, ["mc-sf"], time_limit=0)
@@ -158,13 +144,6 @@ class TestBuilding:
         assert found.provenance["seconds"] < 10  # without a reserve it would go on for minutes
         assert found.objective is not None
         assert found.lower_bound is not None
-
-    def test_only_proofs_are_claimed(self) -> None:
-        found = certify(UNEVEN, time_limit=10)
-        assert found.objective == 27
-        assert found.lower_bound is not None
-        if found.lower_bound < 27:
-            assert any("word is no proof" in note for note in found.notes)
 
     def test_provenance(self) -> None:
         made = certify(Instance(1, []), seed=5, time_limit=3, command="kvopt certify x").provenance
@@ -313,19 +292,15 @@ class TestCommands:
         assert run("verify", target)[0] == 0
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-    def test_signals_write_what_is_there(
-        self, large: Path, tmp_path: Path, number: signal.Signals
-    ) -> None:
+    def test_signals_write_what_is_there(self, large: Path, tmp_path: Path) -> None:
         target = tmp_path / "c.json"
         command = [sys.executable, "-m", "kvopt", "certify", str(large), "-o", str(target)]
         pipe = subprocess.PIPE
         with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as child:
-            assert child.stderr is not None
-            child.stderr.readline()  # progress: the work has begun
-            os.kill(child.pid, number)
+            known(child.stderr).readline()  # progress: the work has begun
+            os.kill(child.pid, signal.SIGTERM)
             out, _ = child.communicate()
-        assert child.returncode == 128 + number
+        assert child.returncode == 128 + signal.SIGTERM
         assert "total latency" in out
         assert verify(target).valid
 
@@ -354,8 +329,7 @@ def test_a_certificate_of_requests_with_priorities_is_valid(tmp_path: Path) -> N
 def test_a_gap_that_decides_little_is_said_with_its_reason(lower: int, is_said: bool) -> None:
     found = certify(Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), time_limit=1)
     assert (found.objective, found.undecided) == (27, None)
-    assert found.lower is not None
-    wide = replace(found, lower=replace(found.lower, value=lower))
+    wide = replace(found, lower=replace(known(found.lower), value=lower))
     said = wide.facts()["undecided"]
     assert said == wide.undecided
     assert (said is not None) == is_said

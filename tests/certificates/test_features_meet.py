@@ -210,6 +210,15 @@ def rehashed(said: dict[str, Any], **more: object) -> str:
 FLEET: dict[str, tuple[Change, str]] = {
     "more than one holds": (lambda c: c["upper"].update(workers=[0, 0, 1]), "8 tokens are held"),
     "workers swapped": (lambda c: c["upper"]["workers"].reverse(), "8 tokens are held"),
+    "a worker too many": (lambda c: c["upper"]["workers"].__setitem__(1, 2), "one of 2 workers"),
+    "a worker below 0": (lambda c: c["upper"]["workers"].__setitem__(1, -1), "one of 2 workers"),
+    "a worker too few": (lambda c: c["upper"]["workers"].pop(), "one of 2 workers"),
+    "workers left out": (lambda c: c["upper"].pop("workers"), "one of 2 workers"),
+    "other workers": (lambda c: c["instance"].update(workers=3), "hash"),
+    "the first schema": (
+        lambda c: c["instance"].update(schema="kvopt.instance/1"),
+        "need the schema kvopt.instance/2",
+    ),
     "workers of none": (lambda c: c["upper"].update(workers=[0, 1, True]), "certificate"),
     "half a worker": (lambda c: c["upper"].update(workers=[0, 1, 0.5]), "certificate"),
     "no worker": (lambda c: rehashed(c, workers=0), "workers must be 2 or more"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 import resource
@@ -14,9 +13,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import Place, certificate, judged, numbers_in, prices_proof, proved
+from certificates import (
+    EC1,
+    LOST,
+    Place,
+    certificate,
+    changed,
+    judged,
+    numbers_in,
+    prices_proof,
+    proved,
+)
+from effort import many
+from known import known
 from oracle import Triple, feasible, optimum, tel
-from strategies import instance_of, plain, random_instances
+from strategies import plain, random_instances
 
 import kvopt.verify as checker
 from kvopt import bound, generate
@@ -26,42 +37,14 @@ from kvopt.problem.instance_files import instance_from_json, instance_to_json
 from kvopt.problem.requests import Prediction, Request
 from kvopt.verify import verify
 
-EC1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])
-LOST = {
-    "policy": "evicts",
-    "outcome": "completed",
-    "value": 4 + 8 + 9 + 15,
-    "starts": [3, 6, 6, 11],
-    "lost": [[1, 2, 3], [1, 3, 4], [3, 2, 4]],
-}
-
-
-def edited(content: dict[str, Any], place: Place, value: object) -> str:
-    """Return the text of a certificate with a value set, whether it was there or not."""
-    changed = copy.deepcopy(content)
-    inner: Any = changed
-    for step in place[:-1]:
-        inner = inner[step]
-    inner[place[-1]] = value
-    return json.dumps(changed)
-
-
-def with_value(content: dict[str, Any], place: Place, change: Callable[[Any], Any]) -> str:
-    """Return the text of a certificate with one number changed."""
-    inner: Any = content
-    for step in place:
-        inner = inner[step]
-    return edited(content, place, change(inner))
-
 
 @cache
 def best(memory: int, triples: tuple[Triple, ...]) -> int:
     return optimum(memory, triples)[0]
 
 
-def is_true(text: str) -> bool:
+def is_true(content: dict[str, Any]) -> bool:
     """Whether every claim of a certificate holds, by brute force; proofs are not looked at."""
-    content = json.loads(text)
     instance = instance_from_json(content["instance"])
     memory, triples = plain(instance)
     runs = [content["upper"], *(p for p in content["policies"] if p["value"] is not None)]
@@ -97,9 +80,9 @@ class TestMutations:
         refused = accepted = 0
         for place in numbers_in(content):
             for change in CHANGES:
-                text = with_value(content, place, change)
-                if judged(path, text).valid:
-                    assert is_true(text), (place, text)
+                other = changed(content, place, change)
+                if judged(path, other).valid:
+                    assert is_true(other), (place, other)
                     accepted += 1
                 else:
                     refused += 1
@@ -115,21 +98,13 @@ class TestMutations:
     @pytest.mark.slow
     def test_of_random_certificates(self, tmp_path: Path) -> None:
         source = random.Random(31)
-        for instance in random_instances(30, 22, most_requests=3, most_memory=7, most_output=4):
+        for instance in random_instances(
+            many(12), 22, most_requests=3, most_memory=7, most_output=4
+        ):
             content = certificate(instance, source)
             content["lower"]["value"] -= source.choice((0, 0, 1))
             assert judged(tmp_path / "c", content).valid
             self.refused_or_true(tmp_path / "c", content)
-
-    def test_every_claimed_value_by_one(self, tmp_path: Path) -> None:
-        content = certificate(EC1, random.Random(4))
-        for place in (("upper", "value"), ("policies", 0, "value")):
-            for change in CHANGES[:2]:
-                assert judged(tmp_path / "c", with_value(content, place, change)).exit_status == 1
-        text = with_value(content, ("lower", "value"), lambda value: value + 1)
-        assert judged(tmp_path / "c", text).exit_status == 1
-        text = with_value(content, ("lower", "value"), lambda value: value - 1)
-        assert judged(tmp_path / "c", text).exit_status == 0
 
     def test_everything_in_the_instance_but_its_labels_is_hashed(self, tmp_path: Path) -> None:
         request = Request(0, 1, 2, "a", Prediction(1, 3), 0.5)
@@ -137,8 +112,8 @@ class TestMutations:
         content = certificate(instance, random.Random(5))
         assert judged(tmp_path / "c", content).valid
         for place in numbers_in(content["instance"]):
-            text = with_value(content, ("instance", *place), lambda number: number + 1)
-            assert judged(tmp_path / "c", text).valid == (place == ("notes", "n"))
+            other = changed(content, ("instance", *place), lambda number: number + 1)
+            assert judged(tmp_path / "c", other).valid == (place == ("notes", "n"))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +194,7 @@ class TestShape:
         self, tmp_path: Path, place: Place, value: object
     ) -> None:
         content = certificate(EC1, random.Random(1))
-        verdict = judged(tmp_path / "c", edited(content, place, value))
+        verdict = judged(tmp_path / "c", changed(content, place, lambda _: value))
         assert verdict.exit_status == 2, verdict.lines
         assert len(verdict.lines) == 1
         assert verdict.lines[0].isprintable()
@@ -250,7 +225,8 @@ class TestShape:
         self, tmp_path: Path, place: Place, value: object
     ) -> None:
         content = certificate(EC1, random.Random(1))
-        assert judged(tmp_path / "c", edited(content, ("instance", *place), value)).exit_status == 1
+        other = changed(content, ("instance", *place), lambda _: value)
+        assert judged(tmp_path / "c", other).exit_status == 1
 
 
 VALID = json.dumps(certificate(EC1, random.Random(1)))
@@ -296,13 +272,6 @@ class TestHostile:
     def test_no_file(self, tmp_path: Path) -> None:
         for path in (tmp_path, tmp_path / "missing", "a\0b"):
             assert verify(path).exit_status == 2
-
-    def test_labels_cannot_forge_the_report(self, tmp_path: Path) -> None:
-        content = certificate(EC1, random.Random(1))
-        content["policies"][0]["policy"] = "x\nVALID\x1b[2J\ud800" + "y" * 10_000
-        lines = judged(tmp_path / "c", content).lines
-        assert lines.count("VALID") == 1
-        assert all(line.isascii() and line.isprintable() and len(line) < 300 for line in lines)
 
     def test_a_file_that_is_too_large_is_not_read(self, tmp_path: Path) -> None:
         path = tmp_path / "c"
@@ -354,9 +323,8 @@ class TestHostile:
     ) -> None:
         instance = generate("conversation", 2000, memory=16_492)
         found = bound(instance, "lagrangian", time_limit=2)
-        assert found.checked is not None
         monkeypatch.setattr(checker, "STEPS", 4000 * len(instance))
-        assert proved(instance, proof_to_json(found.checked.proof)) == found.value
+        assert proved(instance, proof_to_json(known(found.checked).proof)) == found.value
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["nested", "parts", "long"])

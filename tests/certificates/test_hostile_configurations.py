@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from certificates import judged
+from certificates import Place, changed, judged
 from configuration_proofs import (
     SMALL,
     STAGE,
@@ -28,17 +28,13 @@ from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
 from kvopt.verify import Invalid, Unreadable
 
 
-def changed(place: tuple[str | int, ...], value: object, target: int | None = 13) -> dict[str, Any]:
+def forged(place: Place, value: object, target: int | None = 13) -> dict[str, Any]:
     """Return a certificate with two stages in which a part of the proof is another."""
     content = content_of(SMALL, proof_of([copy.deepcopy(STAGE) for _ in range(2)], target), 0)
-    inner = content["lower"]["proof"]
-    for step in place[:-1]:
-        inner = inner[step]
-    inner[place[-1]] = value
-    return content
+    return cast(dict[str, Any], changed(content, ("lower", "proof", *place), lambda _: value))
 
 
-FORGED: list[tuple[tuple[str | int, ...], Any]] = [
+FORGED: list[tuple[Place, Any]] = [
     (("target",), None),
     (("stages",), []),
     (("stages", 0, "denominator"), 0),
@@ -60,7 +56,7 @@ FORGED: list[tuple[tuple[str | int, ...], Any]] = [
     (("stages", 0, "numerators", 1), [1, 2, 3]),
     (("stages", 1, "numerators", 1, 2), -1),
 ]
-MISSHAPEN: list[tuple[tuple[str | int, ...], Any]] = [
+MISSHAPEN: list[tuple[Place, Any]] = [
     (("target",), True),
     (("target",), 1.0),
     (("target",), "12"),
@@ -86,29 +82,25 @@ class TestHostile:
 
     def test_the_example_is_valid(self, tmp_path: Path) -> None:
         for target in (9, 13):
-            assert judged(tmp_path / "c", changed(("target",), target)).valid
+            assert judged(tmp_path / "c", forged(("target",), target)).valid
 
     @pytest.mark.parametrize(("place", "value"), FORGED)
-    def test_parts_that_do_not_fit(
-        self, tmp_path: Path, place: tuple[str | int, ...], value: object
-    ) -> None:
+    def test_parts_that_do_not_fit(self, tmp_path: Path, place: Place, value: object) -> None:
         # The target is proved by the first stage, so that the second need not be looked at.
         for target in (-99, 13):
-            verdict = judged(tmp_path / "c", changed(place, value, target))
+            verdict = judged(tmp_path / "c", forged(place, value, target))
             assert verdict.exit_status == 1, verdict.lines
             assert verdict.lines[0].startswith("INVALID: lower: ")
 
     @pytest.mark.parametrize(("place", "value"), MISSHAPEN)
-    def test_parts_of_another_shape(
-        self, tmp_path: Path, place: tuple[str | int, ...], value: object
-    ) -> None:
-        verdict = judged(tmp_path / "c", changed(place, value))
+    def test_parts_of_another_shape(self, tmp_path: Path, place: Place, value: object) -> None:
+        verdict = judged(tmp_path / "c", forged(place, value))
         assert verdict.exit_status == 2, verdict.lines
         assert len(verdict.lines) == 1
 
     @pytest.mark.parametrize("field", ["target", "searched", "stages"])
     def test_missing_fields(self, tmp_path: Path, field: str) -> None:
-        content = changed(("target",), 13)
+        content = forged(("target",), 13)
         del content["lower"]["proof"][field]
         assert judged(tmp_path / "c", content).exit_status == 2
 

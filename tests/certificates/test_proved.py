@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import fcntl
 import json
 import random
@@ -11,12 +10,16 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from certificates import (
+    EC1,
+    LOST,
     certificate,
+    changed,
     judged,
     numbers_in,
     paused_certificate,
@@ -28,7 +31,7 @@ from commands import Run
 from configuration_proofs import content_of, drawn_proofs, replay
 from drawn_certificates import drawn, drawn_with_pauses_or_deadlines
 from effort import many
-from strategies import instance_of, random_instances
+from strategies import random_instances
 
 from kvopt import certify, generate
 from kvopt.certificates import coq_checker as checker
@@ -40,15 +43,6 @@ from kvopt.verify import verify
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 SOURCES = sorted(PROOFS.glob("*.v"))
-EC1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])
-LOST = {
-    "policy": "evicts",
-    "outcome": "completed",
-    "value": 4 + 8 + 9 + 15,
-    "starts": [3, 6, 6, 11],
-    "lost": [[1, 2, 3], [1, 3, 4], [3, 2, 4]],
-}
-
 needs_coq = pytest.mark.skipif(
     shutil.which("coqc") is None or shutil.which("ocamlfind") is None,
     reason="Coq and OCaml are not installed",
@@ -208,12 +202,8 @@ class TestProgram:
         for content in whole:
             for place in numbers_in(content):
                 for change in (1, -1, 5, -(10**17), 10**17):
-                    changed = copy.deepcopy(content)
-                    inner: Any = changed
-                    for step in place[:-1]:
-                        inner = inner[step]
-                    inner[place[-1]] += change
-                    contents.append(changed)
+                    more = partial(int.__add__, change)
+                    contents.append(changed(content, place, more))
         found = verdicts(program, tmp_path, contents)
         for content, word in zip(contents, found, strict=True):
             path = tmp_path / "c"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 from collections.abc import Callable, Iterable
@@ -10,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import Place, judged, numbers_in, problem_of
+from certificates import Place, changed, judged, numbers_in, problem_of
 from commands import Run
+from effort import many
+from known import known
 from timed_oracle import Server, timed_optimum
 
 import kvopt.verify as checker
@@ -23,11 +24,9 @@ from kvopt.certificates.files import (
     proof_to_json,
     write_certificate,
 )
-from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.hardware.batch_time_files import write_batch_time
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.simulate.policies import policy
 from kvopt.simulate.running import run as simulate
@@ -48,15 +47,6 @@ def content(instance: Instance, model: BatchTime, *policies: str) -> dict[str, A
     found: dict[str, Any] = json.loads(
         certificate_text(certify(instance, policies, clock=Seconds(model)))
     )
-    return found
-
-
-def changed(text: dict[str, Any], place: Place, change: Callable[[Any], Any]) -> dict[str, Any]:
-    found = copy.deepcopy(text)
-    inner: Any = found
-    for step in place[:-1]:
-        inner = inner[step]
-    inner[place[-1]] = change(inner[place[-1]])
     return found
 
 
@@ -157,21 +147,6 @@ class TestMutations:
                     refused += 1
         assert refused > 3 * accepted > 0
 
-    def test_every_claimed_value_by_one(self, tmp_path: Path) -> None:
-        found = content(tiny(), ROOF, "fcfs", "svf")
-        for place in (("upper", "value"), ("policies", 0, "value"), ("policies", 1, "value")):
-            for change in CHANGES[:2]:
-                assert judged(tmp_path / "c", changed(found, place, change)).exit_status == 1
-        place = ("lower", "value")
-        assert judged(tmp_path / "c", changed(found, place, CHANGES[0])).exit_status == 1
-        assert judged(tmp_path / "c", changed(found, place, CHANGES[1])).exit_status == 0
-
-    def test_a_faster_machine_is_another_claim(self, tmp_path: Path) -> None:
-        found = content(tiny(), ROOF)
-        for line in range(2):
-            slower = changed(found, ("clock", "lines", line, "round_ns"), lambda n: n + 5)
-            assert not judged(tmp_path / "c", slower).valid
-
 
 def server_of(model: BatchTime) -> Server:
     lines = [(line.round_ns, line.token_ns) for line in model.lines]
@@ -180,7 +155,7 @@ def server_of(model: BatchTime) -> Server:
 
 def test_verifier_and_producer_agree_on_random_proofs() -> None:
     source = random.Random(8)
-    for _ in range(300):
+    for _ in range(many(100)):
         count = source.randint(1, 3)
         lines = [Line(source.randint(1, 30), source.randint(0, 4)) for _ in range(count)]
         model = BatchTime(lines, source.randint(0, 2), source.randint(0, 3))
@@ -207,13 +182,11 @@ def test_verifier_and_producer_agree_on_random_proofs() -> None:
         assert found == shares_bound(instance, model, proof)
 
 
-@pytest.mark.parametrize("arrivals", [False, True])
-def test_certificates_of_traffic_verify(tmp_path: Path, arrivals: bool) -> None:
+def test_certificates_of_traffic_verify(tmp_path: Path) -> None:
     drawn = generate("conversation", 150, 3000, seed=4)
     source = random.Random(1)
     requests = [
-        Request(0, r.prompt, r.output, arrival_seconds=source.uniform(0, 30) * arrivals)
-        for r in drawn
+        Request(0, r.prompt, r.output, arrival_seconds=source.uniform(0, 30)) for r in drawn
     ]
     policies = ("svf", "fcfs", "a-min:intervals=relative,eps=0.5")
     found = certify(Instance(3000, requests), policies, clock=Seconds(A100))
@@ -222,13 +195,10 @@ def test_certificates_of_traffic_verify(tmp_path: Path, arrivals: bool) -> None:
     assert verdict.valid, verdict.lines
     assert [run.policy for run in found.runs] == list(policies)
     assert found.runs[2].lost
-    assert found.gap is not None
-    assert 0 < found.gap < 0.5
+    assert 0 < known(found.gap) < 0.5
     for run in found.runs:
         at_least, at_most = found.ratio(run)
-        assert at_least is not None
-        assert at_most is not None
-        assert 1 <= at_least <= at_most
+        assert 1 <= known(at_least) <= known(at_most)
     text = "\n".join(verdict.lines)
     assert "no schedule of these 150 requests has a mean latency below" in text
     assert "'a-min:intervals=relative,eps=0.5' is at most" in text
@@ -277,22 +247,6 @@ def test_a_limit_leaves_policies_out_and_keeps_both_sides(tmp_path: Path) -> Non
     assert any("'svf': unfinished, nothing is claimed" in line for line in verdict.lines)
 
 
-def test_no_requests(tmp_path: Path) -> None:
-    found = certify(Instance(5, []), ["fcfs"], clock=Seconds(ROOF))
-    write_certificate(found, tmp_path / "c")
-    assert checker.verify(tmp_path / "c").valid
-    assert found.objective == found.lower_bound == 0
-
-
-def test_a_file_that_verify_would_refuse_is_not_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checker, "LARGEST_FILE", 100)
-    with pytest.raises(TooLarge):
-        write_certificate(certify(tiny(), clock=Seconds(ROOF)), tmp_path / "c")
-    assert not (tmp_path / "c").exists()
-
-
 WRONG: list[tuple[Place, Any, int]] = [
     (("schema",), "kvopt.seconds-certificate/3", 2),
     (("extra",), 1, 2),
@@ -332,13 +286,7 @@ class TestHostile:
     def test_wrong_fields(self, tmp_path: Path, place: Place, value: object, status: int) -> None:
         found = content(tiny((0, 0, 0, 0)), ROOF, "fcfs")
         assert judged(tmp_path / "c", found).valid
-        if place[-1] in found or len(place) > 1:
-            found = changed(found, place[:-1], lambda inner: inner) if len(place) > 1 else found
-        inner: Any = found
-        for step in place[:-1]:
-            inner = inner[step]
-        inner[place[-1]] = value
-        verdict = judged(tmp_path / "c", found)
+        verdict = judged(tmp_path / "c", changed(found, place, lambda _: value))
         assert verdict.exit_status == status, verdict.lines
         assert len(verdict.lines) == 1
         assert verdict.lines[0].isprintable()
@@ -391,18 +339,11 @@ class TestHostile:
         assert verdict.exit_status == 2
         assert "lower: company: " in verdict.lines[0]
 
-    def test_labels_cannot_forge_the_report(self, tmp_path: Path) -> None:
-        found = content(tiny(), ROOF, "fcfs")
-        found["clock"]["name"] = found["policies"][0]["policy"] = "x\nVALID\x1b[2J" + "y" * 9999
-        lines = judged(tmp_path / "c", found).lines
-        assert lines.count("VALID") == 1
-        assert all(line.isascii() and line.isprintable() and len(line) < 300 for line in lines)
-
 
 def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
     """Evictions, waits and prefills of real runs, counted once more round by round."""
     source = random.Random(6)
-    for _ in range(60):
+    for _ in range(many(30)):
         memory = source.randint(4, 9)
         requests = [
             Request(0, source.randint(0, memory - 3), source.randint(1, 3),
@@ -428,23 +369,6 @@ def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
 
 
 class TestCommand:
-    def test_certify_and_verify(self, run: Run, tmp_path: Path) -> None:
-        write_instance(generate("conversation", 40, 2000, seed=1), tmp_path / "i.json")
-        write_batch_time(A100, tmp_path / "m.json")
-        common = ("certify", tmp_path / "i.json", "--seconds", "-o", tmp_path / "c.json")
-        code, out, err = run(*common, "--batch-time", tmp_path / "m.json", "--policy", "svf")
-        assert code == 0, err
-        assert out.startswith("mean latency ")
-        assert "svf" in out
-        assert run("verify", tmp_path / "c.json")[0] == 0
-        code, out, _ = run(*common, "--policy", "mc-sf", "--json")
-        shown = json.loads(out)
-        assert code == 0
-        assert 0 < shown["lower_ns"] <= shown["upper_ns"] <= shown["policies"][0]["value_ns"]
-        assert (
-            json.loads((tmp_path / "c.json").read_text())["clock"]["name"] == "llama-2-70b-2xa100"
-        )
-
     @pytest.mark.parametrize(
         ("options", "reason"),
         [

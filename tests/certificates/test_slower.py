@@ -5,25 +5,21 @@ from __future__ import annotations
 import json
 import math
 import random
-from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from certificates import judged
 from effort import many
+from known import known
 from oracle import Triple, optimum
-from pause_oracle import optimum as optimum_with_pauses
 from strategies import instance_of, plain, random_instances
 from timed_oracle import Server, timed_optimum
 
 from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify
-from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.certificates import (
     Certificate,
     building,
@@ -33,7 +29,7 @@ from kvopt.certificates import (
 from kvopt.certificates.files import certificate_text
 from kvopt.incumbent.proofs import SlowerBound, VolumeProof
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.slower import SlowRounds, slow_model
+from kvopt.problem.slower import SlowRounds
 from kvopt.search import attaining
 
 PHIS = [Fraction(1), Fraction(1001, 1000), Fraction(7, 6), Fraction(3, 2), Fraction(12, 5)]
@@ -78,7 +74,7 @@ class TestWhatABoundSays:
     @pytest.mark.slow
     def test_rounds_that_begin_at_any_time(self) -> None:
         tight = 0
-        for instance in tiny(many(150), 1):
+        for instance in tiny(many(60), 1):
             memory, requests = plain(instance)
             for phi in PHIS:
                 slow = SlowRounds.of(instance, phi)
@@ -88,36 +84,7 @@ class TestWhatABoundSays:
                 # The formula: phi times the completions, less the arrivals.
                 assert phi * (least + slow.early) - slow.late <= there
                 tight += phi * (least + slow.early) - slow.late == there
-        assert tight > 100
-
-    @pytest.mark.slow
-    def test_pauses(self) -> None:
-        """On the machine whose rounds begin at multiples of phi, every schedule with pauses."""
-        for instance in tiny(many(300), 2):
-            memory, requests = plain(instance)
-            for phi in PHIS:
-                slow = SlowRounds.of(instance, phi)
-                least = optimum_with_pauses(*plain(slow.instance))
-                late = tuple((math.ceil(a / phi), s, o) for a, s, o in requests)
-                ends = optimum_with_pauses(memory, late) + sum(a for a, _, _ in late)
-                there = phi * ends - sum(a for a, _, _ in requests)
-                assert phi * (least + slow.early) - slow.late <= there
-
-    @pytest.mark.slow
-    def test_seconds(self) -> None:
-        for instance in map(timed, tiny(many(40), 3)):
-            arrivals = CLOCK.arrivals(instance)
-            proof = seconds_bound(instance, CLOCK.batch_time).proof
-            values = []
-            for phi in PHIS:
-                model = slow_model(CLOCK.batch_time, phi.numerator)
-                there = [phi.denominator * arrival for arrival in arrivals]
-                bound = Fraction(shares_bound(instance, model, proof, there), phi.denominator)
-                exact = slow_optimum_in_seconds(instance, phi)
-                assert bound <= exact
-                values.append(bound)
-            # Of given shares, machine by machine; they are rounded up.
-            assert all(one < other + 1 for one, other in pairwise(values))
+        assert tight > many(40)
 
     def test_a_backlog_takes_phi_times_as_long(self) -> None:
         slow = SlowRounds.of(Instance(9, [Request(5, 1, o) for o in (3, 4, 5, 7)]), Fraction(3, 2))
@@ -136,8 +103,8 @@ class TestCertify:
 
     @pytest.mark.slow
     def test_nothing_on_the_machine_is_as_good(self) -> None:
-        source, known = random.Random(4), 0
-        for instance in tiny(many(25), 4):
+        source, compared = random.Random(4), 0
+        for instance in tiny(many(12), 4):
             memory, requests = plain(instance)
             found = certify(instance, ["svf", "fcfs"], slower=True)
             for run in (None, *found.runs):
@@ -145,22 +112,21 @@ class TestCertify:
                 phi = found.slower_than(run)
                 if phi is None:
                     continue
-                assert value is not None
-                known += 1
+                compared += 1
                 for more in (0, source.random(), 3):
                     slower = phi + Fraction(1, 1000) + Fraction(more).limit_denominator(50)
-                    assert slow_optimum(memory, requests, slower) > value
-        assert known > 30
+                    assert slow_optimum(memory, requests, slower) > known(value)
+        assert compared > many(12)
 
     @pytest.mark.slow
     def test_nothing_on_the_machine_is_as_good_in_seconds(self) -> None:
-        for instance in map(timed, tiny(many(25), 5)):
+        for instance in map(timed, tiny(many(10), 5)):
             found = certify(instance, ["svf", "fcfs"], clock=CLOCK, slower=True)
             for run in found.runs:
                 phi = found.slower_than(run)
-                assert phi is not None
                 for more in (Fraction(1, 1000), Fraction(1, 3), Fraction(2)):
-                    assert slow_optimum_in_seconds(instance, phi + more) > (run.objective or 0)
+                    slower = slow_optimum_in_seconds(instance, known(phi) + more)
+                    assert slower > known(run.objective)
 
     @pytest.mark.parametrize("scope", ["pauses", "chunks", "pauses+chunks"])
     def test_what_a_scope_asks_for_is_verified(self, tmp_path: Path, scope: str) -> None:
@@ -178,9 +144,7 @@ class TestCertify:
         assert [bound.phi for bound in found.slower] == sorted({b.phi for b in found.slower})
         assert [bound.value for bound in found.slower] == sorted({b.value for b in found.slower})
         best, worst = found.slower_than(), found.slower_than(found.runs[0])
-        assert best is not None
-        assert worst is not None
-        assert 1 < best < worst
+        assert 1 < known(best) < known(worst)
 
     def test_on_a_backlog_it_is_value_by_bound(self, tmp_path: Path) -> None:
         backlog = instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)])
@@ -329,39 +293,11 @@ class TestVerify:
         content["slower"][0]["proof"] = steps
         assert "do not cover pauses" in judged(tmp_path / "c.json", content).lines[-1]
 
-    @pytest.mark.slow
-    def test_what_passes_is_true(self, tmp_path: Path) -> None:
-        """Numbers of claims are changed at random: whatever the checker accepts holds."""
-        source, passed, refused = random.Random(9), 0, 0
-        for instance in tiny(many(12), 9):
-            for each, clock in ((instance, None), (timed(instance), CLOCK)):
-                found = certify(each, ["fcfs"], clock=clock or ROUNDS, slower=True)
-                whole = json.loads(certificate_text(found))
-                for _ in range(6 if found.slower else 0):
-                    content = deepcopy(whole)
-                    row = source.choice(content["slower"])
-                    row["machine"][0] += source.choice([-200, -20, -3, -1, 0, 5])
-                    row["value"] += source.choice([-2, 0, 1, 2, 5])
-                    if not judged(tmp_path / "c.json", content).valid:
-                        refused += 1
-                        continue
-                    passed += 1
-                    phi = Fraction(*row["machine"])
-                    there = (
-                        slow_optimum(*plain(each), phi)
-                        if clock is None
-                        else slow_optimum_in_seconds(each, phi)
-                    )
-                    assert there > row["value"]
-        assert passed > 5
-        assert refused > 5
-
     def test_prices_of_the_bound_are_not_written_twice(self) -> None:
         found = some_in_rounds()
-        assert found.lower is not None
         own, volume = (
             replace(found, slower=(SlowerBound(Fraction(50), 60, proof),))
-            for proof in (found.lower.proof, VolumeProof())
+            for proof in (known(found.lower).proof, VolumeProof())
         )
         assert "proof" not in json.loads(certificate_text(own))["slower"][0]
         assert json.loads(certificate_text(volume))["slower"][0]["proof"] == {"kind": "volume"}

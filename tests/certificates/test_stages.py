@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 
 import pytest
+from known import known
 
 from kvopt import Instance, Request, bound, certify, solve, verify
 from kvopt.certificates import write_certificate
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import ConfigurationProof, Prices, SplitProof
-from kvopt.incumbent.result import Progress
 
 pytestmark = pytest.mark.slow
 
@@ -33,9 +33,8 @@ def test_a_solvers_word_is_told_of_and_not_certified(tmp_path: Path) -> None:
     instance = with_many_configurations(7)
     found = certify(instance, time_limit=20, params=UNSEARCHED)
     assert found.objective == solve(instance, "cpsat", time_limit=60).lower_bound
-    assert found.lower_bound is not None
     assert found.objective is not None
-    assert found.lower_bound < found.objective
+    assert known(found.lower_bound) < found.objective
     assert any(f"claims that no schedule is below {found.objective:,}" in n for n in found.notes)
     assert found.provenance["stop_reason"] == "no-engine"
     assert found.provenance["bounded_by"] in ("lp", "lagrangian")
@@ -58,15 +57,6 @@ def test_each_part_keeps_the_best_proof_of_all_stages(tmp_path: Path) -> None:
     assert isinstance(last, ConfigurationProof)
     at_first, quickly = bound(large, time_limit=20).value, bound(small, "volume").value
     assert at_first is not None
-    assert quickly is not None
-    assert at_first + quickly < found.lower.value <= at_first + (solve(small).objective or 0)
+    assert at_first + known(quickly) < found.lower.value <= at_first + (solve(small).objective or 0)
     write_certificate(found, tmp_path / "c")
     assert verify(tmp_path / "c").valid
-
-
-def test_observers_hear_of_every_stage() -> None:
-    heard: list[Progress] = []
-    certify(with_many_configurations(7), ["svf"], time_limit=30, observer=heard.append)
-    assert len(heard) > 3
-    values = [progress.objective for progress in heard if progress.objective is not None]
-    assert values == sorted(values, reverse=True)

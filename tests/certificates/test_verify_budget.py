@@ -281,12 +281,9 @@ class TestBudget:
         [
             ["--budget"],
             ["--budget", "0"],
-            ["--budget", "-2"],
             ["--budget", "nan"],
-            ["--budget", "inf"],
             ["--budget", "x"],
             ["second"],
-            ["--other", "2"],
         ],
     )
     def test_bad_arguments(self, arguments: list[str], tmp_path: Path, run: Run) -> None:
@@ -336,30 +333,25 @@ class TestWritten:
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
-        ("family", "n", "asked"),
+        ("family", "n", "asked", "shape"),
         [
-            ("arrival-1", 11, {}),
-            ("arrival-2", 20, {}),
-            ("uniform", 9, {"slower": True}),
-            ("arrival-1", 9, {"scope": "pauses"}),
-            ("arrival-2", 25, {"scope": "pauses", "deadline": 20}),
-            ("arrival-1", 12, {"clock": CLOCK, "deadline": "3s"}),
-            ("arrival-1", 12, {"clock": CLOCK, "scope": "pauses+chunks", "slower": True}),
+            ("arrival-1", 11, {}, {}),
+            ("arrival-2", 20, {}, {"block_size": 4}),
+            ("uniform", 9, {"slower": True}, {"workers": 2}),
+            ("arrival-1", 9, {"scope": "pauses"}, {"block_size": 4}),
+            ("arrival-2", 25, {"scope": "pauses", "deadline": 20}, {}),
+            ("arrival-1", 12, {"clock": CLOCK, "deadline": "3s"}, {"workers": 2}),
+            ("arrival-1", 12, {"clock": CLOCK, "scope": "pauses+chunks", "slower": True}, {}),
         ],
     )
-    @pytest.mark.parametrize("shape", [{}, {"workers": 2}, {"block_size": 4}])
     def test_all_kinds_are_accepted_by_default(
         self, tmp_path: Path, family: str, n: int, asked: dict[str, Any], shape: dict[str, Any],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
-        if "block_size" in shape and asked.keys() & {"clock", "deadline", "slower"}:
-            pytest.skip("blocks go with total latency in rounds only")
-        if "workers" in shape and "chunks" in asked.get("scope", ""):
-            pytest.skip("pieces of prompts are of one worker")
         drawn = kvopt.generate(family, n=n, seed=5)
         memory = 4 * -(-drawn.memory // 4) + 4
         instance = kvopt.Instance(memory, drawn.requests, **shape)
-        found = kvopt.certify(instance, ["mc-sf"], time_limit=3, **{"slower": False, **asked})
+        found = kvopt.certify(instance, ["mc-sf"], time_limit=1, **{"slower": False, **asked})
         write_certificate(found, tmp_path / "c")
         times = json.loads((tmp_path / "c").read_text()).get("budget", 1)
         works = [checker.Work()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import certificates
 import pytest
 from certificates import as_fractions, judged, prices_proof, random_proof
+from effort import many
 from oracle import Triple
 from oracle import optimum as optimum_of_runs
 from pause_oracle import optimum
@@ -21,7 +21,7 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.verify import COVERED, COVERED_BY, Invalid
+from kvopt.verify import Invalid
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 """14 without pauses; with one of a round 12."""
@@ -55,17 +55,21 @@ class TestBounds:
 
     def test_prices_are_evaluated_by_their_definition(self) -> None:
         source, helped = random.Random(3), 0
-        for instance in random_instances(600, 8, most_requests=3, most_memory=7, most_output=4):
+        for instance in random_instances(
+            many(200), 8, most_requests=3, most_memory=7, most_output=4
+        ):
             proof = random_proof(source, 7)
             exact = paused_bound(*plain(instance), as_fractions(proof))
             assert proved(instance, proof) == math.ceil(exact)
             helped += proved(instance, proof) < certificates.proved(instance, proof)
-        assert helped > 20  # prices that rise, where a pause is cheaper
+        assert helped > many(6)  # prices that rise, where a pause is cheaper
 
     @pytest.mark.slow
     def test_no_proof_is_above_the_optimum(self) -> None:
         source, tight, paused = random.Random(4), 0, 0
-        for instance in random_instances(700, 9, most_requests=3, most_memory=7, most_output=4):
+        for instance in random_instances(
+            many(300), 9, most_requests=3, most_memory=7, most_output=4
+        ):
             memory, requests = plain(instance)
             best = optimum(memory, requests)
             paused += best < optimum_of_runs(memory, requests)[0]
@@ -73,8 +77,8 @@ class TestBounds:
                 value = proved(instance, proof)
                 assert value <= best
                 tight += value == best
-        assert tight > 300
-        assert paused > 3
+        assert tight > many(120)
+        assert paused > many(1)
 
     def test_prices_that_rise_may_not_be_taken_for_runs(self) -> None:
         memory, requests = plain(RISING)
@@ -123,27 +127,6 @@ def paused(**members: Any) -> dict[str, Any]:
 class TestCertificates:
     """The file as a whole."""
 
-    def test_both_sides_meet_at_a_schedule_with_a_pause(self, tmp_path: Path) -> None:
-        verdict = judged(tmp_path / "c.json", paused())
-        assert verdict.valid, verdict.lines
-        text = "\n".join(verdict.lines)
-        assert "upper 12: its segments give it and hold 10 tokens at most" in text
-        assert "'run' is at most 1.167 and at least 1.166 times the optimum" in text
-        assert "'pauses' is optimal" in text
-        assert COVERED_BY["pauses"] in verdict.lines
-        assert COVERED not in verdict.lines
-
-    def test_a_run_with_pauses_is_not_compared_where_they_are_not_covered(
-        self, tmp_path: Path
-    ) -> None:
-        upper = {"value": 14, "starts": [3, 6]}
-        verdict = judged(tmp_path / "c.json", paused(scope="runs", upper=upper))
-        assert verdict.valid, verdict.lines
-        text = "\n".join(verdict.lines)
-        assert "of 'pauses' nothing: it has pauses, which the bounds do not cover" in text
-        assert "'pauses' is" not in text
-        assert COVERED in verdict.lines
-
     @pytest.mark.parametrize(
         ("segments", "reason"),
         [
@@ -171,12 +154,3 @@ class TestCertificates:
     def test_an_upper_side_with_pauses_needs_their_scope(self, tmp_path: Path) -> None:
         verdict = judged(tmp_path / "c.json", paused(scope="restarts"))
         assert "upper: has pauses, which its scope does not cover" in verdict.lines[-1]
-
-    def test_random_changes_of_times_are_never_taken(self, tmp_path: Path) -> None:
-        source = random.Random(6)
-        for _ in range(200):
-            segments = [[[1, 6], [8, 11]], [[7, 7]]]
-            row = source.choice([segments[0][0], segments[0][1], segments[1][0]])
-            row[source.randrange(2)] += source.choice((-2, -1, 1, 2))
-            verdict = judged(tmp_path / "c.json", paused(upper={"value": 12, "segments": segments}))
-            assert not verdict.valid, json.dumps(segments)

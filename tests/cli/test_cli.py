@@ -25,16 +25,14 @@ def one_object(text: str) -> dict[str, Any]:
 class TestSolve:
     """``kvopt solve``."""
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize("engine", ["auto", "highs", "cpsat", "pyomo"])
-    def test_json_keeps_the_contract(self, run: Run, ec1: Path, engine: str) -> None:
-        code, out, _ = run("solve", ec1, "--engine", engine, "--json")
+    def test_json_keeps_the_contract(self, run: Run, ec1: Path) -> None:
+        code, out, _ = run("solve", ec1, "--json")
         found = one_object(out)
         assert code == 0
         assert found["status"] == "optimal"
         assert found["objective"] == found["lower_bound"] == 12
         assert sorted(found["starts"]) == [0, 0, 0, 2]
-        assert found["engine"] == engine
+        assert found["engine"] == "auto"
         assert found["stop_reason"] == "proved"
         assert found["bound_source"] in ("checked", "solver")
         assert found["seconds"] >= 0
@@ -125,8 +123,15 @@ class TestSignals:
     """Ctrl-C and SIGTERM end with what was found."""
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("engine", ["auto", "highs", "cpsat", "pyomo"])
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize(
+        ("engine", "number"),
+        [
+            ("auto", signal.SIGINT),
+            ("highs", signal.SIGTERM),
+            ("cpsat", signal.SIGINT),
+            ("pyomo", signal.SIGTERM),
+        ],
+    )
     def test_both_sides_survive(self, large: Path, engine: str, number: signal.Signals) -> None:
         command = [sys.executable, "-m", "kvopt", "solve", str(large), "-e", engine]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -282,7 +287,7 @@ def test_export_writes_what_its_name_says(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_plot_with_and_without_a_schedule(run: Run, ec1: Path, tmp_path: Path, suffix: str) -> None:
     schedule, picture = tmp_path / "s.json", tmp_path / f"p.{suffix}"
     run("solve", ec1, "-o", schedule)
@@ -299,16 +304,5 @@ def test_info_names_versions_and_solvers(run: Run) -> None:
     assert "ortools" in run("info")[1]
 
 
-@pytest.mark.slow
-def test_version_and_help(run: Run) -> None:
+def test_version(run: Run) -> None:
     assert run("--version")[1].startswith("kvopt ")
-    for command in ("solve", "bound", "check", "export", "generate", "plot", "info"):
-        assert command in run("--help")[1]
-        assert run(command, "--help")[0] == 0
-
-
-@pytest.mark.parametrize("clock", [(), ("--seconds", "--batch-time", "llama-3-8b@h100")])
-def test_a_gap_of_five_hundred_percent_is_refused(run: Run, ec1: Path, clock: tuple[str]) -> None:
-    code, out, err = run("solve", ec1, "--gap", "5", *clock)
-    assert (code, out) == (2, "")
-    assert err.splitlines()[-1] == "kvopt: gap: must be a share below 1, 0.05 for 5%, got 5.0"

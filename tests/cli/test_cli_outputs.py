@@ -133,8 +133,9 @@ LATE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("json_", [False, True])
-@pytest.mark.parametrize("command", LATE)
+@pytest.mark.parametrize(
+    ("command", "json_"), [*((name, False) for name in LATE), ("solve", True), ("hunt", True)]
+)
 def test_a_result_is_printed_though_its_file_failed(
     run: Run, ec1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, json_: bool
 ) -> None:

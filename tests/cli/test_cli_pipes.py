@@ -78,8 +78,8 @@ class TestStandardOutput:
             assert line in err, "tables go to standard error"
         assert said.count("wrote") == err.count("wrote")
 
-    @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
-    @pytest.mark.parametrize("command", ["run", "solve", "certify", "reduce", "hardware"])
+    @pytest.mark.parametrize("name", ["-", "/dev/fd/1"])
+    @pytest.mark.parametrize("command", ["run", "certify", "hardware"])
     def test_goes_without_json(self, run: Run, ec1: Path, command: str, name: str) -> None:
         arguments = [ec1 if word == "FILE" else word for word in WRITERS[command]]
         code, out, err = run(*arguments, "-o", name, "--json")
@@ -255,11 +255,9 @@ class TestOtherMemory:
 @pytest.mark.parametrize(
     "words",
     [
-        ("-m", "kvopt", "policies"), ("-m", "kvopt", "run", "--help"),
-        ("-m", "kvopt", "generate", "steady", "-o", "-"), ("-m", "kvopt.verify", "CERTIFICATE"),
+        ("-m", "kvopt", "policies"), ("-m", "kvopt", "generate", "steady", "-o", "-"),
+        ("-m", "kvopt.verify", "CERTIFICATE"), ("instances/tables.py", "--help"),
         ("models/time_indexed.py", "models/example-ec.1.json"),
-        ("models/running_status.py", "models/example-ec.1.json"),
-        ("models/pauses.py", "models/example-pause.json"), ("instances/tables.py", "--help"),
         ("benchmarks/policies.py", "svf", "--sizes", "20"),
     ],
     ids=lambda words: " ".join(words[:3]),

@@ -40,17 +40,16 @@ def test_a_second_call_has_nothing_to_compile(run: Run) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it(tmp_path: Path, number: int) -> None:
+def test_a_signal_ends_it(tmp_path: Path) -> None:
     cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [*COMMAND, "warmup", "--json"]
     with subprocess.Popen(command, env=cold, stdout=-1, stderr=-1, text=True) as child:
         while not kept(tmp_path):
             assert child.poll() is None
             time.sleep(0.05)
-        child.send_signal(number)
+        child.send_signal(signal.SIGINT)
         out, err = child.communicate()
-    assert (child.returncode, out) == (128 + number, "")
+    assert (child.returncode, out) == (130, "")
     assert err.endswith("kvopt: interrupted; what was compiled so far is kept\n")
 
 

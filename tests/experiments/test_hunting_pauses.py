@@ -10,6 +10,7 @@ from pathlib import Path
 import pause_oracle
 import pytest
 from commands import Run
+from effort import many
 from oracle import every_problem, optimum
 
 from kvopt import InvalidInput, verify
@@ -34,7 +35,7 @@ def drawn(rng: random.Random, most: int) -> tuple[int, tuple[Triple, ...]]:
 @pytest.mark.slow
 def test_the_quick_optimum_with_pauses_is_the_optimum() -> None:
     rng = random.Random(3)
-    for _ in range(200):
+    for _ in range(many(80)):
         memory, requests = case = drawn(rng, 4)
         least = pause_oracle.optimum(memory, requests)
         assert paused_optimum_below(case, least + rng.randint(1, 9)) == least

@@ -20,7 +20,7 @@ from kvopt.experiments.studies import StudyProgress, read_records, read_study, r
 pytest.importorskip("distributed")
 
 ROOT = Path(__file__).parents[2]
-DRAWS = 40
+DRAWS = 24
 
 # The command of Dask, with what it says in a file that is named after the process.
 LOGGED = """

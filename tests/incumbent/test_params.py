@@ -14,6 +14,7 @@ from typing import Any
 import oracle
 import pytest
 from effort import many
+from known import known
 from strategies import plain, random_instances
 
 from kvopt import InvalidInput, SolveParams, bound, certify, generate, solve
@@ -99,21 +100,19 @@ def drawn(source: random.Random) -> SolveParams:
 @pytest.mark.slow
 def test_answers_are_true_whatever_they_are() -> None:
     source = random.Random(5)
-    shapes = random_instances(many(24), 8, least_requests=2, most_requests=4, last_arrival=9)
+    shapes = random_instances(many(10), 8, least_requests=2, most_requests=4, last_arrival=9)
     for instance in shapes:
         params = drawn(source)
         optimum, _ = oracle.optimum(*plain(instance))
         for engine in ("auto", "exact"):
-            found = solve(instance, engine, time_limit=0.5, params=params)
+            found = solve(instance, engine, time_limit=0.2, params=params)
             assert found.faults == (), params
-            assert found.objective is not None
-            assert (found.lower_bound or 0) <= optimum <= found.objective, params
+            assert (found.lower_bound or 0) <= optimum <= known(found.objective), params
         for method in ("auto", "lagrangian", "configuration"):
-            lower = bound(instance, method, time_limit=0.5, params=params).value
+            lower = bound(instance, method, time_limit=0.2, params=params).value
             assert lower is None or lower <= optimum, params
-        lower = certify(instance, ["svf"], time_limit=0.5, params=params).lower_bound
-        assert lower is not None
-        assert lower <= optimum
+        lower = certify(instance, ["svf"], time_limit=0.2, params=params).lower_bound
+        assert known(lower) <= optimum
 
 
 def test_no_share_of_no_limit_is_no_time() -> None:
@@ -127,9 +126,7 @@ def test_they_are_of_effect() -> None:
     instance = generate("arrival-1", 7, seed=4)
     cheap = SolveParams.of({"configuration": {"most_stages": 1}})
     rough, fine = bound(instance, "configuration", params=cheap), bound(instance, "configuration")
-    assert rough.value is not None
-    assert fine.value is not None
-    assert rough.value < fine.value
+    assert known(rough.value) < known(fine.value)
     never = SolveParams.of({"exact": {"searchable": 0, "widest_width": 1, "most_labels": 1}})
     assert solve(instance, "exact", params=never).objective == solve(instance).objective
     assert certify(instance, params=cheap).gap == 0

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from commands import Run
+from known import known
 
 from kvopt import InvalidInput, bound, certify, generate, solve, write_instance
 from kvopt.incumbent.incumbent import Search
@@ -88,9 +89,7 @@ def test_a_bound_that_would_pass_the_budget_is_refused(method: str) -> None:
 def test_others_go_on_where_one_is_refused() -> None:
     found = solve(LONG, time_limit=5, ram=used() + 400 * MB)
     quick = solve(LONG, time_limit=0)
-    assert found.lower_bound is not None
-    assert quick.lower_bound is not None
-    assert found.lower_bound > quick.lower_bound
+    assert known(found.lower_bound) > known(quick.lower_bound)
     assert found.seconds > 4
 
 

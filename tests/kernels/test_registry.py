@@ -9,7 +9,6 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from commands import Run
 from registered import REGISTRIES
 
 from kvopt.errors import InvalidInput
@@ -45,21 +44,6 @@ def test_what_is_said_of_mistakes_names_every_registry() -> None:
     words = OTHER_REGISTERS.replace(",", "").split()
     homes = [importlib.import_module(word) for word in words if word.startswith("kvopt.")]
     assert {home.register.__self__ for home in homes} == {*REGISTRIES} - {POLICIES}
-
-
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (("bound", "--method", "volumes"), "method: must be one of volume, lp, "),
-        (("solve", "--engine", "highz"), "engine: must be one of auto, exact, "),
-        (("import", "--format", "azur", "-m", 9, "-o", "x.json"), "format: must be one of azure, "),
-    ],
-)
-def test_names_that_are_not_known_are_answered(
-    command: tuple[object, ...], said: str, run: Run, ec1: Path
-) -> None:
-    code, _, err = run(command[0], ec1, *command[1:])
-    assert (code, said in err, "did you mean" in err) == (2, True, True)
 
 
 def test_entry_points_are_loaded_when_a_name_is_not_built_in(

@@ -312,9 +312,3 @@ def test_what_can_be_read_can_be_written(notes: str, tmp_path: Path) -> None:
         return
     write_instance(instance, path)
     assert read_instance(path) == instance
-
-
-def test_field_given_twice_names_the_request(tmp_path: Path) -> None:
-    content = ONE % '{"arrival": 0, "prompt": 1, "output": 1, "output": 2}'
-    says = refusal(read_instance, tmp_path / "a.json", content)
-    assert says.startswith("request 'r0': output: is given twice")

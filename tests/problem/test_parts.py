@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import feasible, last_time, makespan, optimum, tel
@@ -58,7 +59,7 @@ def test_the_optimum_is_the_sum_of_the_optima_of_parts(drawn: list[Instance]) ->
 
 def test_parts_are_as_long_as_they_must_be() -> None:
     """Cut wherever all that is left could be done, and nowhere else."""
-    for instance in random_instances(500, seed=5, last_arrival=25):
+    for instance in random_instances(many(150), seed=5, last_arrival=25):
         order = sorted(instance, key=lambda request: request.arrival)
         cuts = [part.begin for part in split(instance)][1:]
         left = 0
@@ -71,7 +72,7 @@ def test_parts_are_as_long_as_they_must_be() -> None:
 
 def test_schedules_without_late_idling_are_feasible_and_no_worse() -> None:
     source = random.Random(8)
-    for instance in random_instances(500, seed=9, last_arrival=9):
+    for instance in random_instances(many(150), seed=9, last_arrival=9):
         part = split(instance)[0]
         starts = random_feasible_starts(part.instance, source)
         late = [k + source.randrange(3) * (k > part.instance.last_arrival) for k in starts]
@@ -84,20 +85,11 @@ def test_schedules_without_late_idling_are_feasible_and_no_worse() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["volume", "lp", "lagrangian", "slots", "configuration", "auto"])
+@pytest.mark.parametrize("method", ["lp", "lagrangian", "slots", "configuration", "auto"])
 def test_bounds_do_not_depend_on_gaps(method: str) -> None:
     parts = alike([SMALL, generate("arrival-1", n=5, seed=2)])
     near, far = with_gaps(parts, 0), with_gaps(parts, FAR, FAR)
     assert bound(near, method).value == bound(far, method).value
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["lp", "lagrangian", "configuration"])
-def test_a_method_by_itself_gives_its_own_value_on_a_late_clock(method: str) -> None:
-    late = bound(SMALL.shifted(FAR), method)
-    assert late.value == bound(SMALL, method).value
-    assert late.checked is not None
-    assert late.checked.value == late.value
 
 
 def test_a_search_that_was_left_behind_does_not_undo_what_came_later() -> None:
@@ -114,7 +106,7 @@ def test_a_search_that_was_left_behind_does_not_undo_what_came_later() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["auto", "exact", "highs", "cpsat", "pyomo"])
+@pytest.mark.parametrize("engine", ["auto", "exact", "highs", "cpsat"])
 def test_optima_do_not_depend_on_gaps(engine: str) -> None:
     parts = alike([SMALL, generate("arrival-1", n=5, seed=2)])
     near, far = (
@@ -126,7 +118,7 @@ def test_optima_do_not_depend_on_gaps(engine: str) -> None:
 
 @pytest.mark.slow
 def test_bounds_and_schedules_around_the_optimum() -> None:
-    for instance in random_instances(60, seed=4, most_requests=5, last_arrival=40):
+    for instance in random_instances(many(15), seed=4, most_requests=5, last_arrival=40):
         best, _ = optimum(*plain(instance))
         found = solve(instance.shifted(FAR), "cpsat")
         assert (found.objective, found.lower_bound) == (best, best)
@@ -161,8 +153,7 @@ def test_a_loop_before_a_long_gap_ends() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("begin", [0, FAR])
-@pytest.mark.parametrize("gap", [0, FAR])
+@pytest.mark.parametrize(("begin", "gap"), [(0, 0), (FAR, FAR)])
 def test_certificates_of_parts(begin: int, gap: int, tmp_path: Path) -> None:
     large = generate("arrival-1", n=6, seed=1)
     parts = alike([large, SMALL, generate("uniform", n=3, memory=50, seed=3)])

@@ -22,6 +22,7 @@ from commands import Run
 from deadline_oracle import ROUNDS, most_in_time
 from effort import many
 from fleet_oracle import fleet_optimum
+from known import known
 from oracle import Triple
 
 from kvopt import Instance, InvalidInput, Request, bound, certify, solve, write_instance
@@ -84,12 +85,9 @@ def python(instance: Instance, scope: Scope) -> Answers:
     if not (pauses and instance.workers > 1):
         for checkable in (False, True):
             solved = solve(instance, scope=scope, checkable=checkable)
-            assert solved.lower_bound is not None
-            assert solved.checked is not None
-            assert solved.objective is not None
-            found.upper[f"solve {checkable}"] = solved.objective
-            found.lower[f"solve {checkable}"] = solved.lower_bound
-            found.checked["solve"] = solved.checked.value  # the last one
+            found.upper[f"solve {checkable}"] = known(solved.objective)
+            found.lower[f"solve {checkable}"] = known(solved.lower_bound)
+            found.checked["solve"] = known(solved.checked).value  # the last one
     found.add("bound", bound(instance, scope=scope).value)
     named: tuple[str, ...] = POLICIES
     if pauses and instance.workers == 1:
@@ -100,8 +98,7 @@ def python(instance: Instance, scope: Scope) -> Answers:
     for each in made.runs:
         if scope.covers(each.scope):
             assert each.objective == run_policy(instance, each.policy).objective
-            assert each.objective is not None
-            found.policies[each.policy] = each.objective
+            found.policies[each.policy] = known(each.objective)
     if instance.block_size == 1:
         fleets = bounds_by_workers(instance, [instance.workers], scope=scope)
         found.add("bounds by workers", fleets[instance.workers].value)

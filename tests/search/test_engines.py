@@ -6,10 +6,9 @@ import random
 
 import oracle
 import pytest
-from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies import instance_of, instances, plain, random_instances
+from effort import many
+from known import known
+from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, Request, SolveResult, Status, bound, gap_below, generate, solve
 from kvopt.bounds.lp import offer_lp_bound
@@ -43,85 +42,35 @@ def assert_sound(result: SolveResult, optimum: int) -> None:
     assert result.status is Status.OPTIMAL
     assert result.stop_reason is StopReason.PROVED
     assert result.objective == result.lower_bound == optimum
-    assert result.schedule is not None
-    assert result.schedule.check().feasible
+    assert known(result.schedule).check().feasible
     assert result.bound_source is not None
     assert not result.faults
 
 
-@pytest.mark.parametrize("engine", [*IN_PROCESS, pytest.param("pyomo", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize("quick_start", [True, False])
 @pytest.mark.parametrize(("instance", "optimum"), WORKED)
 def test_worked_cases(engine: str, quick_start: bool, instance: Instance, optimum: int) -> None:
-    if engine == "pyomo" and quick_start:
-        pytest.skip("the cold runs cover the child process")
     assert_sound(solve(instance, engine, quick_start=quick_start), optimum)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", IN_PROCESS)
-@pytest.mark.parametrize("presolve", [True, False])
-@examples(60)
-@given(instance=instances(most_requests=5, most_memory=10, most_output=5), data=st.data())
-def test_engines_agree_with_brute_force(
-    engine: str, presolve: bool, instance: Instance, data: st.DataObject
-) -> None:
-    optimum, _ = oracle.optimum(*plain(instance))
-    seed = data.draw(st.sampled_from((0, 1, 2)))
-    quick = data.draw(st.booleans())
-    result = solve(instance, engine, seed=seed, presolve=presolve, quick_start=quick, threads=1)
-    assert_sound(result, optimum)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", IN_PROCESS)
-def test_engines_agree_on_many_random_instances(engine: str) -> None:
-    for number, instance in enumerate(random_instances(800, seed=IN_PROCESS.index(engine))):
+def test_engines_agree_with_brute_force(engine: str) -> None:
+    for number, instance in enumerate(random_instances(many(250), IN_PROCESS.index(engine))):
         optimum, _ = oracle.optimum(*plain(instance))
-        assert_sound(solve(instance, engine, seed=number % 3, threads=1), optimum)
+        presolve, quick = number % 2 == 0, number % 5 > 0
+        found = solve(
+            instance, engine, seed=number % 3, presolve=presolve, quick_start=quick, threads=1
+        )
+        assert_sound(found, optimum)
 
 
 @pytest.mark.slow
 def test_pyomo_agrees_with_brute_force() -> None:
-    for instance in random_instances(6, seed=5):
+    for instance in random_instances(4, seed=5):
         optimum, _ = oracle.optimum(*plain(instance))
         assert_sound(solve(instance, "pyomo"), optimum)
-
-
-@given(instance=instances(most_requests=5, most_memory=10, most_output=5))
-def test_bounds_never_exceed_the_optimum(instance: Instance) -> None:
-    optimum, _ = oracle.optimum(*plain(instance))
-    for method in ("volume", "lp", "auto"):
-        value = bound(instance, method, threads=1).value
-        assert value is not None
-        assert value <= optimum
-
-
-@pytest.mark.slow
-def test_the_order_of_requests_and_a_later_clock_change_nothing() -> None:
-    source = random.Random(3)
-    for instance in random_instances(40, seed=11):
-        expected = solve(instance, "cpsat", threads=1).objective
-        shuffled = list(instance.requests)
-        source.shuffle(shuffled)
-        assert solve(Instance(instance.memory, shuffled), "cpsat", threads=1).objective == expected
-        assert solve(instance.shifted(1000), "highs", threads=1).objective == expected
-
-
-@pytest.mark.slow
-def test_more_memory_never_hurts_and_one_more_request_never_helps() -> None:
-    for instance in random_instances(40, seed=12):
-        here = solve(instance, "cpsat", threads=1).objective
-        roomier = Instance(instance.memory + 1, instance.requests)
-        more = solve(roomier, "cpsat", threads=1).objective
-        fewer = solve(
-            Instance(instance.memory, instance.requests[1:]), "cpsat", threads=1
-        ).objective
-        assert here is not None
-        assert more is not None
-        assert fewer is not None
-        assert fewer <= here
-        assert more <= here
 
 
 @pytest.mark.slow
@@ -142,12 +91,10 @@ def hard_instance() -> Instance:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ALL)
 def test_a_limit_keeps_both_sides(engine: str) -> None:
-    result = solve(hard_instance(), engine, time_limit=1.0)
+    result = solve(hard_instance(), engine, time_limit=0.5)
     assert result.stop_reason is StopReason.TIME_LIMIT
     assert result.status is Status.FEASIBLE
-    assert result.objective is not None
-    assert result.lower_bound is not None
-    assert result.lower_bound <= result.objective
+    assert known(result.lower_bound) <= known(result.objective)
 
 
 class FastClock(Search):
@@ -200,71 +147,39 @@ def test_a_gap_that_is_good_enough_ends_the_search() -> None:
     instance = instance_of(30, [(0, 2, 5 + i) for i in range(20)])
     result = solve(instance, "cpsat", stop=gap_below(0.9))
     assert result.stop_reason is StopReason.GAP
-    assert result.gap is not None
-    assert result.gap <= 0.9
+    assert known(result.gap) <= 0.9
 
 
 @pytest.mark.parametrize("target", [5, 1, 1.0, -0.1, float("nan")])
 def test_a_gap_is_a_share_below_1(target: float) -> None:
-    with pytest.raises(InvalidInput, match=r"gap: must be a share below 1, 0.05 for 5%, got"):
+    with pytest.raises(InvalidInput):
         gap_below(target)
 
 
-def test_observers_see_both_sides_move() -> None:
+@pytest.mark.parametrize("engine", ["cpsat", "exact"])
+def test_observers_see_both_sides_move(engine: str) -> None:
     seen: list[Progress] = []
-    result = solve(WORKED[3][0], "cpsat", observer=seen.append, quick_start=False)
+    result = solve(WORKED[3][0], engine, observer=seen.append, quick_start=False)
     assert seen[-1].objective == result.objective
     assert seen[-1].lower_bound == result.lower_bound
     objectives = [p.objective for p in seen if p.objective is not None]
     assert objectives == sorted(objectives, reverse=True)
+    bounds = [p.lower_bound for p in seen if p.lower_bound is not None]
+    assert bounds == sorted(bounds)
 
 
-def test_an_error_in_a_callback_is_raised_where_the_caller_can_see_it() -> None:
+@pytest.mark.parametrize("engine", ["cpsat", "exact"])
+def test_an_error_in_a_callback_is_raised_where_the_caller_can_see_it(engine: str) -> None:
     def broken(progress: Progress) -> None:
         raise RuntimeError(f"at {progress.objective}")
 
     with pytest.raises(RuntimeError, match="at "):
-        solve(WORKED[3][0], "cpsat", observer=broken)
+        solve(WORKED[3][0], engine, observer=broken)
 
 
-def test_a_given_start_is_where_the_search_begins() -> None:
-    instance, optimum = WORKED[3]
-    best = solve(instance).schedule
-    assert best is not None
-    result = solve(instance, "highs", start=best, time_limit=0)
-    assert result.objective == optimum
-    assert result.found_by == "given schedule"
-
-
-@pytest.mark.parametrize(
-    "starts",
-    [(0, 0, 0, 0), (0, 100, 200, -1)],
-    ids=["memory", "arrival"],
-)
-def test_an_infeasible_start_is_refused(starts: tuple[int, ...]) -> None:
-    instance = WORKED[3][0]
-    with pytest.raises(InvalidInput, match="start"):
-        solve(instance, start=Schedule(instance, starts))
-
-
-def test_a_start_for_another_instance_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="another instance"):
-        solve(WORKED[3][0], start=Schedule(WORKED[2][0], (0, 0, 0, 2)))
-
-
-@pytest.mark.parametrize(
-    ("options", "field"),
-    [
-        ({"engine": "gurobi"}, "engine"),
-        ({"time_limit": -1}, "time limit"),
-        ({"time_limit": float("nan")}, "time limit"),
-        ({"threads": 0}, "threads"),
-        ({"seed": -1}, "seed"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(options: dict[str, object], field: str) -> None:
-    with pytest.raises(InvalidInput, match=field):
-        solve(WORKED[2][0], **options)  # type: ignore[arg-type]
+def test_engines_that_are_none_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="engine"):
+        solve(WORKED[2][0], "gurobi")
 
 
 class TestClaims:

@@ -6,7 +6,7 @@ import random
 import re
 import threading
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import pytest
 from effort import examples, many
 from hypothesis import given
 from hypothesis import strategies as st
+from known import known
 from strategies import instances, plain, random_instances
 
 from kvopt import (
@@ -41,7 +42,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
-from kvopt.incumbent.result import BoundSource, Progress, StopReason
+from kvopt.incumbent.result import BoundSource, StopReason
 from kvopt.search.exact import engine as exact
 from kvopt.search.exact.forward import Forward
 
@@ -65,23 +66,19 @@ def assert_optimal(result: SolveResult, optimum: int) -> None:
     assert result.status is Status.OPTIMAL
     assert result.stop_reason is StopReason.PROVED
     assert result.objective == result.lower_bound == optimum
-    assert result.schedule is not None
-    assert result.schedule.check().feasible
+    assert known(result.schedule).check().feasible
     assert not result.faults
 
 
 def assert_both_sides(result: SolveResult) -> None:
-    assert result.schedule is not None
-    assert result.schedule.check().feasible
-    assert result.objective is not None
-    assert result.lower_bound is not None
-    assert result.lower_bound <= result.objective
+    assert known(result.schedule).check().feasible
+    assert known(result.lower_bound) <= known(result.objective)
     assert not result.faults
 
 
 @pytest.mark.parametrize("presolve", [True, False])
 def test_it_is_brute_force(presolve: bool) -> None:
-    drawn = random_instances(150, seed=int(presolve), most_memory=12, most_output=6)
+    drawn = random_instances(many(80), seed=int(presolve), most_memory=12, most_output=6)
     for number, instance in enumerate(drawn):
         optimum, _ = oracle.optimum(*plain(instance))
         found = solve(
@@ -101,7 +98,7 @@ def test_it_is_brute_force(presolve: bool) -> None:
 def test_it_is_brute_force_with_completion_bounds(sets: int) -> None:
     """Which a large table makes exact, and a small one nearly worthless."""
     params, claimed = with_completions(sets), 0
-    for number, instance in enumerate(random_instances(many(60), 70 + sets, last_arrival=4)):
+    for number, instance in enumerate(random_instances(many(30), 70 + sets, last_arrival=4)):
         optimum, _ = oracle.optimum(*plain(instance))
         presolve, quick = number % 2 == 0, number % 3 == 0
         found = solve(instance, "exact", params=params, presolve=presolve, quick_start=quick)
@@ -120,25 +117,23 @@ def test_completion_bounds_are_offered_and_not_where_proofs_are_checked() -> Non
         rising, evaluation = next(rising_bounds(search))
         forward = Forward(search, rising, evaluation)
         forward.complete(10.0)
-        assert search.lower_bound is not None
-        bounds.append(search.lower_bound - evaluation.bound)
+        bounds.append(known(search.lower_bound) - evaluation.bound)
         forward.complete(0.0)  # no time, no harm
     assert bounds[0] > bounds[1] == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
-@pytest.mark.parametrize("n", [6, 7, 8])
+@pytest.mark.parametrize("n", [7, 8])
 def test_it_is_cp_sat(family: str, n: int) -> None:
-    for seed in range(10 - n if n > 6 else 2):
+    for seed in range(many(1)):
         instance = generate(family, n, seed=seed)
         expected = solve(instance, "cpsat", threads=2, time_limit=20)
         if expected.status is not Status.OPTIMAL:
             continue
-        assert expected.objective is not None
         for presolve in (True, False):
             found = solve(instance, "exact", threads=2, presolve=presolve, time_limit=60)
-            assert_optimal(found, expected.objective)
+            assert_optimal(found, known(expected.objective))
 
 
 @pytest.mark.slow
@@ -165,8 +160,7 @@ def hard_instance() -> Instance:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("presolve", [True, False])
-@pytest.mark.parametrize("n", [16, 40])
+@pytest.mark.parametrize(("presolve", "n"), [(True, 40), (False, 16)])
 @pytest.mark.usefixtures("processor_clock")
 def test_a_limit_keeps_both_sides(presolve: bool, n: int) -> None:
     instance = generate("arrival-1", n, seed=1)
@@ -192,31 +186,6 @@ def test_an_interrupt_keeps_both_sides(after: float) -> None:
     assert result.objective is not None
     if result.lower_bound is not None:
         assert_both_sides(result)
-
-
-def test_a_gap_that_is_good_enough_ends_it() -> None:
-    found = solve(hard_instance(), "exact", time_limit=60, stop=lambda now: (now.gap or 1) < 0.3)
-    assert found.stop_reason is StopReason.GAP
-    assert_both_sides(found)
-
-
-def test_both_sides_only_get_better() -> None:
-    seen: list[Progress] = []
-    solve(generate("arrival-2", 9, seed=5), "exact", observer=seen.append, time_limit=60)
-    objectives = [p.objective for p in seen if p.objective is not None]
-    bounds = [p.lower_bound for p in seen if p.lower_bound is not None]
-    assert objectives == sorted(objectives, reverse=True)
-    assert bounds == sorted(bounds)
-    assert objectives[-1] == bounds[-1]
-
-
-def test_an_error_of_an_observer_is_raised() -> None:
-    def broken(progress: Progress) -> None:
-        if progress.engine == "exact":
-            raise RuntimeError("seen")
-
-    with pytest.raises(RuntimeError, match="seen"):
-        solve(generate("arrival-2", 9, seed=5), "exact", observer=broken, quick_start=False)
 
 
 @pytest.mark.slow
@@ -255,14 +224,12 @@ def test_what_cannot_be_checked_again_is_claimed_only() -> None:
         ([Request(0, 0, 4), *[Request(1, 5, 2)] * 3], 12),
     ],
 )
-@pytest.mark.parametrize("presolve", [True, False])
-def test_edges(requests: list[Request], memory: int, presolve: bool) -> None:
+def test_edges(requests: list[Request], memory: int) -> None:
     instance = Instance(memory, requests)
-    for quick in (True, False):
+    expected = solve(instance, "cpsat", time_limit=120)
+    for presolve, quick in product((True, False), repeat=2):
         found = solve(instance, "exact", presolve=presolve, quick_start=quick, time_limit=120)
-        expected = solve(instance, "cpsat", time_limit=120)
-        assert expected.objective is not None
-        assert_optimal(found, expected.objective)
+        assert_optimal(found, known(expected.objective))
 
 
 @pytest.mark.parametrize("engine", ["exact", "auto"])
@@ -295,23 +262,21 @@ def test_auto_proves_what_is_too_large_for_configurations_but_small(instance: In
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [62, 63, 64, 80])
+@pytest.mark.parametrize("n", [63, 64])
 @pytest.mark.usefixtures("processor_clock")
 def test_more_requests_than_bits_are_bounded_only(n: int) -> None:
     source = random.Random(n)
     requests = [Request(source.randint(0, 9), source.randint(0, 2), 2) for _ in range(n)]
-    found = solve(Instance(12, requests), "exact", time_limit=1.0)
+    found = solve(Instance(12, requests), "exact", time_limit=0.5)
     assert_both_sides(found)
-    assert found.checked is not None
-    assert isinstance(found.checked.proof, ConfigurationProof)
+    assert isinstance(known(found.checked).proof, ConfigurationProof)
 
 
 # Certificates.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
-@pytest.mark.parametrize("n", [1, 4, 7, 8])
+@pytest.mark.parametrize(("family", "n"), [("arrival-1", 7), ("arrival-2", 8)])
 def test_certificates_close_and_verify(family: str, n: int, tmp_path: Path) -> None:
     found = certify(generate(family, n, seed=1), ["mc-sf"], threads=2, time_limit=60)
     assert found.objective == found.lower_bound
@@ -401,9 +366,7 @@ def test_bounds_rise_no_farther_than_there_is_time(monkeypatch: pytest.MonkeyPat
     forward = Forward(search, rising, evaluation)
     monkeypatch.setattr(forward, "_affordable", lambda: 0.0)
     assert not forward.raises(200_000)
-    assert search.lower_bound is not None
-    assert search.schedule is not None
-    assert evaluation.bound < search.lower_bound < search.schedule.objective
+    assert evaluation.bound < known(search.lower_bound) < known(search.schedule).objective
     monkeypatch.undo()
     assert forward.raises(200_000)
 

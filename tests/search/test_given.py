@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from known import known
 
 import kvopt
 from kvopt import BatchTime, Instance, InvalidInput, Line, Request, Schedule
@@ -44,9 +45,8 @@ def _written(path: Path) -> Path:
 def test_whatever_holds_a_schedule_is_a_start(form: str, tmp_path: Path) -> None:
     start = FORMS[form](tmp_path)
     made = kvopt.solve(EC1, start=start, quick_start=False, time_limit=0)
-    assert made.objective is not None
     assert made.found_by == "given schedule"
-    assert made.objective == kvopt.certify(EC1, schedule=start).runs[0].objective
+    assert known(made.objective) == kvopt.certify(EC1, schedule=start).runs[0].objective
 
 
 def test_a_run_on_a_fleet_is_a_start() -> None:
@@ -153,8 +153,7 @@ def test_a_gap_that_is_enough_ends_a_search(door: str) -> None:
     instance = kvopt.generate("arrival-1", n=20, seed=1)
     found = DOORS[door](instance, gap=0.9)
     assert str(found.stop_reason) in ("gap", "proved")
-    assert found.gap is not None
-    assert found.gap <= 0.9
+    assert known(found.gap) <= 0.9
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from commands import Run
+from effort import many
 from fleet_oracle import timed_fleet_optimum
+from known import known
 from timed_oracle import Server
 
 from kvopt import (
     BatchTime,
     Instance,
-    InvalidInput,
     Line,
     Request,
     SolveResult,
@@ -80,22 +81,12 @@ def checked(found: SolveResult) -> None:
     assert (str(found.status) == "optimal") == (found.objective == found.lower_bound)
 
 
-@pytest.mark.parametrize("first", range(0, 60, 20))
-def test_tiny_fleets_are_solved_as_brute_force_does(first: int) -> None:
-    for seed in range(first, first + 20):
+def test_tiny_fleets_are_solved_as_brute_force_does() -> None:
+    for seed in range(many(40)):
         instance, server = drawn(seed, most=3)
         found = solve(instance, clock=clock_of(server))
         checked(found)
         assert str(found.status) == "optimal", seed
-        assert found.objective == oracle(instance, server), seed
-
-
-@pytest.mark.thorough
-def test_a_thousand_tiny_fleets() -> None:
-    for seed in range(1_000):
-        instance, server = drawn(seed)
-        found = solve(instance, clock=clock_of(server))
-        checked(found)
         assert found.objective == oracle(instance, server), seed
 
 
@@ -117,14 +108,12 @@ def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
 
 @pytest.mark.usefixtures("processor_clock")
 def test_the_search_beats_every_router_that_it_tries() -> None:
-    found = solve(FLEET, clock=CLOCK, time_limit=2)
+    found = solve(FLEET, clock=CLOCK, time_limit=1)
     checked(found)
     for router in ("central", "least-volume"):
         for policy in ("svf", "fcfs"):
             value = run(FLEET, policy, router=router, clock=CLOCK).objective
-            assert value is not None
-            assert found.objective is not None
-            assert found.objective < value
+            assert known(found.objective) < known(value)
     assert found.found_by == "moves between workers"
     assert str(found.stop_reason) == "time-limit"
 
@@ -151,9 +140,8 @@ def test_limits_and_interrupts_keep_both_sides() -> None:
     search: Search = Search(Problem(FLEET, CLOCK), Limits(observer=lambda _: search.interrupt(2)))
     search_routed(search)
     first = search.objective
-    assert first is not None
     search_moves(search)
-    assert search.objective == first
+    assert search.objective == known(first)
     assert search.result("auto").signal_number == 2
 
 
@@ -204,18 +192,11 @@ def test_what_is_of_rounds_is_refused(options: tuple[str, ...], run: Run, tmp_pa
     assert run("solve", file, "--batch-time", "llama-2-70b-2xa100")[0] == 2
 
 
-def test_a_model_in_place_of_a_clock_is_refused_with_what_to_write() -> None:
-    with pytest.raises(InvalidInput, match=r"clock: must be Seconds\(model\)"):
-        solve(CHAT, clock=BatchTime([Line(1, 1)]))  # type: ignore[arg-type]
-
-
 def test_a_run_of_many_rounds_does_not_exhaust_the_stack() -> None:
     requests = [Request(0, 0, 700), Request(0, 300, 600), Request(0, 5, 650)]
     found = solve(Instance(1300, requests), clock=CLOCK, time_limit=5)
     assert found.schedule is not None
-    assert found.objective is not None
-    assert found.lower_bound is not None
-    assert found.lower_bound <= found.objective
+    assert known(found.lower_bound) <= known(found.objective)
 
 
 def test_all_files_are_looked_at_before_the_first_is_solved(run: Run, tmp_path: Path) -> None:

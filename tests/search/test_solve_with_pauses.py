@@ -9,6 +9,7 @@ from pathlib import Path
 import pause_oracle
 import pytest
 from effort import many
+from known import known
 from strategies import instance_of, plain, random_instances
 
 from kvopt import InvalidInput, generate, solve, write_instance
@@ -24,19 +25,20 @@ solve_paused = partial(solve, scope="pauses")
 
 @pytest.mark.parametrize(
     ("memory", "requests", "best"),
-    [(10, [(0, 0, 10), (6, 5, 1)], 12), (3, [(0, 0, 3), (1, 2, 1)], 5), (3, [], 0)],
+    [
+        (10, [(0, 0, 10), (6, 5, 1)], 12),
+        (3, [(0, 0, 3), (1, 2, 1)], 5),
+        (3, [], 0),
+        # Found by hunts: runs take 14, 6 and 10.
+        (6, [(0, 0, 6), (2, 5, 1), (5, 5, 1)], 10),
+        (2, [(0, 0, 2)] * 2, 5),
+        (4, [(0, 0, 2), (0, 2, 2), (3, 2, 1), (4, 2, 1)], 7),
+    ],
 )
 def test_worked_cases(memory: int, requests: list[tuple[int, int, int]], best: int) -> None:
     found = solve_paused(instance_of(memory, requests))
     assert (found.objective, found.lower_bound, str(found.status)) == (best, best, "optimal")
     assert (str(found.stop_reason), str(found.scope)) == ("proved", "pauses")
-
-
-@pytest.mark.slow
-def test_optima_are_those_of_brute_force() -> None:
-    for instance in random_instances(many(10), 5, most_memory=8, most_output=4, last_arrival=3):
-        found = solve_paused(instance)
-        assert found.objective == found.lower_bound == pause_oracle.optimum(*plain(instance))
 
 
 @pytest.mark.slow
@@ -46,10 +48,7 @@ def test_an_optimum_of_the_papers_family() -> None:
     found = solve_paused(instance)
     runs = solve(instance).objective
     assert (str(found.status), str(found.bound_source)) == ("optimal", "solver")
-    assert found.objective is not None
-    assert runs is not None
-    assert found.checked is not None
-    assert found.checked.value < found.objective < runs
+    assert known(found.checked).value < known(found.objective) < known(runs)
 
 
 def test_a_limit_leaves_both_sides() -> None:
@@ -82,22 +81,16 @@ def test_summaries_say_what_is_covered() -> None:
     assert Scope.PAUSES.sentence in text
 
 
-def test_limits_are_checked() -> None:
-    with pytest.raises(InvalidInput, match="time limit: must be a number of seconds"):
-        solve_paused(instance_of(3, [(0, 0, 1)]), time_limit=-1)
-
-
 # ---- engines by name --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "engine", ["highs", "cpsat", pytest.param("pyomo", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("quick_start", [True, False])
-@pytest.mark.parametrize("presolve", [True, False])
-def test_engines_find_a_pause(engine: str, quick_start: bool, presolve: bool) -> None:
+@pytest.mark.parametrize("plain", [True, False])
+def test_engines_find_a_pause(engine: str, plain: bool) -> None:
     instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
-    found = solve_paused(instance, engine, quick_start=quick_start, presolve=presolve, threads=1)
+    found = solve_paused(instance, engine, quick_start=not plain, presolve=not plain, threads=1)
     assert (found.objective, found.lower_bound, found.engine) == (12, 12, engine)
     assert not found.faults
 
@@ -118,7 +111,7 @@ def test_engines_agree_with_brute_force(engine: str, presolve: bool) -> None:
 
 @pytest.mark.slow
 def test_pyomo_agrees_with_brute_force() -> None:
-    for instance in random_instances(4, 43, least_requests=2, most_memory=8, most_output=4):
+    for instance in random_instances(2, 43, least_requests=2, most_memory=8, most_output=4):
         found = solve_paused(instance, "pyomo", quick_start=False)
         assert found.objective == found.lower_bound == pause_oracle.optimum(*plain(instance))
 

@@ -95,7 +95,7 @@ def test_lines_are_checked(numbers: tuple[int, int]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", POLICIES)
-@examples(40)
+@examples(12)
 @given(instance=instances())
 def test_rounds_of_one_second_are_rounds(text: str, instance: Instance) -> None:
     """The two clocks agree where every round takes a second and arrivals are whole seconds."""
@@ -124,6 +124,7 @@ def test_rounds_of_one_second_are_rounds(text: str, instance: Instance) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["mc-sf", "fcfs", "alpha-protect:alpha=0.3"])
+@examples(30)
 @given(instance=timed(), model=models())
 def test_a_server_that_counts_round_by_round_does_the_same(
     text: str, instance: Instance, model: BatchTime
@@ -146,7 +147,7 @@ def outcome_of(found: PolicyRun) -> Served:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", POLICIES)
-@examples(40)
+@examples(12)
 @given(instance=timed(), model=models())
 def test_every_policy_keeps_the_rules_in_seconds(
     text: str, instance: Instance, model: BatchTime

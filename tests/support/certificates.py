@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from oracle import Triple
-from strategies import plain, random_feasible_starts
+from strategies import instance_of, plain, random_feasible_starts
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify import Problem, Request, Verdict, Work, _judged, _most_in_time, verify
 
 Place = tuple[str | int, ...]
+
+EC1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])
+LOST = {
+    "policy": "evicts",
+    "outcome": "completed",
+    "value": 4 + 8 + 9 + 15,
+    "starts": [3, 6, 6, 11],
+    "lost": [[1, 2, 3], [1, 3, 4], [3, 2, 4]],
+}
+"""A run of `EC1` with evictions."""
 
 
 def literal_bound(memory: int, requests: Sequence[Triple], prices: dict[int, Fraction]) -> Fraction:
@@ -178,6 +189,18 @@ def judged(path: Path, content: object) -> Verdict:
     """Write an object or a text to a file and verify it."""
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return verify(path)
+
+
+def changed(content: Any, place: Place, change: Callable[[Any], Any]) -> Any:
+    """Return a certificate with one value changed; what is not there is None before."""
+    found = copy.deepcopy(content)
+    inner: Any = found
+    for step in place[:-1]:
+        inner = inner[step]
+    key = place[-1]
+    is_there = key in inner if isinstance(inner, dict) else True
+    inner[key] = change(inner[key] if is_there else None)
+    return found
 
 
 def numbers_in(value: Any, place: Place = ()) -> Iterator[Place]:

@@ -144,32 +144,6 @@ class _DepthFirst:
             self._held[start + token] += sign * (prompt + token)
 
 
-def mc_sf(memory: int, requests: Sequence[Triple]) -> Starts:
-    """Return the starts of ``mc-sf``: output ascending, prefix, look-ahead.
-
-    At each round the requests that have arrived are scanned by (output, prompt, arrival,
-    position).  One is admitted when memory holds at every later completion time; the
-    first that fails ends the scan.
-    """
-    started: dict[int, int] = {}
-    clock = 0
-    while len(started) < len(requests):
-        waiting = [i for i, r in enumerate(requests) if r[0] <= clock and i not in started]
-        for i in sorted(waiting, key=lambda i: (requests[i][2], requests[i][1], requests[i][0], i)):
-            if not _safe(memory, requests, started | {i: clock}, clock):
-                break
-            started[i] = clock
-        clock += 1
-    return tuple(started[i] for i in range(len(requests)))
-
-
-def _safe(memory: int, requests: Sequence[Triple], started: dict[int, int], clock: int) -> bool:
-    chosen = [requests[i] for i in started]
-    starts = list(started.values())
-    completions = {k + o for (_, _, o), k in zip(chosen, starts, strict=True)}
-    return all(load(chosen, starts, time) <= memory for time in completions if time > clock)
-
-
 def every_problem(
     memory: int, n: int, arrivals: int = 0
 ) -> Iterator[tuple[int, tuple[Triple, ...]]]:

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import combinations, product
 
 import block_oracle
 from oracle import Triple
-
-Times = tuple[tuple[int, ...], ...]
-"""Active times of each request, ascending."""
 
 
 def held(requests: Sequence[Triple], times: Sequence[Sequence[int]]) -> dict[int, int]:
@@ -44,12 +40,3 @@ def latency(requests: Sequence[Triple], times: Sequence[Sequence[int]]) -> int:
 def optimum(memory: int, requests: Sequence[Triple]) -> int:
     """Return the least total latency: every round, every set of requests that fits."""
     return block_oracle.optimum(memory, requests, 1, pauses=True)
-
-
-def optimum_by_times(memory: int, requests: Sequence[Triple]) -> int:
-    """Return the same for two or three tiny requests, from every choice of active times."""
-    end = max((a for a, _, _ in requests), default=0) + sum(o for _, _, o in requests)
-    ways = [list(combinations(range(a + 1, end + 1), o)) for a, _, o in requests]
-    return min(
-        latency(requests, times) for times in product(*ways) if feasible(memory, requests, times)
-    )

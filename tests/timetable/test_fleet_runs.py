@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pytest
+from effort import examples
 from fleet_reference import served_centrally
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +56,7 @@ def fleet_run(instance: Instance, policy: str, way: str, clock: Clock = ROUNDS) 
 
 
 @pytest.mark.parametrize("policy", MANY_KINDS)
+@examples(20)
 @given(fleet=fleets, way=st.sampled_from(AT_ARRIVAL), seconds=st.booleans())
 def test_a_worker_does_what_a_server_alone_would(
     policy: str, fleet: Instance, way: str, seconds: bool
@@ -70,6 +72,7 @@ def test_a_worker_does_what_a_server_alone_would(
 
 
 @pytest.mark.parametrize("policy", MANY_KINDS)
+@examples(20)
 @given(fleet=fleets, seconds=st.booleans())
 def test_with_one_line_every_request_runs_once(policy: str, fleet: Instance, seconds: bool) -> None:
     fleet, clock = (in_seconds(fleet), CLOCK) if seconds else (fleet, ROUNDS)

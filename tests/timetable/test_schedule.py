@@ -7,8 +7,7 @@ import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from effort import many
 from oracle import (
     Starts,
     Triple,
@@ -16,14 +15,11 @@ from oracle import (
     feasible,
     load,
     makespan,
-    mc_sf,
     optimum,
     tel,
 )
 from strategies import (
-    Problem,
     instance_of,
-    instances,
     plain,
     random_feasible_starts,
     random_instances,
@@ -32,7 +28,7 @@ from strategies import (
 
 from kvopt.errors import InvalidInput
 from kvopt.problem.instance import Instance
-from kvopt.problem.requests import Prediction, Request
+from kvopt.problem.requests import Request
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.standard_form import identical_groups
 
@@ -58,27 +54,20 @@ def test_check_agrees_with_the_definition(early: int) -> None:
     source = random.Random(early)
     outcomes = [
         assert_check_agrees(instance, random_starts(instance, source, early))
-        for instance in random_instances(2500, seed=early, most_requests=7)
+        for instance in random_instances(many(500), seed=early, most_requests=7)
     ]
-    assert 200 < sum(outcomes) < 2300, "both feasible and infeasible schedules are needed"
+    assert many(40) < sum(outcomes) < many(460), "both feasible and infeasible schedules are needed"
 
 
 def test_check_accepts_what_was_built_to_be_feasible() -> None:
     source = random.Random(5)
-    for instance in random_instances(800, seed=5, most_requests=7):
+    for instance in random_instances(many(200), seed=5, most_requests=7):
         assert assert_check_agrees(instance, random_feasible_starts(instance, source))
-
-
-@pytest.mark.slow
-@given(instances(), st.data())
-def test_check_agrees_on_drawn_schedules(instance: Instance, data: st.DataObject) -> None:
-    starts = [data.draw(st.integers(0, 15)) for _ in instance]
-    assert_check_agrees(instance, starts)
 
 
 def test_profile_is_exact_between_its_corners() -> None:
     source = random.Random(9)
-    for instance in random_instances(1200, seed=9, most_output=9, most_memory=14):
+    for instance in random_instances(many(300), seed=9, most_output=9, most_memory=14):
         starts = random_starts(instance, source, early=source.choice((0, 2)))
         _, triples = plain(instance)
         profile = Schedule(instance, starts).memory_profile()
@@ -167,56 +156,6 @@ def test_empty_schedule() -> None:
     assert Schedule(Instance(1, []), ()).memory_profile() == [(0, 0)]
 
 
-WANG_3_1: Problem = (64, ((0, 63, 1), *[(0, 1, 2)] * 21))
-EC_1: Problem = (7, tuple((0, 1, output) for output in (1, 2, 3, 4)))
-EQUAL_PROMPTS: Problem = (9, tuple((0, 1, output) for output in (3, 4, 5, 7)))
-NO_PROMPTS: Problem = (4, tuple((0, 0, output) for output in (2, 2, 3, 3)))
-
-
-def test_wang_example_3_1() -> None:
-    memory, triples = WANG_3_1
-    instance = instance_of(memory, triples)
-    greedy = Schedule(instance, mc_sf(memory, triples)).check()
-    assert (greedy.feasible, greedy.objective) == (True, 64)
-    small_first = Schedule(instance, (2, *[0] * 21)).check()
-    assert (small_first.feasible, small_first.objective, small_first.peak_memory) == (True, 45, 64)
-    # The large request fills memory at k + 1, so none of the others is active then.
-    at_least = [
-        k + 1 + 21 * min(j + 2 for j in range(9) if not j < k + 1 <= j + 2) for k in range(6)
-    ]
-    assert min(at_least) == 45
-    assert all(k + 1 + 21 * 2 > 45 for k in range(6, 60))
-
-
-def test_chen_example_1() -> None:
-    instance = Instance(10, [Request(0, 1, 1, predicted=Prediction(1, 4))] * 5)
-    assert optimum(*plain(instance)) == (5, (0,) * 5)
-    together = Schedule(instance, (0,) * 5).check()
-    assert (together.feasible, together.objective, together.peak_memory) == (True, 5, 10)
-    two_at_a_time = Schedule(instance, (0, 0, 1, 1, 2)).check()
-    assert (two_at_a_time.feasible, two_at_a_time.objective) == (True, 9)
-
-
-def test_chen_example_ec_1() -> None:
-    assert optimum(*EC_1)[0] == 12
-    check = Schedule(instance_of(*EC_1), (0, 0, 0, 2)).check()
-    assert (check.feasible, check.objective, check.peak_memory) == (True, 12, 6)
-
-
-@pytest.mark.parametrize(
-    ("problem", "greedy", "best"), [(EQUAL_PROMPTS, 28, 27), (NO_PROMPTS, 16, 15)]
-)
-def test_shortest_first_is_not_optimal_for_equal_prompts(
-    problem: Problem, greedy: int, best: int
-) -> None:
-    instance = instance_of(*problem)
-    value, starts = optimum(*problem)
-    assert (value, tel(problem[1], mc_sf(*problem))) == (best, greedy)
-    for found, objective in ((starts, best), (mc_sf(*problem), greedy)):
-        check = Schedule(instance, found).check()
-        assert (check.feasible, check.objective) == (True, objective)
-
-
 def test_identical_groups_are_the_equal_shapes_by_arrival() -> None:
     instance = instance_of(9, [(5, 1, 2), (0, 2, 1), (1, 1, 2), (7, 3, 3), (5, 1, 2), (0, 2, 1)])
     assert sorted(identical_groups(instance)) == [[1, 5], [2, 0, 4]]
@@ -232,19 +171,8 @@ def exchanged(instance: Instance, starts: Starts) -> Starts:
     return tuple(result)
 
 
-@pytest.mark.slow
-def test_exchanging_starts_in_a_group_costs_nothing() -> None:
-    source = random.Random(13)
-    for instance in random_instances(1500, seed=13, most_requests=8):
-        starts = random_feasible_starts(instance, source)
-        memory, triples = plain(instance)
-        other = exchanged(instance, starts)
-        assert feasible(memory, triples, other)
-        assert tel(triples, other) == tel(triples, starts)
-
-
 def test_groups_in_order_keep_an_optimum() -> None:
-    for instance in random_instances(800, seed=14):
+    for instance in random_instances(many(200), seed=14):
         memory, triples = plain(instance)
         best, starts = optimum(memory, triples)
         ordered = exchanged(instance, starts)
