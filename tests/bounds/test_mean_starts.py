@@ -62,7 +62,7 @@ def test_lp_means_add_up_to_the_value_of_the_lp() -> None:
         assert latency(instance, means) == pytest.approx(lp_value(instance), abs=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_vertex_of_the_lp_is_found_at_the_size_of_table_4() -> None:
     """155,964 columns; an interior-point method on another form of the LP gave the value."""
     instance = generate("uniform", n=100, memory=100, seed=0)

@@ -124,7 +124,7 @@ class TestSeconds:
     )
     def test_runs_of_servers_are_certified(self, tmp_path: Path, server: str, scope: str) -> None:
         source = random.Random(2)
-        for _ in range(many(5)):
+        for _ in range(many(2)):
             requests = [
                 Request(r.arrival, min(r.prompt, 7), 1 + r.output // 3) for r in crowded(source)
             ]

@@ -193,9 +193,10 @@ class TestCertify:
         def fails(*_: object, **__: object) -> None:
             raise OverflowError("too\nlarge")
 
+        instance = some_in_rounds().instance  # kept for other tests, so made before this fails
         monkeypatch.setattr(building, "slower_bounds", fails)
         monkeypatch.setattr(attaining, "deadline_ceiling", fails)
-        found = certify(some_in_rounds().instance, ["fcfs"], deadline=9, slower=True)
+        found = certify(instance, ["fcfs"], deadline=9, slower=True)
         assert found.gap == 0
         assert (found.slower, found.in_time) == ((), None)
         for name in ("slower machines", "deadline"):
