@@ -26,6 +26,7 @@ The ``clock`` is that of rounds, or one on which a round lasts as long as its ba
 
 from __future__ import annotations
 
+import argparse
 import functools
 import hashlib
 import json
@@ -279,10 +280,9 @@ def verify(
 class Work:
     """Counts what a check takes, so that no file keeps the checker busy for hours.
 
-    What is linear in the size of a file is bounded with that.  What a proof takes for sure is
-    known from its sizes before it is begun, see `_expected`.  What depends on its numbers is
-    counted as it is done.  Tables are charged so that BYTES come with STEPS at most; integers of
-    many digits are slow, and large: a step counts ``weight`` times then.
+    What is linear in the size of a file is bounded with that.  All else is charged before it is
+    done, part by part.  Tables are charged so that BYTES come with STEPS at most; integers of many
+    digits are slow, and large: a step counts ``weight`` times then.  ``part`` is what is looked at.
     """
 
     def __init__(
@@ -291,29 +291,27 @@ class Work:
         if times is not None and not 0 < times < math.inf:  # which NaN is not
             raise ValueError("budget: must be a positive number")
         self.is_told, self.progress, self.times = times is not None, progress, times or 1.0
-        self.used, self.weight, self.mark = 0, 1, _MARK
+        self.used, self.weight, self.mark, self.part = 0, 1, _MARK, ""
 
     def grant(self, stated: int | None) -> None:
         """Allow what a file states that its check needs, unless the reader decided on that."""
-        if stated is None:
-            return
-        if stated < 2:
+        if stated is not None and stated < 2:
             raise Invalid("budget: must be at least 2")
-        if not self.is_told and stated > MOST_STATED:
-            raise Unreadable(f"the file says that it needs {_needed(stated)}")
-        if not self.is_told:
+        if stated is not None and not self.is_told:
+            if stated > MOST_STATED:
+                raise Unreadable(f"the file says that it needs {_needed(stated)}")
             self.times = stated
 
-    def spend(self, steps: int, why: str = "") -> None:
+    def spend(self, steps: int) -> None:
         """Take steps, each about the time of an entry of a table."""
         steps *= self.weight
         self.used += steps
         if self.used > self.times * STEPS:
             needed = -(-self.used // STEPS)
             if steps > STEPS:  # known before it is begun, so most of it all
-                raise Unreadable(f"{why}needs about {_needed(needed)}")
+                raise Unreadable(f"{self.part}needs about {_needed(needed)}")
             raise Unreadable(
-                f"{why}the budget of {int(self.times * STEPS):,} steps is used up: "
+                f"{self.part}the budget of {int(self.times * STEPS):,} steps is used up: "
                 f"{_option(max(2 * math.ceil(self.times), needed))}"
             )
         if self.progress is not None and self.used >= self.mark:
@@ -335,76 +333,6 @@ def _option(times: int) -> str:
 
 def _minutes(times: float) -> str:
     return "half a minute" if times <= 1 else f"{math.ceil(times / 2):,} min"
-
-
-def needed(problem: Problem, certificate: dict[str, Any], due: Sequence[int]) -> int:
-    """Return how many times the default budget a certificate should state, at most MOST_STATED.
-
-    To what its proofs take for sure comes what such proofs were seen to take, from above.
-
-    Parameters
-    ----------
-    problem, certificate
-        What it is of, in any scope, and its members, without the instance.
-    due
-        By when requests are due, where there are deadlines.
-    """
-    lower, steps = certificate["lower"], 0
-    for each in (*certificate.get("narrower", ()), certificate):
-        if (claim := each["lower"]) is not None:
-            steps += _expected(problem.within(each["scope"]), claim["proof"], likely=True)
-    for claim in certificate.get("slower", ()):
-        there = _slow(problem, *claim["machine"]).within(certificate["scope"])
-        steps += _expected(there, claim.get("proof", lower and lower["proof"]), likely=True)
-    if problem.clock is not None:
-        runs = 2 + len(certificate.get("policies", ()))
-        steps += 8 * len(problem.clock.lines) * len(problem.requests) * runs
-    if (claim := certificate.get("deadlines")) is not None:
-        table = _TimePrices(claim["proof"]["times"], claim["proof"]["numerators"])
-        pairs = zip(problem.requests, due, strict=True)
-        steps += 90 * sum(1 + sub(*table.cells(r.arrival, end)[::-1]) for r, end in pairs)
-    return max(1, min(-(-steps // STEPS), MOST_STATED))
-
-
-def _expected(problem: Problem, proof: dict[str, Any], *, likely: bool = False) -> int:
-    """Return how many steps a proof takes for sure, from its sizes; or about, if not more."""
-    requests, kind = problem.requests, proof["kind"]
-    many, labels = len(requests), int(sum(proof.get("kept", ())))
-    longest = max((request.output for request in requests), default=0)
-    steps: int
-    if kind == "split":
-        parts = _parts(problem, proof)
-        return sum(_expected(part, inner, likely=likely) for part, inner in parts)
-    if kind == "shares":
-        lines = len(proof["lines"]) + len(problem.clock.lines if problem.clock else ())
-        each = 600 + 16 * lines + 600 * min(abs(proof.get("parts", 0)), 64)
-        return int(each * many * (1 + likely))
-    if kind == "volume":
-        stairs, states = proof.get("staircases", ()), sum(request.output for request in requests)
-        each = len(stairs) * (100 * many + 5 * states) + 4 * many * sum(map(len, stairs))
-        return int(each + 1000 * many * likely)
-    if kind == "configurations":
-        steps = sum(stage.steps() for stage in _stages(problem, proof))
-        return steps + 4000 * labels * likely
-    begin, end = _reach(proof)
-    if kind == "search":
-        rounds = max(0, end - min((request.arrival for request in requests), default=0))
-        each = min(80_000, 4000 + longest * labels // 250)
-        return int(rounds * (200 * many + 2000) + each * labels * likely)
-    late = [request for request in requests if request.arrival + request.output > begin]
-    length = end - min([begin, *(request.arrival for request in late)])
-    length = (length + min(longest, length)) if late else 0
-    steps = (50 + 15 * (length >> _SMALL).bit_length()) * length + 20 * many
-    if kind == "block-prices":
-        steps += 15 * min(problem.block, length)
-    if kind == "slot-prices":
-        lines = len(proof["slots"]) + sum(each["count"] for each in proof["slots"])
-        steps += 60 * (lines * length + len(proof["slots"]) * (end - begin)) + 500 * lines
-    if likely:
-        steps += (1000 + 6000 * len(proof.get("slots", ()))) * many
-        # A request that may pause is looked at token by token, wherever it may complete.
-        steps += problem.pauses * sum(5 * r.output * max(0, end - r.arrival) for r in late)
-    return steps
 
 
 # ---- reading ----------------------------------------------------------------------------
@@ -651,9 +579,10 @@ def _checked_run(
     size = 2 + (problem.workers > 1)  # a wait of a fleet names its worker
     if any(len(row) != size or row[0] < 0 or not {*row[2:]} <= {*on} for row in waits):
         raise Invalid(f"{what}: a wait must be [round, time{', worker' * (size > 2)}]")
+    work.part = f"{what}: "
     if clock is not None:
         count = len(pieces) + len(waits) + sum(1 + len(row["tokens"]) for row in chunks)
-        work.spend(8 * len(clock.lines) * count, f"{what}: ")
+        work.spend(8 * len(clock.lines) * count)
     ends = [end for _, _, end, _ in pieces[: len(requests)]]
     asked = [begin + 1 for begin in begins] if first else ends
     parts: dict[int, _Part] = defaultdict(lambda: ([], [], {}, set()))
@@ -837,15 +766,15 @@ def _judged(problem: Problem, proof: dict[str, Any], work: Work) -> tuple[int, s
         parts = proof["parts"]
         kinds = dict.fromkeys(part["proof"]["kind"] for part in parts)
         return sum(judged), f"{len(parts):,} part{'s' * (len(parts) > 1)} ({', '.join(kinds)})"
+    work.part = f"lower: {kind}: "
     if "first" in proof:
         _check_prices(proof)
-    work.spend(_expected(problem, proof), f"lower: {kind}: ")
     if kind == "shares":
         return _by_shares(problem, proof, work), "shares of the machine"
     if kind in ("search", "configurations"):
         return _by_configurations(problem, proof, work)
     if kind == "volume":
-        return _volume_bound(problem, proof.get("staircases", [])), "volume"
+        return _volume_bound(problem, proof.get("staircases", []), work), "volume"
     names = {"slot-prices": "prices of tokens and slots", "block-prices": "prices of whole blocks"}
     how = "prices" if kind == "block-prices" and problem.block == 1 else names.get(kind, kind)
     return _price_bound(problem, proof, work), how
@@ -912,6 +841,7 @@ def _price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     """
     scale: int = proof["denominator"]
     requests, (begin, end) = problem.requests, _reach(proof)
+    work.spend(60 * len(proof.get("slots", ())) * (end - begin))
     slots = [(each["count"], _slot_prices(proof, each)) for each in proof.get("slots", ())]
     paid = problem.memory * sum(proof["numerators"]) + sum(many * sum(row) for many, row in slots)
     total: int = scale * sum(request.output for request in requests) - problem.used * paid
@@ -920,8 +850,12 @@ def _price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     kinds = Counter(request for request in requests if request.arrival + request.output > begin)
     if kinds:
         first = min([begin, *(request.arrival for request in kinds)])
+        longest = max(request.output for request in kinds)
+        length = end - first + min(longest, end - first)
+        work.spend((50 + 15 * (length >> _SMALL).bit_length()) * length)
         prices = [0] * (proof["first"] - 1 - first) + proof["numerators"]
         prices += [0] * (end - first - len(prices))
+        work.spend((500 + 60 * length) * sum(1 + many for many, _ in slots))
         stairs: dict[int, list[int]] = {}
         for many, row in slots:
             line = [0] * (proof["borders"][0] - first) + row
@@ -929,7 +863,6 @@ def _price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
                 threshold = -(-number * (problem.memory + 1) // (many + 1))
                 known = stairs.get(threshold, repeat(0))
                 stairs[threshold] = list(map(add, known, line))
-        longest = max(request.output for request in kinds)
         costs = _Costs(scale, prices, longest, work, problem.block, sorted(stairs.items()))
         paused = _PausedCosts(scale, prices, work, problem.block) if problem.pauses else None
         for (arrival, prompt, output), times in kinds.items():
@@ -1037,7 +970,7 @@ class _Costs:
         while blocks and blocks[0][0] < best:
             _, begin, end = heappop(blocks)
             size = min(end - begin, 1 << _SMALL)
-            self.work.spend(20 + 2 * size + len(steps) * (20 + 4 * size), "lower: prices: ")
+            self.work.spend(20 + 2 * size + len(steps) * (20 + 4 * size))
             if end - begin <= 1 << _SMALL:
                 costs = self.of_starts(begin, end, arrival, prompt, output)
                 for before, sums in steps:
@@ -1121,7 +1054,7 @@ class _PausedCosts:
         last = min(most // self.scale, max(0, len(self.prices) - arrival)) + output
         if rise >= last:
             return most
-        self.work.spend(10 * last, "lower: pauses: ")
+        self.work.spend(10 * last)
         prices = self.prices[arrival : arrival + last]
         prices += [0] * (last - len(prices))
         costs = enumerate(self._in_a_row([*accumulate(prices, min)], prompt, output))
@@ -1139,7 +1072,7 @@ class _PausedCosts:
 
     def _with_pauses(self, prices: list[int], prompt: int, output: int) -> int:
         slack = len(prices) - output
-        self.work.spend(5 * output * (slack + 1), "lower: pauses: ")
+        self.work.spend(5 * output * (slack + 1))
         held = [-(-(prompt + j) // self.block) * self.block for j in range(1, output + 1)]
         made = [0] * (slack + 1)
         for j, tokens in enumerate(held):
@@ -1149,7 +1082,7 @@ class _PausedCosts:
         return best
 
 
-def _volume_bound(problem: Problem, staircases: list[list[int]]) -> int:
+def _volume_bound(problem: Problem, staircases: list[list[int]], work: Work) -> int:
     """Return what follows from resources used like water: memory, M tokens in each round.
 
     A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
@@ -1158,6 +1091,8 @@ def _volume_bound(problem: Problem, staircases: list[list[int]]) -> int:
     of a fleet has as much of both.
     """
     memory, requests = problem.memory, problem.requests
+    each = 100 * len(requests) + 5 * sum(request.output for request in requests)
+    work.spend(len(staircases) * each + 4 * len(requests) * sum(map(len, staircases)))
     volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
     soonest = sorted(request.arrival + request.output for request in requests)
     ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory)))
@@ -1244,7 +1179,10 @@ def _by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> t
     if searched and problem.used > 1:
         raise Invalid("lower: a search is of one worker")
     stages: Sequence[_Stage | _TokenStage]
-    stages = [_TokenStage(problem, proof, work)] if is_tokens else _stages(problem, proof)
+    if is_tokens:
+        early = min((request.arrival for request in problem.requests), default=0)
+        work.spend((200 * len(problem.requests) + 2000) * max(0, _reach(proof)[1] - early))
+    stages = [_TokenStage(problem, proof, work)] if is_tokens else _stages(problem, proof, work)
     requests, last, times, how = stages[0].requests, stages[0].last, 0, "prices"
     starts: Sequence[Sequence[int]]
     # From the last priced time on a start pays nothing: the first of those stands for them all.
@@ -1271,10 +1209,10 @@ def _by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> t
     return target, f"{how} and a search of {known:,} partial schedules, none below {target:,},"
 
 
-def _stages(problem: Problem, proof: dict[str, Any]) -> list[_Stage]:
+def _stages(problem: Problem, proof: dict[str, Any], work: Work) -> list[_Stage]:
     """Return the stages of prices of states of a proof."""
     target = proof["target"]
-    stages = [_Stage(problem, stage, target is not None) for stage in proof["stages"]]
+    stages = [_Stage(problem, stage, target is not None, work) for stage in proof["stages"]]
     if not stages or (target is None and (len(stages) > 1 or proof["searched"])):
         raise Invalid("lower: must have a stage, and just one and no search without a target")
     if any(stage.times[-1] != stages[0].times[-1] for stage in stages):
@@ -1338,8 +1276,8 @@ class _Stage:
     are then counted from an offset, the first arrival: ``last`` is the last of them that matters.
     """
 
-    def __init__(self, problem: Problem, stage: dict[str, Any], keep: bool) -> None:
-        self.memory, self.used = problem.memory, problem.used
+    def __init__(self, problem: Problem, stage: dict[str, Any], keep: bool, work: Work) -> None:
+        self.memory, self.used, self.work = problem.memory, problem.used, work
         offset, self.requests = _from_first(problem)
         self.scale, self.rows, self.keep = stage["denominator"], stage["numerators"], keep
         if self.scale < 1 or min(stage["times"], default=0) < 1:
@@ -1368,31 +1306,6 @@ class _Stage:
         nexts = [*self.times[1:], self.times[-1] + 1]
         self.windows = [(max(0, a), b) for a, b in zip([0, *self.times[:-1]], nexts, strict=True)]
 
-    def steps(self) -> int:
-        """Return how many steps it takes if no start has been ruled out.
-
-        Tables are charged by what they hold, as well.
-        """
-        many, last = len(self.requests), self.last
-        kept = many if self.keep else max(map(len, self.alike.values()), default=0)
-        steps: int = 200 * last * (kept + 9) + 15 * last * many
-        largest, states = 0, []
-        for peak, own in self.alike.items():
-            places = self.places.get(peak, range(0))
-            outputs = sorted(self.requests[i].output for i in own)
-            soonest = min(self.requests[i].arrival + self.requests[i].output for i in own)
-            rounds = places[: outputs[-1]]
-            steps += 15 * len(own) + len(rounds) * (6 * last + 30 * len(self.times))
-            for r, place in enumerate(rounds):
-                copies = len(outputs) - bisect_right(outputs, r)
-                states.append((r, peak - r, place, copies, soonest - r))
-        known = sorted(states, reverse=True)
-        for row, (_, until) in zip(self.rows, self.windows, strict=True):
-            some = [(r, h, n) for r, h, i, n, soonest in known if row[i] and soonest < until]
-            cells, more = _table_of(self.memory, some)
-            steps, largest = steps + more, max(largest, cells)
-        return steps + 28 * largest
-
     def price(self, time: int, peak: int, r: int) -> int:
         """Return the price of a state at a time up to the last."""
         places, x = self.places.get(peak, range(0)), bisect_right(self.times, time) - 1
@@ -1410,12 +1323,14 @@ class _Stage:
         Return the reduced cost of each start, or of the cheapest ones only.
         """
         costs: list[list[int]] = [[]] * len(starts)
+        kept = len(starts) if self.keep else max(map(len, self.alike.values()), default=0)
+        self.work.spend(200 * self.last * (kept + 9) + 15 * self.last * len(starts))
         states = [state for peak in self.alike for state in self._along(peak, starts, costs)]
         states.sort(reverse=True)
         heaviest = []
         for x, row in enumerate(self.rows):
             some = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
-            heaviest.append(self.used * _heaviest(self.memory, some))
+            heaviest.append(self.used * _heaviest(self.memory, some, self.work))
         # Rounded down as well: what states cost is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
         self.before = _sum_before(self.times, heaviest)
@@ -1437,6 +1352,7 @@ class _Stage:
         outputs = {i: self.requests[i].output for i in self.alike[peak]}
         waiting = sorted(outputs, key=lambda i: -outputs[i])
         rounds = min(len(places), outputs[waiting[0]])
+        self.work.spend(15 * len(outputs) + rounds * (6 * last + 30 * len(self.times)))
         paid, ends = ([0] * (2 * last + rounds + 1) for _ in range(2))
         done = {}  # from last + rounds on nothing is paid, and those may count as one
         for i in outputs:
@@ -1500,7 +1416,7 @@ def _sum_of_floors(count: int, divisor: int, step: int, begin: int) -> int:
         count, begin, divisor, step = height // divisor, height % divisor, step, divisor
 
 
-def _heaviest(memory: int, states: list[tuple[int, int, int, int]]) -> int:
+def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) -> int:
     """Return the most that states (r, h, weight, copies) weigh which can stand together.
 
     They come by r descending.  A member fits if memory holds when it completes, when those
@@ -1511,14 +1427,18 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]]) -> int:
     if not states:
         return 0
     members = min(sum(state[3] for state in states), memory // min(state[1] for state in states))
+    work.spend(20 + 29 * (members + 1) * (memory + 1))
     best = [[0] * (memory + 1) for _ in range(members + 1)]
     low = memory
     for r, h, weight, copies in states:
         low = min(low, h)
         counts: Sequence[int] = range(min(members, memory // (low + r)))
+        sizes = range(memory - h - r + 1, 0, -low - r)[: len(counts)]
+        passes = copies if copies < memory // (h + r) else 0
+        work.spend((12 * len(counts) + 2 * sum(sizes)) * max(passes, 1))
         # Counts upwards add a state to what may have it already, downwards they add one copy.
-        if copies < memory // (h + r):
-            counts = [*reversed(counts)] * copies
+        if passes:
+            counts = [*reversed(counts)] * passes
         for c in counts:
             begin, end = c * low, memory - h - (c + 1) * r + 1
             if begin < end:
@@ -1528,24 +1448,6 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]]) -> int:
                     new if (new := old + weight) > known else known for old, known in pairs
                 ]
     return max(map(max, best))
-
-
-def _table_of(memory: int, states: list[tuple[int, int, int]]) -> tuple[int, int]:
-    """Return the cells, and the steps, of the table of `_heaviest` for states (r, h, copies)."""
-    if not states:
-        return 0, 0
-    members = min(sum(copies for _, _, copies in states), memory // min(h for _, h, _ in states))
-    cells, low = (members + 1) * (memory + 1), memory
-    steps = cells + 20
-    for r, h, copies in states:
-        low = min(low, h)
-        counts = min(members, memory // (low + r))
-        # Ranges are as long as first, first - less, first - 2 less, ..., while that is positive.
-        first, less = memory - h - r + 1, low + r
-        filled = max(0, min(counts, -(-first // less)))
-        entries = 2 * filled * first - less * filled * (filled - 1) + 12 * counts
-        steps += entries * (copies if copies < memory // (h + r) else 1)
-    return cells, steps
 
 
 _Partial = tuple[tuple[int, ...], tuple[tuple[int, int], ...], int, int, tuple[int, ...]]
@@ -1587,7 +1489,7 @@ class _Search:
         rounds = max(stage.last, latest) + budget // stage.scale
         longest = max((request.output for request in self.requests), default=0)
         cells = (rounds + longest) * len(reduced_costs)
-        work.spend(150 * cells, "lower: the search has too many rounds: ")
+        work.spend(150 * cells)
         shapes = defaultdict(list)
         for i in sorted(range(len(reduced_costs)), key=lambda i: self.requests[i].arrival):
             shapes[self.requests[i][1:]].append(i)
@@ -1686,7 +1588,7 @@ class _Search:
                     grown.append((now, active, bound + waits[j], latency, held))
                 if j not in gains or (bound := bound + gains[j]) > self.budget:
                     break
-                self.work.spend(self.steps + size, "lower: the search: ")
+                self.work.spend(self.steps + size)
                 if size <= len(held) and held[size - 1] + ramp[-1] > most:
                     break
                 padded = held + (0,) * (size - len(held))
@@ -1706,7 +1608,7 @@ class _Search:
     ) -> None:
         """Let a time pass, with its R - F; of equal partial schedules the best one stays."""
         full = tuple(map(len, self.shapes))
-        self.work.spend((5 * len(full) + 2 * self.steps) * len(layer), "lower: the search: ")
+        self.work.spend((5 * len(full) + 2 * self.steps) * len(layer))
         for started, active, bound, latency, held in layer:
             if started == full:
                 if latency < self.target:
@@ -1730,7 +1632,7 @@ class _Search:
         for partial in sorted(layer, key=lambda partial: partial[3:]):
             held, rivals = partial[4], kept[partial[0]]
             steps = 20 + compared * (1 + len(held) // 5) + (4 + len(held) // 2) * len(rivals)
-            self.work.spend(steps, "lower: the search: ")
+            self.work.spend(steps)
             if not any(len(r[4]) <= len(held) and all(map(le, r[4], held)) for r in rivals):
                 rivals.append(partial)
         return [partial for rivals in kept.values() for partial in rivals]
@@ -1788,6 +1690,7 @@ def _by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
         raise Invalid("lower: needs a weight, and company, for each request, or none at all")
     if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
         raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
+    work.spend((600 * (1 + count) + 16 * (len(chosen) + len(clock.lines))) * len(requests))
     parts = [_part(problem.memory, request, clock, chosen) for request in requests]
     # Memory of this size is served as fast as that of all workers.
     memory, unit = problem.memory * problem.used, max((p[0] for p in parts), default=1) << 30
@@ -1873,7 +1776,7 @@ def _company(
                 end = min((place | 63) + 1, len(times))
                 least = rate * max(times[place] - free, 0) + work * lows[place >> 6]
                 is_near = least < best
-                budget.spend(12 + 6 * is_near * (end - place), "lower: company: ")
+                budget.spend(12 + 6 * is_near * (end - place))
                 if is_near:
                     part = zip(times[place:end], prices[place + 1 : end + 1], strict=True)
                     best = min(best, *(rate * max(t - free, 0) + work * p for t, p in part))
@@ -1938,7 +1841,7 @@ def _in_time(
     Request i attains if it completes, or has its first token, by ``d_i``: so long after its
     arrival.  The runs ``reached`` these times.
     """
-    claim, scope = certificate["deadlines"], certificate["scope"]
+    claim, scope, work.part = certificate["deadlines"], certificate["scope"], "deadlines: "
     first, ceiling, best = claim["aim"] == "first-token", claim["ceiling"], claim["best"]
     due = _due(certificate, problem)
     proved, misses = _most_in_time(problem, claim["proof"], due, work, first=first)
@@ -2036,7 +1939,7 @@ def _most_in_time(
             misses += 1
             continue
         left, right = table.cells(arrival, end + first * output)
-        work.spend(90 * (right - left), "deadlines: ")
+        work.spend(90 * (right - left))
         if clock is None and not problem.pauses:  # a run goes on after its first token
             cost = table.of_run(request, arrival, end - brief.output)
         else:
@@ -2324,29 +2227,16 @@ def _times(thousandths: int) -> str:
     return f"{thousandths // 1000:,}.{thousandths % 1000:03}"
 
 
-def _arguments(given: Sequence[str]) -> tuple[str, float | None] | None:
-    """Return the file and the budget of a command line, None if it is not one."""
-    rest, times = list(given), None
-    if "--budget" in rest[:-1]:
-        place = rest.index("--budget")
-        _, budget = rest.pop(place), rest.pop(place)
-        try:
-            times = float(budget)
-        except ValueError:
-            return None
-    fits = len(rest) == 1 and not rest[0].startswith("-")
-    return (rest[0], times) if fits and (times is None or 0 < times < math.inf) else None
-
-
 def main() -> NoReturn:
     """Verify the file named on the command line."""
-    arguments = _arguments(sys.argv[1:])
-    if arguments is None:
-        usage = "usage: python -m kvopt.verify FILE [--budget K], K a positive number"
-        print(usage, file=sys.stderr)
-        sys.exit(2)
+    parser = argparse.ArgumentParser("python -m kvopt.verify", description="Check a certificate.")
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--budget", type=float, metavar="K", help="allow K times half a minute")
+    given = parser.parse_args()
     try:
-        verdict = verify(*arguments, progress=functools.partial(print, file=sys.stderr))
+        verdict = verify(given.file, given.budget, functools.partial(print, file=sys.stderr))
+    except ValueError as error:
+        parser.error(str(error))
     except KeyboardInterrupt:
         print("interrupted, nothing is known of the file", file=sys.stderr)
         sys.exit(130)

@@ -6,7 +6,6 @@ What is read was checked by `kvopt.verify`, as if it had just been made.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -88,8 +87,7 @@ def certificate_text(certificate: Certificate) -> str:
     if (in_time := certificate.in_time) is not None:
         best = in_time.best and {"attained": in_time.best_attained, **_run_to_json(in_time.best)}
         members["deadlines"] = {**members_of(in_time), "best": best}
-    if (times := _times_needed(certificate, members)) > 1:
-        members["budget"] = times
+    members["budget"] = checker.MOST_STATED  # too much costs nobody anything
     members["provenance"] = {**certificate.provenance, "notes": certificate.notes}
     lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
     lines.append(f'"instance": {_instance_text(instance)}')
@@ -160,26 +158,6 @@ def _clock(value: Json | str) -> Clock:
     if isinstance(value, str):
         return ROUNDS
     return Seconds(batch_time_from_json({"schema": MODEL_SCHEMA, **value}))
-
-
-def _times_needed(certificate: Certificate, members: Json) -> int:
-    """Return how many times its default budget `kvopt.verify` needs, about."""
-    instance, clock, in_time = certificate.instance, certificate.clock, certificate.in_time
-    arrivals = clock.arrivals(instance)
-    problem = checker.Problem(
-        instance.memory,
-        [
-            checker.Request(arrival, request.prompt, request.output)
-            for arrival, request in zip(arrivals, instance, strict=True)
-        ],
-        instance.workers,
-        instance.block_size,
-        checker.Clock.of(clock.batch_time.to_json()) if isinstance(clock, Seconds) else None,
-    )
-    allowed: Sequence[int] = ()
-    if in_time is not None:
-        allowed = in_time.deadline.allowed(instance, rounds=clock.is_even)
-    return checker.needed(problem, members, list(map(sum, zip(arrivals, allowed, strict=False))))
 
 
 # ---- both sides -------------------------------------------------------------------------

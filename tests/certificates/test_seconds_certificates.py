@@ -335,9 +335,10 @@ class TestHostile:
         found["lower"]["proof"].update(weights=[0] * 400, company=share)
         assert judged(tmp_path / "c", found).valid
         monkeypatch.setattr(checker, "STEPS", 600_000)
+        del found["budget"]
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 2
-        assert "lower: company: " in verdict.lines[0]
+        assert "lower: shares: " in verdict.lines[0]
 
 
 def test_the_simulator_gives_what_the_literal_clock_gives() -> None:

@@ -8,21 +8,18 @@ import resource
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from certificates import judged
 from commands import Run
-from strategies import instance_of
 
 import kvopt
 import kvopt.verify as checker
 from kvopt import BatchTime, Line
-from kvopt.certificates import Certificate
-from kvopt.certificates.files import certificate_text, write_certificate
-from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof, StatePrices
+from kvopt.certificates.files import write_certificate
+from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.verify import verify
@@ -154,7 +151,7 @@ class TestSmallFiles:
         [
             (a_long_output, 2, "the budget of 600,000,000 steps is used up: verify --budget 2"),
             (a_long_staircase, 2, "lower: volume: needs about 5 times the default budget of steps"),
-            (a_repeated_line, 2, "lower: shares: needs about"),
+            (a_repeated_line, 0, "VALID"),
             (a_long_gap, 2, "steps: verify --budget "),
             (pieces_between_pauses, 0, "VALID"),
             (many_slots, 2, "lower: slot-prices: needs about"),
@@ -291,7 +288,8 @@ class TestBudget:
         command = [sys.executable, "-m", "kvopt.verify", str(tmp_path / "c"), *arguments]
         done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
         assert done.returncode == 2
-        assert len((done.stdout + done.stderr).splitlines()) == 1
+        assert not done.stdout
+        assert done.stderr.splitlines()[-1].startswith("python -m kvopt.verify: error: ")
         code, out, err = run("verify", tmp_path / "c", *arguments)
         assert code == 2
         assert not out
@@ -301,13 +299,12 @@ class TestBudget:
         path = tmp_path / "c"
         path.write_text(json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
         assert run("verify", path, "--budget", "2.5")[0] == 0
-        for arguments in (["--budget", "3", path], [path, "--budget", "3"]):
-            assert checker._arguments([str(a) for a in arguments]) == (str(path), 3.0)
-        assert checker._arguments([str(path)]) == (str(path), None)
+        command = [sys.executable, "-m", "kvopt.verify", "--budget", "3", str(path)]
+        assert subprocess.run(command, cwd=HERE, capture_output=True, check=False).returncode == 0
 
 
 class TestWritten:
-    """A certificate that needs more than the default budget says so, and is granted it."""
+    """A certificate asks for as long a check as there is, and states how large its search is."""
 
     @pytest.mark.slow
     def test_a_long_search_is_accepted_by_default(
@@ -320,7 +317,7 @@ class TestWritten:
         monkeypatch.setattr(checker, "STEPS", 500 * sum(found.lower.proof.kept))
         write_certificate(found, tmp_path / "c")
         content = json.loads((tmp_path / "c").read_text())
-        assert content["budget"] > 4
+        assert content["budget"] == checker.MOST_STATED
         assert verify(tmp_path / "c").valid
         # Where it says less, it is refused: at once where it says so of a round.
         content["lower"]["proof"]["kept"][5] = 0
@@ -353,25 +350,7 @@ class TestWritten:
         instance = kvopt.Instance(memory, drawn.requests, **shape)
         found = kvopt.certify(instance, ["mc-sf"], time_limit=1, **{"slower": False, **asked})
         write_certificate(found, tmp_path / "c")
-        times = json.loads((tmp_path / "c").read_text()).get("budget", 1)
         works = [checker.Work()]
         monkeypatch.setattr(checker, "Work", lambda *_: works[0])
         assert verify(tmp_path / "c").valid
-        assert works[0].used <= times * checker.STEPS
-
-    def test_a_long_search_is_noted(self) -> None:
-        instance = instance_of(9, [(0, 1, 3)] * 4)
-        stage = StatePrices(4, ((4, 1),), (1, 3), ((1,), (2,)))
-        proof = ConfigurationProof((stage,), 30, searched=True, kept=(10**5, 9 * 10**5))
-        assert stated(instance, proof) == 7
-        # What a search takes at most is no reason not to begin with it.
-        assert stated(instance, replace(proof, kept=(10**7,))) == 20
-        assert stated(instance, replace(proof, kept=(1, 2))) == 1
-        assert stated(instance, ConfigurationProof((stage,), 30)) == 1
-
-
-def stated(instance: kvopt.Instance, proof: ConfigurationProof) -> int:
-    """Return the budget that a certificate of a bound states, 1 if it does not."""
-    text = certificate_text(Certificate(instance, None, CheckedBound(0, "a search", proof)))
-    found: int = json.loads(text).get("budget", 1)
-    return found
+        assert works[0].used <= 5 * checker.STEPS
