@@ -38,10 +38,14 @@ from kvopt.cli import (
     warmup,
 )
 from kvopt.cli.common import filled_in, option
+from kvopt.cli.outputs import try_outputs
 from kvopt.kernels.pipes import UNREAD, ended_by_reader
 from kvopt.version import __version__
 
 Work = Callable[..., None]
+
+OUTPUTS = ("output", "timeline", "certificate")
+"""Options that name a file to write: what cannot be written is refused before any work."""
 
 MESSAGES = "Messages"
 """Panel of the options that all commands take."""
@@ -181,6 +185,8 @@ def expanded(work: Work) -> Work:
             return kind(**{each.name: given.pop(each.name) for each in fields(kind)})
 
         messages.set_up(**vars(made(MessageOptions)))
+        files = {name: path for name, path in given.items() if name in OUTPUTS}
+        try_outputs(as_json=given.get("json", False), **files)
         values = {name: made(kind) for name, kind in groups.items()}
         with ended_by_reader():
             work(**values, **given)
@@ -192,7 +198,10 @@ def expanded(work: Work) -> Work:
 
 
 def _fields(kind: Any) -> list[Parameter]:
-    return list(signature(kind, eval_str=True).parameters.values())
+    known = get_type_hints(kind, include_extras=True)
+    return [
+        each.replace(annotation=known[name]) for name, each in signature(kind).parameters.items()
+    ]
 
 
 def name_of(work: Work) -> str:

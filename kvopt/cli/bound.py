@@ -48,7 +48,7 @@ def bound_command(
             _print(results)
             if instance.block_size > 1:
                 common.say(instance.in_blocks)
-    common.exit_by_signal(results[-1].signal_number)
+    common.finish(results[-1].signal_number)
 
 
 def _print(results: list[BoundResult]) -> None:

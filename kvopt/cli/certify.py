@@ -7,20 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.files import write_certificate
 from kvopt.cli import common
-from kvopt.cli.common import option
+from kvopt.cli.common import argument, option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.messages import command_line
-from kvopt.cli.outputs import certificate_written, try_outputs
+from kvopt.cli.outputs import certificate_written
 from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
-from kvopt.problem.instance_files import read_instance
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.timetable.measures import waiting_cells
@@ -38,27 +35,21 @@ _OPTIONAL = (
 """Columns that a narrow terminal goes without, the first of them first."""
 
 
-@dataclass(frozen=True)
-class ProblemOptions:
+@dataclass(frozen=True, kw_only=True)
+class ProblemOptions(common.MemoryOptions):
     """An instance, or what was made of one elsewhere."""
 
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help=f"Instance: {common.INSTANCES}")
-    ] = None
+    file: Annotated[Path | None, argument("FILE", f"Instance: {common.INSTANCES}")] = None
     run: Annotated[
-        Path | None,
-        option("--run", "In place of FILE: judge a run that import-run wrote.", "RUN"),
+        Path | None, option("--run", "In place of FILE: judge a run that import-run wrote.", "RUN")
     ] = None
-    memory: common.Memory = None
-    workers: common.Workers = None
-    block_size: common.BlockSize = None
 
     def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun]]:
         """Return the instance, of a recorded run its own, and that run on a clock."""
         if (self.file is None) == (self.run is None):
             raise InvalidInput("give FILE or --run, one of them", field="options")
         if self.file is not None:
-            return read_instance(self.file, self.memory, self.workers, self.block_size), []
+            return self.read_from(self.file), []
         assert self.run is not None
         for name in ("memory", "workers"):
             if getattr(self, name):
@@ -111,9 +102,7 @@ def certify_command(
     timing: common.ClockOptions,
     limits: common.LimitOptions,
     judged: JudgedOptions,
-    output: Annotated[
-        Path, option("--output -o", "The certificate; - is standard output.", "CERT")
-    ],
+    output: common.Output,
     json: common.Json = False,
     scope: common.Covers = None,
     _modules: common.Modules = None,
@@ -130,7 +119,6 @@ def certify_command(
         policy_from(name)  # refuse what is wrong before reading
     router_from(judged.router)
     aimed = None if judged.deadline is None else Deadline.parse(judged.deadline)
-    try_outputs(output=output, as_json=json)
     if timing.seconds and judged.schedule is not None:
         raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
     if timing.seconds and limits.params is not None:
@@ -162,9 +150,7 @@ def certify_command(
                 common.print_json(found.to_json())
             else:
                 _print(found)
-    common.exit_by_signal(found.signal_number)
-    if found.upper is None:
-        raise typer.Exit(common.NOTHING_FOUND)
+    common.finish(found.signal_number, common.NOTHING_FOUND * (found.upper is None))
 
 
 def _print(found: Certificate) -> None:

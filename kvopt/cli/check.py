@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from kvopt.cli import common
+from kvopt.cli.common import argument
 from kvopt.errors import FalseClaim
 from kvopt.timetable.schedule_files import read_schedule
 
@@ -16,9 +15,7 @@ _SAID = ("feasible", "objective", "peak_memory", "peak_time", "makespan", "viola
 
 def check_command(
     problem: common.InstanceOptions,
-    schedule: Annotated[
-        Path, typer.Argument(metavar="SCHEDULE", help="Schedule file; - is standard input.")
-    ],
+    schedule: Annotated[Path, argument("SCHEDULE", "Schedule file; - is standard input.")],
     json: common.Json = False,
 ) -> None:
     """Print the total latency and peak memory of a schedule, or what breaks.
@@ -45,5 +42,4 @@ def check_command(
         common.print_json(found)
     else:
         print(*found["violations"], *filter(None, [summary]), sep="\n")
-    if not found["feasible"]:
-        raise typer.Exit(common.FAILED)
+    common.finish(status=common.FAILED * (not found["feasible"]))

@@ -72,12 +72,8 @@ def names_of(kind: str) -> list[str]:
 
 
 def completing(kind: str) -> Callable[[str], list[str]]:
-    """Return what completes the names of a kind, for ``autocompletion`` of an option."""
-
-    def complete(incomplete: str) -> list[str]:
-        return [name for name in names_of(kind) if name.startswith(incomplete)]
-
-    return complete
+    """Return what completes the names of a kind, for ``autocompletion``."""
+    return lambda incomplete: [name for name in names_of(kind) if name.startswith(incomplete)]
 
 
 def filled_in(text: str) -> str:
@@ -104,15 +100,24 @@ def option(flags: str, about: str, metavar: str = "", names: str | None = None, 
     more
         For Typer.
     """
-    complete = None if names is None else completing(names)
+    complete = completing(names) if names else None
     return typer.Option(
         *flags.split(), metavar=metavar, help=about, autocompletion=complete, **more
     )
 
 
+def argument(metavar: str, about: str, names: str | None = None) -> Any:
+    """Return an argument; ``names`` as of `option`."""
+    complete = completing(names) if names else None
+    return typer.Argument(metavar=metavar, help=about, autocompletion=complete)
+
+
 INSTANCES = "JSON, or CSV with --memory; - is standard input."
 
-InstanceFile = Annotated[Path, typer.Argument(metavar="FILE", help=f"Instance: {INSTANCES}")]
+InstanceFile = Annotated[Path, argument("FILE", f"Instance: {INSTANCES}")]
+_OUTPUT = option("--output -o", "The file to write; - is standard output.", "FILE")
+Output = Annotated[Path, _OUTPUT]
+OptionalOutput = Annotated[Path | None, _OUTPUT]
 Memory = Annotated[
     int | None,
     option(
@@ -238,18 +243,28 @@ def policies(about: str) -> Any:
     )
 
 
-@dataclass(frozen=True)
-class InstanceOptions:
-    """An instance, and what an option says in place of its file."""
+@dataclass(frozen=True, kw_only=True)
+class MemoryOptions:
+    """What options say in place of the file of an instance."""
 
-    file: InstanceFile
     memory: Memory = None
     workers: Workers = None
     block_size: BlockSize = None
 
-    def read(self) -> Instance:
+    def read_from(self, path: Path) -> Instance:
         """Read the file."""
-        return read_instance(self.file, self.memory, self.workers, self.block_size)
+        return read_instance(path, self.memory, self.workers, self.block_size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceOptions(MemoryOptions):
+    """An instance."""
+
+    file: InstanceFile
+
+    def read(self) -> Instance:
+        """Read it."""
+        return self.read_from(self.file)
 
 
 @dataclass(frozen=True)
@@ -340,13 +355,14 @@ def undisturbed() -> Iterator[list[int]]:
     came: list[int] = []
     with signals_remembered(came.append):
         yield came
-    exit_by_signal(came[0] if came else None)
+    finish(came[0] if came else None)
 
 
-def exit_by_signal(number: int | None) -> None:
-    """End the command if a signal ended its work, with the exit status that shells give it."""
-    if number is not None:
-        raise typer.Exit(128 + number)
+def finish(signal_number: int | None = None, status: int = 0) -> None:
+    """End the command if a signal ended its work, as shells say it, or its exit status is not 0."""
+    status = status if signal_number is None else 128 + signal_number
+    if status:
+        raise typer.Exit(status)
 
 
 def warn_oversubscription(threads: int | None) -> None:

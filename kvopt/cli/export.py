@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from kvopt.cli import common
 from kvopt.cli.common import option
-from kvopt.cli.outputs import try_outputs, write_output
+from kvopt.cli.outputs import write_output
 from kvopt.errors import InvalidInput
 from kvopt.formulations.export import SUFFIXES, export, format_of
 
 
 def export_command(
     problem: common.InstanceOptions,
-    output: Annotated[
-        Path, option("--output -o", "The file to write; - is standard output.", "OUT")
-    ],
+    output: common.Output,
     formulation: Annotated[
         str, option("--formulation", "One of {formulations}.", "NAME", names="formulations")
     ] = "time-indexed",
@@ -35,6 +32,5 @@ def export_command(
         names = ", ".join(SUFFIXES)
         reason = f"must end in one of {names}; another name needs --format"
         raise InvalidInput(reason, field=f"--output {error.file}") from None
-    try_outputs(output=output)
     instance = problem.read()
     write_output(output, lambda path: export(instance, path, formulation, kind))

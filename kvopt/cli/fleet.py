@@ -138,7 +138,7 @@ def fleet_command(
             _print(found)
         if out is not None:  # last: a full disk must not take the answer with it
             _write(found, out)
-    common.exit_by_signal(found.signal_number)
+    common.finish(found.signal_number)
 
 
 def _parsed(text: str) -> list[int]:

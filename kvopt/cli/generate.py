@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvopt.cli import common
-from kvopt.cli.common import completing, option
-from kvopt.cli.outputs import try_outputs, write_output
+from kvopt.cli.common import argument, option
+from kvopt.cli.outputs import write_output
 from kvopt.errors import InvalidInput
 from kvopt.problem.families import FAMILIES, generate
 from kvopt.problem.instance_files import write_instance
@@ -31,15 +28,9 @@ def families() -> str:
 def generate_command(
     family: Annotated[
         str,
-        typer.Argument(
-            metavar="FAMILY",
-            help="A name from the list below.",
-            autocompletion=completing("families"),
-        ),
+        argument("FAMILY", "A name from the list below.", "families"),
     ],
-    output: Annotated[
-        Path, option("--output -o", "Instance file to write; - is standard output.", "FILE")
-    ],
+    output: common.Output,
     n: Annotated[int | None, option("--n", "Number of requests.", "N", min=0)] = None,
     memory: Annotated[int | None, option("--memory -m", "Cache size.", "M", min=1)] = None,
     seed: common.Seed = 0,
@@ -48,7 +39,6 @@ def generate_command(
     ] = None,
 ) -> None:
     """Write an instance of a named family; same arguments, same bytes."""
-    try_outputs(output=output)
     keys: dict[str, str] = {}
     for text in parameters or ():
         key, equals, value = text.partition("=")

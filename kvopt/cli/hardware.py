@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from kvopt.cli import common
-from kvopt.cli.common import option
-from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, try_outputs, written
+from kvopt.cli.common import argument, option
+from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, written
 from kvopt.errors import InvalidInput, shown
 from kvopt.problem.batch_time import NANOSECONDS, BatchTime
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
@@ -33,10 +33,6 @@ _NOTE = (
 
 _MOST_OFF = 0.1
 """Of the time that the rounds took: if the model is off by more, that is a warning."""
-
-Output = Annotated[
-    Path | None, option("--output -o", "JSON file to write; - is standard output.", "MODEL")
-]
 
 
 @dataclass(frozen=True)
@@ -118,10 +114,10 @@ def fit_command(
     context: typer.Context,
     table: Annotated[
         Path,
-        typer.Argument(metavar="TABLE", help="CSV with measured batches, or a record of vLLM."),
+        argument("TABLE", "CSV with measured batches, or a record of vLLM."),
     ],
     machine: MachineOptions,
-    output: Output = None,
+    output: common.OptionalOutput = None,
     lines: Annotated[
         int, option("--lines", "2 for a roof, 1 for a straight line.", "1|2", min=1, max=2)
     ] = 2,
@@ -138,7 +134,6 @@ def fit_command(
     named.  It has no attention: the time to read the cache is added from the size of the model and
     the bandwidth of the GPUs.
     """
-    try_outputs(output=output, as_json=json)
     shape = preset(MODELS, machine.model, "--model")
     device = preset(ANY_GPU, machine.gpu, "--gpu")
     rows, is_profile = read_batches(table, shape.layers, machine.gpus)
@@ -180,17 +175,12 @@ def _fit(rows: list[Measured], lines: int, kv_ns: int, is_profile: bool) -> Fit:
 def show_command(
     model: Annotated[
         str,
-        typer.Argument(
-            metavar="MODEL",
-            help="{batch_times}, MODEL@GPU, MODEL@NxGPU or a .json file.",
-            autocompletion=common.completing("batch_times"),
-        ),
+        argument("MODEL", "{batch_times}, MODEL@GPU, MODEL@NxGPU or a .json file.", "batch_times"),
     ],
-    output: Output = None,
+    output: common.OptionalOutput = None,
     json: common.Json = False,
 ) -> None:
     """Show a batch-time model: a measured one, a roofline such as llama-3-8b@h100, or a file."""
-    try_outputs(output=output, as_json=json)
     found = batch_time(model)
     with written("--output", output, partial(write_batch_time, found)):
         _print(found, json)

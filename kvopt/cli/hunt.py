@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
+from signal import SIGINT
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from kvopt.certificates.files import write_certificate
 from kvopt.cli import common
 from kvopt.cli.common import option
-from kvopt.cli.outputs import certificate_written, try_outputs
+from kvopt.cli.outputs import certificate_written
 from kvopt.problem.scopes import Scope
 
 if TYPE_CHECKING:
@@ -40,9 +38,7 @@ def hunt_command(
         common.policies("Policy to hunt; of several the best on an instance counts."),
     ] = None,
     scope: common.Covers = None,
-    output: Annotated[
-        Path | None, option("--output -o", "Write the certificate; - is standard output.", "CERT")
-    ] = None,
+    output: common.OptionalOutput = None,
     json: common.Json = False,
     _modules: common.Modules = None,
 ) -> None:
@@ -54,7 +50,6 @@ def hunt_command(
     ratio does not need, certifies the rest and verifies the certificate.  Exit status: 0 when a
     policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
     """
-    try_outputs(output=output, as_json=json)
     # Loads numba: no other command should wait for it.
     from kvopt.experiments.hunting import hunt
 
@@ -68,10 +63,8 @@ def hunt_command(
             common.print_json(found.to_json())
         else:
             _print(found, space.n, space.memory)
-    if found.interrupted:
-        raise typer.Exit(common.INTERRUPTED)
-    if found.certificate is None:
-        raise typer.Exit(common.NOTHING_FOUND)
+    signal_number = SIGINT if found.interrupted else None
+    common.finish(signal_number, common.NOTHING_FOUND * (found.certificate is None))
 
 
 def _print(found: Hunt, n: int, memory: int) -> None:

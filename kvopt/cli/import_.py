@@ -7,11 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvopt.cli import common
-from kvopt.cli.common import option
-from kvopt.cli.outputs import try_outputs, write_output
+from kvopt.cli.common import argument, option
+from kvopt.cli.outputs import write_output
 from kvopt.problem.instance_files import write_instance
 from kvopt.problem.traces import import_trace
 
@@ -40,16 +38,12 @@ class KeptOptions:
 
 
 def import_command(
-    trace: Annotated[
-        Path, typer.Argument(metavar="TRACE", help="The file to read; - is standard input.")
-    ],
+    trace: Annotated[Path, argument("TRACE", "The file to read; - is standard input.")],
     format_: Annotated[
         str, option("--format -f", "{traces}, or one of --module.", "NAME", names="traces")
     ],
     memory: Annotated[int, option("--memory -m", "Cache size in tokens.", "M", min=1)],
-    output: Annotated[
-        Path, option("--output -o", "Instance file to write; - is standard output.", "FILE")
-    ],
+    output: common.Output,
     kept: KeptOptions,
     _modules: common.Modules = None,
 ) -> None:
@@ -58,7 +52,6 @@ def import_command(
     The file is read line by line.  Lines that are no request, or one that cannot be kept, are
     left out; how many and why is printed and stored in the notes of the instance.
     """
-    try_outputs(output=output)
     instance = import_trace(trace, format_, memory, **vars(kept))
     length = "" if instance.round_ms is None else f", rounds of {instance.round_ms:g} ms"
     about = f": {len(instance)} requests, memory {instance.memory}{length}"

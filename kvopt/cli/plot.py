@@ -9,7 +9,7 @@ from typing import Annotated
 from kvopt.cli import common
 from kvopt.cli.certify import ProblemOptions
 from kvopt.cli.common import option
-from kvopt.cli.outputs import try_outputs, write_output
+from kvopt.cli.outputs import write_output
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.proofs import Prices, prices_of
 from kvopt.problem.instance import Instance
@@ -46,7 +46,6 @@ def plot_command(
     from kvopt.show.plots import plot_instance, plot_runs, plot_schedule, refuse_unknown_suffix
 
     refuse_unknown_suffix(output)
-    try_outputs(output=output)
     if schedule is not None and names:
         raise InvalidInput("give --schedule or --policy, not both", field="options")
     if timing.seconds and not names:
@@ -59,9 +58,8 @@ def plot_command(
     if recorded and schedule:
         raise InvalidInput("goes without a recorded run, which is one", field="--schedule")
     instance, served = ProblemOptions(
-        None if recorded else problem.file, recorded, problem.memory, problem.workers,
-        problem.block_size,
-    ).read(clock)  # fmt: skip
+        **{**vars(problem), "file": None if recorded else problem.file}, run=recorded
+    ).read(clock)
     runs: list[PolicyRun] = [*served]
     for name, policy in zip(names or (), chosen, strict=True):
         runs.append(run(instance, policy, clock=clock, label=name))

@@ -6,27 +6,23 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvopt.certificates.files import write_certificate
 from kvopt.cli import common
-from kvopt.cli.common import option
-from kvopt.cli.outputs import certificate_written, try_outputs, write_output
+from kvopt.cli.common import argument, option
+from kvopt.cli.outputs import certificate_written, write_output
 from kvopt.errors import InvalidInput
 from kvopt.experiments.reductions import Reduction, ThreePartition, decide
 from kvopt.problem.instance_files import write_instance
 
 
 def reduce_command(
-    problem: Annotated[str, typer.Argument(metavar="three-partition", help="The problem.")],
-    numbers: Annotated[list[int], typer.Argument(metavar="X1 X2 ...", help="The 3m integers.")],
+    problem: Annotated[str, argument("three-partition", "The problem.")],
+    numbers: Annotated[list[int], argument("X1 X2 ...", "The 3m integers.")],
     target: Annotated[int, option("--target", "The sum of every triple.", "T")],
     time_limit: common.TimeLimit = 60.0,
     threads: common.Threads = None,
     json: common.Json = False,
-    output: Annotated[
-        Path | None, option("--output -o", "Write the instance; - is standard output.", "FILE")
-    ] = None,
+    output: common.OptionalOutput = None,
     certificate: Annotated[
         Path | None, option("--certificate", "Write a certificate of the optimum.", "CERT")
     ] = None,
@@ -39,7 +35,6 @@ def reduce_command(
     """
     if problem != "three-partition":
         raise InvalidInput(f"must be three-partition, got {problem!r}", field="problem")
-    try_outputs(output=output, certificate=certificate, as_json=json)
     common.warn_oversubscription(threads)
     given = ThreePartition(target, tuple(numbers))
     if output is not None:
@@ -50,9 +45,7 @@ def reduce_command(
             common.print_json(found.to_json())
         else:
             _print(found)
-    common.exit_by_signal(found.result.signal_number)
-    if found.answer == "open":
-        raise typer.Exit(common.NOTHING_FOUND)
+    common.finish(found.result.signal_number, common.NOTHING_FOUND * (found.answer == "open"))
 
 
 def _print(found: Reduction) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvopt.cli import common
-from kvopt.cli.common import option
+from kvopt.cli.common import argument, option
 from kvopt.cli.outputs import name_of, try_outputs
 
 _EVERY = 100
@@ -16,7 +14,7 @@ _EVERY = 100
 
 
 def report_command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a study.")],
+    folder: Annotated[Path, argument("DIR", "The folder of a study.")],
     output: Annotated[
         Path | None, option("--output -o", "Default: DIR/report.html.", "FILE.html")
     ] = None,
@@ -45,8 +43,7 @@ def report_command(
     names = [name_of(path) for path in (written.page, written.table) if path is not None]
     count = "1 record" if written.records == 1 else f"{written.records:,} records"
     common.say(f"wrote {' and '.join(names)}: {count}")
-    if written.faults:
-        raise typer.Exit(common.FAILED)
+    common.finish(status=common.FAILED * bool(written.faults))
 
 
 def _show(done: int, count: int) -> None:

@@ -7,12 +7,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
-from kvopt.cli.outputs import try_outputs, written
+from kvopt.cli.outputs import written
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files.atomic import write_atomically
 from kvopt.problem.clocks import Clock, Seconds
@@ -39,10 +37,7 @@ def run_command(
     timing: common.ClockOptions,
     router: common.Router = "central",
     json: common.Json = False,
-    output: Annotated[
-        Path | None,
-        option("--output -o", "Write the schedule; - is standard output.", "SCHEDULE"),
-    ] = None,
+    output: common.OptionalOutput = None,
     timeline: Annotated[
         Path | None,
         option("--timeline", "With --seconds: write memory over time.", "CSV"),
@@ -56,7 +51,6 @@ def run_command(
     """
     if output is not None and len(names) > 1:
         raise InvalidInput("goes with a single --policy", field="-o")
-    try_outputs(output=output, timeline=timeline, as_json=json)
     chosen = [policy_from(name) for name in names]  # refuse what is wrong before reading
     way = router_from(router)
     if timing.seconds and output is not None:
@@ -100,8 +94,7 @@ def run_command(
             )
     if refused is not None:
         raise refused
-    if interrupted:
-        raise typer.Exit(common.INTERRUPTED)
+    common.finish(status=common.INTERRUPTED * interrupted)
 
 
 def _write_schedule(run: PolicyRun, output: Path) -> None:

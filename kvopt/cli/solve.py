@@ -10,12 +10,10 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from kvopt.cli import common
-from kvopt.cli.common import option
+from kvopt.cli.common import argument, option
 from kvopt.cli.live import LiveProgress
-from kvopt.cli.outputs import try_outputs, written
+from kvopt.cli.outputs import written
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
@@ -24,7 +22,6 @@ from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
-from kvopt.problem.instance_files import read_instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.search.plan import explained
@@ -35,16 +32,11 @@ _OPTIONAL = ("seconds", "M", "n", "stopped", "bound by", "found by", "gap")
 """Columns that a narrow terminal goes without, the first of them first."""
 
 
-@dataclass(frozen=True)
-class FilesOptions:
-    """Instances, and what options say in place of their files."""
+@dataclass(frozen=True, kw_only=True)
+class FilesOptions(common.MemoryOptions):
+    """Instances."""
 
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help=f"Instances: {common.INSTANCES}")
-    ]
-    memory: common.Memory = None
-    workers: common.Workers = None
-    block_size: common.BlockSize = None
+    files: Annotated[list[Path], argument("FILE", f"Instances: {common.INSTANCES}")]
 
 
 @dataclass(frozen=True)
@@ -89,9 +81,7 @@ def solve_command(
     explain: Annotated[
         bool, option("--explain", "Print the stages that apply, with their times, and end.")
     ] = False,
-    output: Annotated[
-        Path | None, option("--output -o", "Write the schedule; - is standard output.", "SCHEDULE")
-    ] = None,
+    output: common.OptionalOutput = None,
     _modules: common.Modules = None,
 ) -> None:
     """Find the schedule of least total latency, and prove that none is better.
@@ -109,7 +99,6 @@ def solve_command(
         for name, is_given in {**how.of_rounds(), **others}.items():
             if is_given:
                 raise InvalidInput("is for rounds, not for --seconds", field=name)
-    try_outputs(output=output, as_json=json)
     # What cannot run is refused before anything is read.
     engine_named(how.engine, pyomo_solver=how.pyomo_solver, scope=scope)
     common.warn_oversubscription(limits.threads)
@@ -142,9 +131,8 @@ def solve_command(
         write = None if best is None else partial(write_schedule, best)
         with written("--output", output, write):
             _report(work, results, json)
-    common.exit_by_signal(results[-1].signal_number)
-    if any(result.objective is None for result in results):
-        raise typer.Exit(common.NOTHING_FOUND)
+    is_missing = any(result.objective is None for result in results)
+    common.finish(results[-1].signal_number, common.NOTHING_FOUND * is_missing)
 
 
 def _explain(label: str, search: Search) -> None:
@@ -161,7 +149,7 @@ def _read(given: FilesOptions, clock: Clock, scope: Scope) -> list[tuple[Path, I
     found = []
     for file in given.files:
         began = time.monotonic()
-        instance = read_instance(file, given.memory, given.workers, given.block_size)
+        instance = given.read_from(file)
         with common.blamed_on(file):
             if not clock.is_even:
                 refuse_blocks(instance, "a clock of seconds")

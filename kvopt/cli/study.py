@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kvopt.cli import common
-from kvopt.cli.common import completing, option
+from kvopt.cli.common import argument, option
 from kvopt.cli.messages import show_line
 from kvopt.cli.outputs import try_folder
 from kvopt.files.reading import read_text
@@ -47,11 +47,7 @@ def study_command(
     work: WorkOptions,
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="NAME|FILE.toml",
-            help="A file, or one of {studies}.",
-            autocompletion=completing("studies"),
-        ),
+        argument("NAME|FILE.toml", "A file, or one of {studies}.", "studies"),
     ] = None,
     out: Annotated[Path | None, option("--out", "Folder of the study.", "DIR")] = None,
     data: Annotated[
@@ -109,9 +105,7 @@ def study_command(
             common.print_json(_to_json(found))
         else:
             _print(found)
-    common.exit_by_signal(found.signal_number)
-    if found.progress.failed:
-        raise typer.Exit(common.FAILED)
+    common.finish(found.signal_number, common.FAILED * bool(found.progress.failed))
 
 
 def _list(json: bool) -> None:

@@ -7,22 +7,16 @@ from pathlib import Path
 from textwrap import indent
 from typing import Annotated
 
-import typer
-
 from kvopt.cli import common
-from kvopt.cli.common import completing, option
-from kvopt.cli.outputs import try_outputs, write_output
+from kvopt.cli.common import argument, option
+from kvopt.cli.outputs import write_output
 from kvopt.errors import InvalidInput
 
 
 def theory_command(
     topic: Annotated[
         str | None,
-        typer.Argument(
-            metavar="TOPIC",
-            help="One of {topics}; all of them if left out.",
-            autocompletion=completing("topics"),
-        ),
+        argument("TOPIC", "One of {topics}; all of them if left out.", "topics"),
     ] = None,
     draws: Annotated[int, option("--draws", "Seeds for what is random.", "N", min=1)] = 2,
     scale: Annotated[int, option("--scale", "Simulate K times as large.", "K", min=1)] = 1,
@@ -44,7 +38,6 @@ def theory_command(
         refuse_unknown_suffix(output)
         if topic is None:
             raise InvalidInput("goes with a topic", field="-o")
-        try_outputs(output=output)
     found = []
     for name in [topic] if topic is not None else TOPICS:
         if common.is_watched() and not json:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kvopt.cli import common
-from kvopt.cli.common import option
+from kvopt.cli.common import argument, option
 from kvopt.cli.messages import say
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import is_standard_input
@@ -17,9 +17,7 @@ from kvopt.verify import Verdict, verify
 
 
 def verify_command(
-    file: Annotated[
-        Path, typer.Argument(metavar="CERT", help="Certificate file; - is standard input.")
-    ],
+    file: Annotated[Path, argument("CERT", "Certificate file; - is standard input.")],
     json: common.Json = False,
     budget: Annotated[
         float | None, option("--budget", "Allow K times half a minute and 850 MB.", "K")
@@ -57,8 +55,7 @@ def verify_command(
         )
     else:
         print(*verdict.lines, sep="\n")
-    if verdict.exit_status:
-        raise typer.Exit(verdict.exit_status)
+    common.finish(status=verdict.exit_status)
 
 
 def _twice(first: Verdict, second: Verdict) -> Verdict:

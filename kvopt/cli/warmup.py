@@ -33,7 +33,7 @@ def warmup_command(json: common.Json = False) -> None:
         number = common.INTERRUPTED - 128
     if number is not None:
         common.say("kvopt: interrupted; what was compiled so far is kept")
-    common.exit_by_signal(number)
+    common.finish(number)
     kept = folders()
     if json:
         common.print_json({

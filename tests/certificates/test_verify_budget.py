@@ -326,7 +326,7 @@ class TestWritten:
         del content["lower"]["proof"]["kept"]
         monkeypatch.setattr(checker, "STEPS", checker.STEPS // 50)
         verdict = judged(tmp_path / "c", {**content, "budget": 2})
-        assert "verify --budget 3" in verdict.lines[0]
+        assert "verify --budget 4" in verdict.lines[0]
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
