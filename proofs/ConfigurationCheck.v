@@ -1,6 +1,6 @@
 (** * What the checker computes of prices of states is a lower bound
 
-    docs/configurations.md, Claim 13: stages are replayed one after the other, each within the
+    docs/configurations.md, Claim 9: stages are replayed one after the other, each within the
     starts that those before it have left. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation.
@@ -102,9 +102,11 @@ Proof.
   { rewrite <- HL, Hleast. do 2 f_equal. apply total_ext. intros t _. unfold R.
     rewrite line_map by (intros; simpl; auto). reflexivity. }
   rewrite <- Hvalue. split; [lia|]. split.
-  - apply (claim_10 I s (scale g) first (last_moment g) price R) with (choices := choices); auto. lia.
+  - apply (state_prices_prove_a_bound I s (scale g) first (last_moment g) price R)
+      with (choices := choices); auto. lia.
   - intros V HV.
-    apply (claim_12 I s (scale g) first (last_moment g) price R) with (choices := choices); auto. lia.
+    apply (better_schedules_start_cheaply I s (scale g) first (last_moment g) price R)
+      with (choices := choices); auto. lia.
 Qed.
 
 Lemma rounded_up_le L D v : 1 <= D -> L <= D * v -> rounded_up L D <= v.
@@ -115,7 +117,7 @@ Qed.
 
 End Stage.
 
-(** Claim 13: what a stage proves within the starts that are left holds for all schedules, up to
+(** Claim 9: what a stage proves within the starts that are left holds for all schedules, up to
     the target. *)
 Section Stages.
 Variables (I : instance) (last earliest : Z) (target : option Z).
@@ -133,7 +135,7 @@ Hypothesis finish_right : forall g choices costs least L V v,
   finish g choices costs least L V = Some v ->
   v <= V /\ forall s, in_question s -> v <= total_latency s.
 
-Theorem claim_13 : forall stages choices v,
+Theorem stages_prove_a_bound : forall stages choices v,
   (forall s, in_question s -> allowed last choices s) ->
   stages_value finish I last earliest target stages choices = Some v -> lower_bound I v.
 Proof.
@@ -190,4 +192,4 @@ Qed.
 
 End Stages.
 
-Print Assumptions claim_13.
+Print Assumptions stages_prove_a_bound.

@@ -1,6 +1,6 @@
 (** * The largest weight of a configuration, with limited copies
 
-    docs/configurations.md, "Pricing: the largest weight", Claim 3, and "Limits on copies". *)
+    docs/configurations.md, "How the pricing problem is solved" (Claim 4) and "Limits on copies". *)
 
 From Coq Require Import ZArith List Lia Bool.
 From KV Require Import Problem Sums States.
@@ -274,7 +274,7 @@ Proof.
   destruct (fold_max row m) as [_ H]. specialize (H x Hx). specialize (G l (largest row m)). lia.
 Qed.
 
-(** Claim 3, what a bound needs of it: no configuration that can stand, with no more copies than
+(** Claim 4, what a bound needs of it: no configuration that can stand, with no more copies than
     the limits, weighs more than the result. *)
 Theorem heaviest_is_largest (M most : Z) (items : list item) (C : list state) :
   1 <= M ->
@@ -311,7 +311,7 @@ Proof.
             (forall x, In x l -> r <= left (of x)) ->
             total (fun x => number_of (of x) C * (held (of x) + r)) l <= M).
   { intros l r (before & after & E) Hr Hl.
-    transitivity (later C r); [|apply lemma_1; auto; lia].
+    transitivity (later C r); [|apply memory_at_completions_suffices; auto; lia].
     transitivity (total (fun x => number_of (of x) C *
                            (if r <=? left (of x) then held (of x) + r else 0)) l).
     - apply Z.eq_le_incl, total_ext. intros x Hx. specialize (Hl x Hx).

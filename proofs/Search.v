@@ -1,6 +1,6 @@
 (** * The search of what stages have left, on one worker
 
-    docs/configurations.md, "Looking for a schedule forward in time": Claims 11, 14 and 15. *)
+    docs/configurations.md, "The forward search": Claims 7, 10 and 11. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation Orders Mergesort.
 From KV Require Import Problem Sums Memory Services Prices PriceCheck States Heaviest Configurations
@@ -232,7 +232,7 @@ Hypothesis rows_costs : Forall (fun x => Forall (fun kc =>
 
 Let budget := (V - 1) * D - L.
 
-(** What is below the target: its starts are allowed, and it loses what it loses (Claim 11). *)
+(** What is below the target: its starts are allowed, and it loses what it loses (Claim 7). *)
 Definition below (s : schedule) : Prop := feasible I s /\ total_latency s < V.
 
 Hypothesis allowed_below : forall s, below s ->
@@ -253,8 +253,8 @@ Proof.
   intros [_ _ Hw _]. eapply Forall_impl; [|exact Hw]. simpl. rewrite one_worker. intros; lia.
 Qed.
 
-(** Claims 11 and 14: reduced costs and slacks up to now are within the budget. *)
-Lemma claim_14 s w : below s ->
+(** Claims 7 and 10: reduced costs and slacks up to now are within the budget. *)
+Lemma better_schedules_lose_little s w : below s ->
   total (fun xq => state_cost D price (what (snd xq)) (start (snd xq)) - least_of_it (fst xq))
     (combine rows s) + lost_until w s <= budget.
 Proof.
@@ -391,7 +391,8 @@ Lemma possible_right w s p : below s -> extends w p s ->
     (map (fun x => (x, ahead D last (budget + 1) x w)) rows) (lost_until w s) p = true.
 Proof.
   intros Hb Hp. unfold possible. apply andb_true_intro. split.
-  - pose proof (all_reduced_right w s Hb p (lost_until w s) Hp). pose proof (claim_14 s w Hb). lia.
+  - pose proof (all_reduced_right w s Hb p (lost_until w s) Hp).
+    pose proof (better_schedules_lose_little s w Hb). lia.
   - apply forallb_forall. intros x Hx. apply in_map_iff in Hx. destruct Hx as (t & <- & _).
     destruct Hb as [Hf _]. pose proof (others_nonneg w p s t Hp (prompts_ok s Hf)).
     pose proof (load_in_parts w p s t Hp). destruct Hf as [_ _ _ Hfit]. specialize (Hfit O t). lia.
@@ -522,7 +523,7 @@ Proof.
            rewrite E0. pose proof memory_positive. lia.
 Qed.
 
-(** ** Claim 15: what holds less and began earlier is enough *)
+(** ** Claim 11: what holds less and began earlier is enough *)
 
 Fixpoint swap (p : partial) (s : schedule) : schedule :=
   match p, s with
@@ -561,7 +562,7 @@ Proof.
   apply andb_prop in H as [H1 H2]. destruct Ht as [<-|Ht]; [lia|auto].
 Qed.
 
-Theorem claim_15 w x y s :
+Theorem dominated_may_be_dropped w x y s :
   plan_ok w (plan x) -> plan_ok w (plan y) ->
   dominates (viewed w longest x) (viewed w longest y) = true ->
   below s -> extends w (plan y) s ->
@@ -791,7 +792,8 @@ Proof.
   assert (Hz : In z grown).
   { apply Hgrown. exists x, p. repeat split; auto.
     pose proof (all_reduced_right (w + 1) s Hb p (after_ x p) Hpe) as H1.
-    pose proof (claim_14 s (w + 1) Hb) as H2. rewrite (Hafter x p s (Hok x Hx) He Hpe) in *.
+    pose proof (better_schedules_lose_little s (w + 1) Hb) as H2.
+    rewrite (Hafter x p s (Hok x Hx) He Hpe) in *.
     apply Z.leb_le. unfold then_. lia. }
   destruct (complete p) eqn:Ec.
   - rewrite forallb_forall in Hdone. specialize (Hdone z).
@@ -817,7 +819,7 @@ Proof.
     destruct Hv3 as [E|Hd].
     + assert (y = z) by (inversion E; auto). subst y.
       apply (IH (w + 1) _ Hnext Hall s z Hb Hv1). exact Hpe.
-    + destruct (claim_15 (w + 1) y z s) as (s' & Hb' & He'); auto.
+    + destruct (dominated_may_be_dropped (w + 1) y z s) as (s' & Hb' & He'); auto.
       * apply Hnew; auto.
       * apply Hnew; auto.
       * apply (IH (w + 1) _ Hnext Hall s' y Hb' Hv1 He').
@@ -825,6 +827,6 @@ Qed.
 
 End Found.
 
-Print Assumptions claim_14.
-Print Assumptions claim_15.
+Print Assumptions better_schedules_lose_little.
+Print Assumptions dominated_may_be_dropped.
 Print Assumptions search_misses_nothing.

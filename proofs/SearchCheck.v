@@ -263,14 +263,14 @@ Theorem configurations_value_sound (I : instance) target searched stages v :
 Proof.
   intros HI H. unfold configurations_value in H. destruct stages as [|g stages]; [discriminate|].
   cbv zeta in H. destruct searched.
-  - eapply claim_13; [exact HI| |intros s [Hs _]; apply all_allowed; exact Hs|exact H].
+  - eapply stages_prove_a_bound; [exact HI| |intros s [Hs _]; apply all_allowed; exact Hs|exact H].
     intros g' choices costs least L V w Et El Ha E _ Hw. rewrite <- El in *.
     destruct (with_search_right I V (first_arrival (requests I)) g' choices costs least L w HI) as [H1 H2];
       auto.
     + apply first_arrival_least.
     + intros s Hs HV. apply Ha. unfold in_question. rewrite Et. auto.
     + split; [exact H1|]. intros s [Hs HV]. rewrite Et in HV. auto.
-  - eapply claim_13; [exact HI| |intros s [Hs _]; apply all_allowed; exact Hs|exact H].
+  - eapply stages_prove_a_bound; [exact HI| |intros s [Hs _]; apply all_allowed; exact Hs|exact H].
     intros. eapply without_search_right; eauto.
 Qed.
 

@@ -1,6 +1,6 @@
 (** * Staircases
 
-    docs/configurations.md, "Staircases", Claim 7. *)
+    docs/configurations.md, "Staircases", Claim 14. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation Sorted.
 From KV Require Import Problem Sums Memory States.
@@ -89,8 +89,8 @@ Proof.
       * constructor; [lia|auto].
 Qed.
 
-(** Claim 7: as many members as there are thresholds are in the staircase, at most. *)
-Theorem claim_7 (M : Z) (thresholds : list Z) (C : list state) :
+(** Claim 14: as many members as there are thresholds are in the staircase, at most. *)
+Theorem few_in_a_staircase (M : Z) (thresholds : list Z) (C : list state) :
   StronglySorted Z.le thresholds ->
   Forall (fun x => 0 <= x) thresholds ->
   Forall (fun j => 0 <= held j /\ 0 <= left j) C ->
@@ -206,7 +206,7 @@ Proof.
     rewrite Forall_forall in Hs. specialize (Hs p Hin). simpl.
     destruct (start p <? t) eqn:E1; destruct (t <=? completion p) eqn:E2;
       destruct (Nat.eqb (worker p) w); simpl in Hact; try discriminate; lia. }
-  apply (claim_7 M thresholds C); auto.
+  apply (few_in_a_staircase M thresholds C); auto.
   - apply Forall_forall. intros j Hj. apply filter_In in Hj. rewrite Forall_forall in Hn.
     now apply Hn.
   - apply Forall_forall. intros j Hj. apply filter_In in Hj. tauto.
@@ -222,5 +222,5 @@ Proof.
     + now apply shown_can_stand.
 Qed.
 
-Print Assumptions claim_7.
+Print Assumptions few_in_a_staircase.
 Print Assumptions staircase_of_a_schedule.

@@ -25,8 +25,8 @@ Definition state_at (t : Z) (p : placement) : state :=
 Definition shown (s : schedule) (w : nat) (t : Z) : list state :=
   map (state_at t) (filter (active w t) s).
 
-(** Lemma 1: memory needs to be checked at completions of members only. *)
-Theorem lemma_1 (M : Z) (C : list state) :
+(** Lemma 2: memory needs to be checked at completions of members only. *)
+Theorem memory_at_completions_suffices (M : Z) (C : list state) :
   0 <= M -> can_stand M C -> forall x, 0 <= x -> later C x <= M.
 Proof.
   intros HM HC x Hx.
@@ -74,7 +74,7 @@ Proof.
   replace (t + x <=? completion p) with true by (symmetry; lia). simpl. lia.
 Qed.
 
-(** Claim 1, first half: what a feasible schedule shows can stand. *)
+(** Claim 3, first half: what a feasible schedule shows can stand. *)
 Theorem shown_can_stand (M : Z) (s : schedule) (w : nat) (t : Z) :
   Forall (fun p => 0 <= prompt (what p)) s ->
   (forall t', load s w t' <= M) ->
@@ -88,7 +88,7 @@ Proof.
   pose proof (later_load s w t (left l) Hr Hs). specialize (Hf (t + left l)). lia.
 Qed.
 
-(** Claim 1, second half: what can stand is shown by a feasible schedule of some instance. *)
+(** Claim 3, second half: what can stand is shown by a feasible schedule of some instance. *)
 Theorem can_stand_shown (M : Z) (C : list state) :
   1 <= M -> Forall (fun j => 1 <= held j /\ 0 <= left j) C -> can_stand M C ->
   exists I s, memory I = M /\ well_formed I /\ feasible I s /\ shown s 0 1 = C.
@@ -113,7 +113,7 @@ Proof.
       * unfold load. rewrite total_zero; [lia|]. intros p Hp. apply in_map_iff in Hp.
         destruct Hp as (j & <- & _). unfold holds. cbn [what start worker prompt output].
         replace (0 <? t) with false by (symmetry; lia). now destruct (Nat.eqb 0 w).
-      * transitivity (later C (t - 1)); [|apply lemma_1; auto; lia].
+      * transitivity (later C (t - 1)); [|apply memory_at_completions_suffices; auto; lia].
         unfold load, later, s. rewrite total_map. apply total_le. intros j Hj.
         specialize (HC j Hj). unfold holds, completion. cbn [what start worker prompt output].
         replace (0 <? t) with true by (symmetry; lia). cbn [andb].
@@ -143,7 +143,7 @@ Proof.
   - eapply Permutation_in; [exact HP|]. apply in_or_app. auto.
 Qed.
 
-Print Assumptions lemma_1.
+Print Assumptions memory_at_completions_suffices.
 Print Assumptions shown_can_stand.
 Print Assumptions can_stand_shown.
 Print Assumptions part_can_stand.

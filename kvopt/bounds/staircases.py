@@ -1,7 +1,7 @@
 """Volumes from staircases: at most so many requests in certain states, used like water.
 
 Of the states (h, r) of a staircase with q - 1 thresholds at most q - 1 can stand together at any
-time (Claim 7 of docs/configurations.md).  So they are a resource of q - 1 units in each round, of
+time (Claim 14 of docs/configurations.md).  So they are a resource of q - 1 units in each round, of
 which each worker of a fleet has as many.
 A request needs as many units as it passes states of the staircase, whenever it starts, and the
 fluid of `kvopt.bounds.volume` bounds completions as it does for memory.  Different staircases
@@ -70,7 +70,7 @@ def units_needed(
 
     With i thresholds up to h the state after g rounds, ``h = s + g`` and ``r = o - g``, is in it
     if ``h + (i + 1) r >= M + 1 - S``, that is ``i g <= s + (i + 1) o - M - 1 + S``, where S is the
-    sum of these thresholds.  The bound rests on Claim 7 of docs/configurations.md.
+    sum of these thresholds.  The bound rests on Claim 14 of docs/configurations.md.
     """
     needed: Integers = np.zeros(len(prompts), dtype=np.int64)
     ends = [*staircase[1:], memory + 1]

@@ -86,7 +86,7 @@ class TestOneMore:
 
 
 def one_more_beats(instance: Instance, layer: Layer, first: int, second: int, now: int) -> bool:
-    """Claim 17, by its words, with w = now + 1."""
+    """Claim 12, by its words, with w = now + 1."""
     fewer, more = (set(np.flatnonzero(layer.labels[k] == WAITING)) for k in (first, second))
     if not (fewer < more and len(more - fewer) == 1):
         return False

@@ -7,7 +7,7 @@ sets than labels, and where few requests are active together, as late in a sched
 can be gone through.
 
 Kept are the sets near the least cost of their time.  All others have one value, the cut, which is
-at most theirs.  That this is valid is Claim 18 of docs/configurations.md.
+at most theirs.  That this is valid is Claim 13 of docs/configurations.md.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PART = 20_000
 class Completions:
     """Completion bounds at all times, for searches by one evaluation.
 
-    They are those of Claim 18 in docs/configurations.md.
+    They are those of Claim 13 in docs/configurations.md.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def undominated(
 ) -> Layer:
     """Drop labels that another one with the same waiting requests dominates, or with one less.
 
-    That nothing better is lost is Claim 15 of docs/configurations.md, and Claim 17 with one less.
+    That nothing better is lost is Claim 11 of docs/configurations.md, and Claim 12 with one less.
 
     Parameters
     ----------

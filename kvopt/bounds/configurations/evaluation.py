@@ -78,8 +78,8 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate prices at knots, for requests with some starts left.
 
-    The bound is Claim 10 of docs/configurations.md, for configurations as in Claim 1; between
-    knots largest sums may be interpolated by Claim 5.
+    The bound is Theorem 1 of docs/configurations.md, for configurations as in Claim 3; between
+    knots largest sums may be interpolated by Claim 6.
     """
     largest = _largest(states, knots, knots.copies(states, starts), prices)
     return evaluation_of(states, knots, starts, prices, largest, denominator)

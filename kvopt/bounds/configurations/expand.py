@@ -44,7 +44,7 @@ def next_layer(
     """Return all continuations that are worth keeping, as far as can be seen.
 
     Where threads share the work a label may come once from each of them.  Memory is checked at
-    completions of active requests only: Lemma 1 of docs/configurations.md.
+    completions of active requests only: Lemma 2 of docs/configurations.md.
 
     Raises
     ------

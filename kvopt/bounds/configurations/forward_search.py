@@ -51,8 +51,8 @@ FULL_LAYERS = 12
 class ForwardSearch:
     """A search for schedules below a target.
 
-    What a schedule costs above the bound is Claim 11 of docs/configurations.md; what a partial
-    one costs at least, so that it can be dropped, is Claim 14 there.
+    What a schedule costs above the bound is Claim 7 of docs/configurations.md; what a partial
+    one costs at least, so that it can be dropped, is Claim 10 there.
 
     Parameters
     ----------

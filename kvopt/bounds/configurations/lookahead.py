@@ -4,7 +4,7 @@ The requests that are active after a round fix what they hold for some time.  Wh
 them is young in the next rounds, so it is worth little and has to fit beside them.  A label
 whose next rounds cannot be filled well is less promising than its past says.
 
-Every number here is at most the slack that follows (Claim 14 of docs/configurations.md).  It
+Every number here is at most the slack that follows (Claim 10 of docs/configurations.md).  It
 guides the beam search, and lets the exhaustive one drop more; searches that `kvopt verify` repeats
 do without.
 """
@@ -30,7 +30,7 @@ _MOST_NUMBERS = 30_000_000
 
 
 class Lookahead:
-    """Look-ahead, least slacks of the next rounds: a part of Claim 14 of docs/configurations.md.
+    """Look-ahead, least slacks of the next rounds: a part of Claim 10 of docs/configurations.md.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
     """Fill best[c, H] with the largest price of a configuration of c states that holds H.
 
     Returns the largest c that was reached.  Negative entries are out of reach.  That this is
-    the largest is Claim 3 of docs/configurations.md, which calls the number of members A.
+    the largest is Claim 4 of docs/configurations.md, which calls the number of members A.
     """
     memory = states.memory
     best[:, :] = _OUT_OF_REACH

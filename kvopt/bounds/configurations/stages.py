@@ -119,7 +119,7 @@ class Rising:
     def rule_out(self, evaluation: Evaluation, target: int) -> None:
         """Rule out the starts that no schedule below the target can have, if they are many.
 
-        Claim 12 of docs/configurations.md.  Targets must not rise from one call to the next.
+        Claim 8 of docs/configurations.md.  Targets must not rise from one call to the next.
         """
         assert self._latest is not None
         budget = (target - 1) * evaluation.denominator - evaluation.total
@@ -132,7 +132,7 @@ class Rising:
         """Return the bound of the last evaluation, and its proof.
 
         After starts were ruled out it is a bound of schedules below the target, no more than the
-        target itself: Claim 13 of docs/configurations.md.  Mostly the last prices give as much
+        target itself: Claim 9 of docs/configurations.md.  Mostly the last prices give as much
         with all starts.  Then they are the whole proof, and no target is needed.
         """
         if not self._stages:

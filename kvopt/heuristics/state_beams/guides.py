@@ -1,7 +1,7 @@
 """What prices of states say about starts and rounds, in floats: they guide, they prove nothing.
 
 With prices F_t(h, r) the total latency of a schedule is their bound, plus the reduced costs of
-its starts, plus the slack of each time (Claim 11 of docs/configurations.md).  Costs of starts
+its starts, plus the slack of each time (Claim 7 of docs/configurations.md).  Costs of starts
 are kept on a grid of rounds, once for all requests of a shape, and interpolated in between.
 """
 
