@@ -7,7 +7,8 @@ field is at fault, on one line.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 
 class KvoptError(Exception):
@@ -55,6 +56,15 @@ class InvalidInput(KvoptError, ValueError):
             request=self.request or request,
             file=self.file or file,
         )
+
+
+@contextmanager
+def placed(*, request: str | None = None, file: str | None = None) -> Iterator[None]:
+    """Have what the block refuses name a place."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise error.located(request=request, file=file) from None
 
 
 class FalseClaim(InvalidInput):

@@ -9,11 +9,11 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from kvopt.errors import InvalidInput, did_you_mean, shown
+from kvopt.errors import InvalidInput, did_you_mean, placed, shown
 
 STANDARD_INPUT = "-"
 """The path that stands for what is piped into a command."""
@@ -62,13 +62,9 @@ def open_text(
             raise InvalidInput(f"cannot be read: {reason}") from None
 
 
-@contextmanager
-def blamed_on(path: str | Path) -> Iterator[None]:
+def blamed_on(path: str | Path) -> AbstractContextManager[None]:
     """Have what the block refuses name a file."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise error.located(file=name_of(path)) from None
+    return placed(file=name_of(path))
 
 
 def read_text(path: str | Path) -> str:
@@ -138,7 +134,7 @@ def check_fields(
         raise InvalidInput(f"must be an object, got {shown(value)}", field=what)
     if isinstance(value, _Doubled):
         raise InvalidInput("is given twice", field=inside + value.twice)
-    if value.keys() != needed:  # the common case costs one comparison
+    if len(value) != len(needed) or any(field not in value for field in needed):
         for field in needed:
             if field not in value:
                 raise InvalidInput("is missing", field=inside + field)

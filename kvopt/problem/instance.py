@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, placed, shown
 from kvopt.problem.requests import (
     COLUMNS,
     LARGEST_INTEGER,
@@ -253,10 +253,8 @@ class Instance(Summarised):
         """
         requests = []
         for place, row in rows_of(df, COLUMNS, ("id", *_MORE_COLUMNS)):
-            try:
+            with placed(request=place):
                 requests.append(_request_from_row(row))
-            except InvalidInput as error:
-                raise error.located(request=place) from None
         return cls(memory, requests, name, round_ms=round_ms)
 
     def plot(self) -> Figure:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, placed, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import (
     blamed_on,
@@ -28,19 +28,17 @@ from kvopt.files.reading import (
     semicolons,
 )
 from kvopt.problem.instance import Instance
-from kvopt.problem.requests import Prediction, Request, checked_integer
+from kvopt.problem.requests import COLUMNS, Prediction, Request, checked_integer
 
 _LOGGER = logging.getLogger("kvopt")
 SCHEMA = "kvopt.instance/1"
 NEWER_SCHEMA = "kvopt.instance/2"
-CSV_COLUMNS = ("arrival", "prompt", "output")
 
-_TOP_NEEDED = dict.fromkeys(("schema", "memory", "requests")).keys()
+_TOP_NEEDED = ("schema", "memory", "requests")
 _TOP_OPTIONAL = ("name", "notes", "round_ms")
 _TOP_NEWER = ("workers", "block_size")
-_REQUEST_NEEDED = dict.fromkeys(CSV_COLUMNS).keys()
 _REQUEST_OPTIONAL = ("id", "predicted", "arrival_seconds")
-_PREDICTED_NEEDED = dict.fromkeys(("lower", "upper")).keys()
+_ENDS = ("lower", "upper")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
 _MOST_DIGITS = 4000
@@ -136,21 +134,18 @@ def instance_from_json(
 
 
 def _request_from_json(value: object, position: int, optional: Collection[str]) -> Request:
-    try:
-        row = check_fields(value, "request", _REQUEST_NEEDED, optional)
-        if len(row) == len(_REQUEST_NEEDED):
-            return Request(row["arrival"], row["prompt"], row["output"], f"r{position}")
+    name = f"r{position}"
+    label = value.get("id") if isinstance(value, dict) else None
+    with placed(request=repr(label if label and isinstance(label, str) else name)):
+        row = check_fields(value, "request", COLUMNS, optional)
+        if len(row) == len(COLUMNS):
+            return Request(row["arrival"], row["prompt"], row["output"], name)
         _refuse_nulls(row, optional)
         predicted = None
         if "predicted" in row:
-            names = _PREDICTED_NEEDED
-            ends = check_fields(row["predicted"], "predicted", names, inside="predicted.")
+            ends = check_fields(row["predicted"], "predicted", _ENDS, inside="predicted.")
             predicted = Prediction(**ends)
-        return Request(**{"id": f"r{position}", **row, "predicted": predicted})
-    except InvalidInput as error:
-        label = value.get("id") if isinstance(value, dict) else None
-        known = isinstance(label, str) and label
-        raise error.located(request=repr(label if known else f"r{position}")) from None
+        return Request(**{"id": name, **row, "predicted": predicted})
 
 
 def _refuse_nulls(row: dict[str, Any], optional: Collection[str]) -> None:
@@ -167,8 +162,8 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
     try:
         header = next(lines, [])
         columns = [name.strip() for name in header]
-        if sorted(columns) not in (sorted(CSV_COLUMNS), sorted((*CSV_COLUMNS, "deadline"))):
-            reason = f"must be {','.join(CSV_COLUMNS)}, got {shown(','.join(header))}"
+        if sorted(columns) not in (sorted(COLUMNS), sorted((*COLUMNS, "deadline"))):
+            reason = f"must be {','.join(COLUMNS)}, got {shown(','.join(header))}"
             raise InvalidInput(reason + semicolons(header), field="header")
         for cells in lines:
             if cells:  # the csv module returns an empty row for a blank line
@@ -179,7 +174,7 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
 
 
 def _request_from_cells(cells: list[str], columns: list[str], position: int, line: int) -> Request:
-    try:
+    with placed(request=f"r{position} (line {line})"):
         found, wanted = len(cells), len(columns)
         if found < wanted:
             reason = f"is missing: the header has {wanted} fields, the row ends after {found}"
@@ -188,12 +183,10 @@ def _request_from_cells(cells: list[str], columns: list[str], position: int, lin
             extra = f"{shown(cells[wanted])} has no field"
             raise InvalidInput(f"has {found} cells, the header has {wanted}: {extra}")
         row = dict(zip(columns, cells, strict=True))
-        arrival, prompt, output = (_integer_from_cell(row[name], name) for name in CSV_COLUMNS)
-        cell = row.get("deadline", "").strip()
-        deadline = _integer_from_cell(cell, "deadline") if cell else None
-        return Request(arrival, prompt, output, f"r{position}", deadline=deadline)
-    except InvalidInput as error:
-        raise error.located(request=f"r{position} (line {line})") from None
+        if not row.get("deadline", "").strip():
+            row.pop("deadline", None)
+        numbers = {name: _integer_from_cell(row[name], name) for name in row}
+        return Request(**numbers, id=f"r{position}")  # type: ignore[arg-type]
 
 
 def _integer_from_cell(cell: str, field: str) -> int:
@@ -215,8 +208,7 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
         "name": instance.name,
         "notes": instance.notes,
         "memory": instance.memory,
-        "workers": instance.workers if instance.workers > 1 else None,
-        "block_size": instance.block_size if instance.block_size > 1 else None,
+        **{name: size for name, size in instance.more_sizes.items() if size > 1},
         "round_ms": instance.round_ms,
         "requests": [request_to_json(request) for request in instance],
     }
@@ -254,9 +246,9 @@ def instance_text(instance: Instance) -> str:
 
 
 def _csv_text(instance: Instance, path: str) -> str:
-    said = {"round_ms": instance.round_ms is not None}
-    said |= {name: getattr(instance, name) > 1 for name in _TOP_NEWER}
-    for field in (field for field, is_said in said.items() if is_said):
+    said = {name: size > 1 for name, size in instance.more_sizes.items()}
+    said["round_ms"] = instance.round_ms is not None
+    for field in filter(said.get, said):
         raise InvalidInput("CSV has no place for it: write JSON", field=field, file=path)
     for position, request in enumerate(instance):
         labels = (request.predicted, request.arrival_seconds, request.priority)
@@ -266,7 +258,7 @@ def _csv_text(instance: Instance, path: str) -> str:
                 request=repr(request.id),
                 file=path,
             )
-    columns = list(CSV_COLUMNS)
+    columns = list(COLUMNS)
     if any(request.deadline is not None for request in instance):
         columns.append("deadline")
     rows = [[getattr(request, name) for name in columns] for request in instance]

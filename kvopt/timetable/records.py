@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from kvopt.errors import FalseClaim, InvalidInput, shown
+from kvopt.errors import FalseClaim, InvalidInput, placed, shown
 from kvopt.files.reading import (
     blamed_on,
     check_fields,
@@ -28,7 +28,7 @@ from kvopt.timetable.replay import Replay, Seen, replayed
 from kvopt.timetable.run_files import RecordedRun
 from kvopt.timetable.schedule import Schedule
 
-_COMPACT = dict.fromkeys(("engine", "block_size", "blocks", "requests", "token_rounds")).keys()
+_COMPACT = ("engine", "block_size", "blocks", "requests", "token_rounds")
 _COMPACT_MORE = (
     "columns", "max_num_batched_tokens", "max_num_seqs", "chunked_prefill", "prefix_caching",
     "policy", "preemptions", "total_latency_rounds", "steps", "speculation", "sliding_window",
@@ -163,13 +163,11 @@ def _of_compact(value: object, name: str | None) -> RecordedRun:
 
 def _request(row: object, position: int) -> Request:
     name = f"r{position}"
-    try:
+    with placed(request=repr(name)):
         if not isinstance(row, list) or len(row) != 3:
             reason = f"must be [arrival, prompt, output], got {shown(row)}"
             raise InvalidInput(reason, field="requests")
         return Request(row[0], checked_integer(row[1], "prompt", 1) - 1, row[2], name)
-    except InvalidInput as error:
-        raise error.located(request=repr(name)) from None
 
 
 def _refuse_double(request: Request, segments: object) -> None:

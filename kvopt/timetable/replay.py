@@ -21,17 +21,15 @@ from kvopt.timetable.blocks import blocks_for
 _LOGGER = logging.getLogger("kvopt")
 SCHEMA = "kvopt.record/1"
 
-_SETTINGS = dict.fromkeys(
-    ("schema", "engine", "policy", "block", "blocks", "prefix_caching", "speculation",
-     "sliding_window")
-).keys()  # fmt: skip
+_SETTINGS = ("schema", "engine", "policy", "block", "blocks", "prefix_caching", "speculation",
+     "sliding_window")  # fmt: skip
 _MORE_SETTINGS = (
     "budget", "max_seqs", "chunked", "watermark", "asynchronous", "ns", "admission", "slack",
 )  # fmt: skip
 _KINDS = {
-    "arrived": dict.fromkeys(("arrived", "round", "prompt")).keys(),
-    "processed": dict.fromkeys(("processed", "round", "preempted")).keys(),
-    "tokens": dict.fromkeys(("tokens", "round", "finished")).keys(),
+    "arrived": ("arrived", "round", "prompt"),
+    "processed": ("processed", "round", "preempted"),
+    "tokens": ("tokens", "round", "finished"),
 }
 """Fields of the lines, by the one that says what a line is."""
 _SHAPES = {"processed": dict, "tokens": dict, "preempted": list, "finished": list}

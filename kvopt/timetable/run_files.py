@@ -25,7 +25,7 @@ from kvopt.timetable.schedule import Schedule
 
 SCHEMA = "kvopt.run/1"
 
-_NEEDED = dict.fromkeys(("schema", "policy", "value", "block", "segments", "instance")).keys()
+_NEEDED = ("schema", "policy", "value", "block", "segments", "instance")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from math import isnan, nan
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.show.summary import Facts, worded
@@ -129,35 +128,32 @@ class PolicyRun(Schedule):
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt run --json`` prints for this policy."""
-        if self.clock.is_even:
-            said: dict[str, Any] = {
-                "policy": self.policy,
-                "objective": self.objective,
-                "starts": list(self.starts),
-                "evictions": self.evictions,
-                "outcome": str(self.outcome),
-                "makespan": self.makespan,
-                "peak_memory": self.peak_memory,
-                **self.measures(),
-            }
-        else:
-            said = {
-                "policy": self.policy,
-                "objective_seconds": _seconds(self.objective),
-                "outcome": str(self.outcome),
+        even, scale = self.clock.is_even, self.clock.scale
+        unit = "" if even else "_seconds"
+
+        def told(time: int | None) -> float | None:
+            return time if even or time is None else time / scale
+
+        said = {
+            "policy": self.policy,
+            f"objective{unit}": told(self.objective),
+            f"starts{unit}": list(map(told, self.start_times)),
+            "evictions": self.evictions,
+            "outcome": str(self.outcome),
+            f"makespan{unit}": told(self.makespan),
+            "peak_memory": self.peak_memory,
+            **self.measures(),
+        }
+        if not even:
+            said |= {
                 "completed": self.completed,
-                **self.measures(),
                 "tokens_per_second": self.throughput,
-                "makespan_seconds": _seconds(self.makespan),
-                "busy_seconds": _seconds(self.busy),
+                "busy_seconds": told(self.busy),
                 "rounds": self.rounds,
-                "evictions": self.evictions,
-                "peak_memory": self.peak_memory,
-                "starts_seconds": [_seconds(start) for start in self.start_times],
             }
         if self.segments:
             said["pauses"] = self.pauses
-            if self.clock.is_even:
+            if even:
                 said["segments"] = self.segments
         wall = None if isnan(self.wall_seconds) else round(self.wall_seconds, 6)
         fleet = {"router": self.router, "workers": list(self.workers)}
@@ -168,7 +164,3 @@ class PolicyRun(Schedule):
 def _columns(schedule: Schedule) -> dict[str, Any]:
     """Return what ran when, without who made it."""
     return {item.name: getattr(schedule, item.name) for item in fields(Schedule)}
-
-
-def _seconds(nanoseconds: int | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / NANOSECONDS

@@ -475,15 +475,6 @@ class Schedule(Summarised):
             inside = 0 < k < len(sweep.times)
             yield time, sweep.held[k] - sweep.active[k] * (sweep.times[k] - time) if inside else 0
 
-    def memory_profile(self) -> list[tuple[int, int]]:
-        """Return ``(round, tokens held)`` wherever the slope changes.
-
-        Between two entries of the list memory grows in a straight line, so the list
-        describes every time exactly however long the schedule is.
-        """
-        corners = {0, *chain.from_iterable((time, time + 1) for time in self.sweep.times)}
-        return list(self.loads(corner for corner in corners if corner >= 0))
-
     def memory_over_time(self, *, upright: bool = False) -> tuple[list[float], list[int]]:
         """Return times and the tokens held, for a picture with straight lines between.
 

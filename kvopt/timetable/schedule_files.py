@@ -61,7 +61,7 @@ def _schedule(value: object, instance: Instance) -> Schedule:
     said = value if isinstance(value, dict) else {}
     is_newer = said.get("schema") == NEWER_SCHEMA or "segments" in said
     kept = "segments" if is_newer and ("segments" in said or "workers" not in said) else "starts"
-    needed, more = dict.fromkeys(("schema", kept)).keys(), ("starts", "workers") if is_newer else ()
+    needed, more = ("schema", kept), ("starts", "workers") if is_newer else ()
     schema = NEWER_SCHEMA if is_newer else SCHEMA
     top = check_fields(value, "schedule", needed, (*_OPTIONAL, *more), schema)
     if "instance" in top and top["instance"] != instance.hash:

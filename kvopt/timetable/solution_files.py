@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import nan
 from typing import NamedTuple
 
 from kvopt.errors import FalseClaim, InvalidInput, shown
@@ -74,35 +75,35 @@ def schedule_of_solution(text: str, instance: Instance) -> Schedule:
     (0, 2)
     """
     positions = {label: position for position, label in enumerate(request_labels(instance))}
-    chosen: dict[int, tuple[tuple[int, int], str]] = {}
-    for column in _columns(text.splitlines()):
-        position, place = _meaning(column, positions, instance.workers)
+    chosen: dict[int, tuple[int, int, str]] = {}
+    for column in _columns(text):
+        position, start, worker = _meaning(column, positions, instance.workers)
         if not _is_one(column):
             continue
         if position in chosen:
-            reason = f"starts twice: {chosen[position][1]} and {column.name} are 1"
+            reason = f"starts twice: {chosen[position][2]} and {column.name} are 1"
             raise InvalidInput(reason, request=repr(instance.requests[position].id))
-        chosen[position] = place, column.name
+        chosen[position] = start, worker, column.name
     for position, request in enumerate(instance):
         if position not in chosen:
             raise InvalidInput("has no start: no column of it is 1", request=repr(request.id))
-    places = [chosen[position][0] for position in range(len(instance))]
-    schedule = Schedule(instance, [start for start, _ in places], [worker for _, worker in places])
+    rows = [chosen[position] for position in range(len(instance))]
+    schedule = Schedule(instance, [start for start, *_ in rows], [worker for _, worker, _ in rows])
     _check_objective(text, schedule)
     return schedule
 
 
-def _columns(lines: list[str]) -> Iterator[_Column]:
+def _columns(text: str) -> Iterator[_Column]:
     """Yield the columns with their values, whichever solver wrote them."""
-    first = next((line.strip().lower() for line in lines if line.strip()), "")
+    lines = [line.strip() for line in text.splitlines()]
+    first = next(filter(None, lines), "").lower()
     places = _places_of_highs(lines) if first == _HIGHS else range(len(lines))
     for place in places:
-        line = lines[place].strip()
+        line, words = lines[place], lines[place].split()
         if line.lower().startswith("no solution"):
             raise InvalidInput("holds no schedule: the solver found none")
         if not line or line.startswith(("#", "solution status:", "objective value:")):
             continue
-        words = line.split()
         if len(words) < 2:
             reason = f"must be a column and its value, got {shown(line)}"
             raise InvalidInput(reason, field=f"line {place + 1}")
@@ -111,51 +112,51 @@ def _columns(lines: list[str]) -> Iterator[_Column]:
 
 def _places_of_highs(lines: list[str]) -> range:
     """Return the lines where HiGHS lists its columns; the rows that follow have names too."""
-    said = [line.strip() for line in lines]
-    primal = next((i + 1 for i, line in enumerate(said) if line.startswith("# Primal")), len(said))
-    found = said[primal] if primal < len(said) else "None"
+    heads: dict[str, int] = {}  # without their last words: where what follows first begins
+    for place, line in enumerate(lines, 1):
+        heads.setdefault(line.rpartition(" ")[0], place)
+    primal = heads.get("# Primal solution", len(lines))
+    found = [*lines, "None"][primal]
     if found != "Feasible":
-        status = next((line for line in said[1:] if line), "nothing")
+        status = next(filter(None, lines[1:]), "nothing")
         raise InvalidInput(f"holds no schedule: HiGHS says {shown(status)}, solution {found}")
-    for place, line in enumerate(said):
-        words = line.split()
-        if words[:2] == ["#", "Columns"] and len(words) == 3 and words[2].lstrip("-").isdecimal():
-            listed = range(place + 1, place + 1 + abs(int(words[2])))
-            if listed.stop <= len(said):
-                return listed
+    if (first := heads.get("# Columns")) is not None:
+        count = lines[first - 1].split()[2].lstrip("-")
+        if count.isdecimal() and first + int(count) <= len(lines):
+            return range(first, first + int(count))
     raise InvalidInput("breaks off before its last column")
 
 
-def _meaning(
-    column: _Column, positions: dict[str, int], workers: int
-) -> tuple[int, tuple[int, int]]:
-    """Return the position of the request, and the round and the worker that a column names."""
+def _meaning(column: _Column, positions: dict[str, int], workers: int) -> tuple[int, int, int]:
+    """Return the position of the request, the round and the worker that a column names."""
     match = (_COLUMN if workers == 1 else _FLEET_COLUMN).fullmatch(column.name)
     position = positions.get(match[1]) if match else None
     worker = int(match[3]) if match and workers > 1 else 0
+    if match is not None and position is not None and worker < workers:
+        return position, int(match[2]), worker
+    reason = "is no column of this instance, as kvopt export names them"
     if column.name.startswith("y_"):
-        reason = f"{shown(column.name)} is of the program with pauses, whose solutions are not read"
-        raise InvalidInput(reason, field=f"line {column.line}")
-    if match is None or position is None or worker >= workers:
-        reason = f"{shown(column.name)} is no column of this instance, as kvopt export names them"
-        raise InvalidInput(reason, field=f"line {column.line}")
-    return position, (int(match[2]), worker)
+        reason = "is of the program with pauses, whose solutions are not read"
+    raise InvalidInput(f"{shown(column.name)} {reason}", field=f"line {column.line}")
 
 
 def _is_one(column: _Column) -> bool:
     """Whether a column is 1 within what solvers allow; what is neither 0 nor 1 is refused."""
-    try:
-        value = float(column.value)
-    except ValueError:
-        value = float("nan")
-    if abs(value) <= INTEGRALITY:
-        return False
-    if abs(value - 1.0) <= INTEGRALITY:
-        return True
+    value = _number(column.value)
+    if min(abs(value), abs(value - 1.0)) <= INTEGRALITY:
+        return value > 0.5
     reason = f"{column.name} is {shown(column.value)}, neither 0 nor 1"
     if 0 < value < 1:
         reason += ": a relaxed model gives no schedule"
     raise InvalidInput(reason, field=f"line {column.line}")
+
+
+def _number(text: str) -> float:
+    """Return what a text says, NaN if that is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return nan
 
 
 def _check_objective(text: str, schedule: Schedule) -> None:
@@ -163,10 +164,6 @@ def _check_objective(text: str, schedule: Schedule) -> None:
     match = _OBJECTIVE.search(text)
     if match is None:
         return
-    try:
-        claimed = float(match[1])
-    except ValueError:
-        claimed = float("nan")
-    if not abs(claimed - schedule.objective) <= 0.5 + 1e-6 * schedule.objective:
+    if not abs(_number(match[1]) - schedule.objective) <= 0.5 + 1e-6 * schedule.objective:
         reason = f"says {shown(match[1])}, the starts give {schedule.objective} in this instance"
         raise FalseClaim(reason, field="objective")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from numbers import Integral
 from typing import NamedTuple
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, placed, shown
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
@@ -74,31 +74,26 @@ def checked_segments(
     if len(given) != len(instance):
         reason = f"has {len(given)} entries for {len(instance)} requests"
         raise InvalidInput(reason, field="segments")
-    return tuple(map(_checked, instance, given))
+    return tuple(map(_joined, instance, given))
 
 
-def _checked(request: Request, given: object) -> tuple[Segment, ...]:
-    try:
-        return tuple(_joined(request, given))
-    except InvalidInput as error:
-        raise error.located(request=repr(request.id)) from None
-
-
-def _joined(request: Request, given: object) -> Iterator[Segment]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise _refused(f"must be a list of pairs, got {shown(given)}")
-    tokens, first, last = 0, 0, None
-    for pair in given:
-        begin, end = _checked_pair(pair)
-        if last is not None and begin <= last:
-            raise _refused(f"must ascend, got {shown([begin, end])} after time {last}")
-        if last is not None and begin > last + 1:
-            yield first, last
-        first = begin if last is None or begin > last + 1 else first
-        last, tokens = end, tokens + end - begin + 1
-    if last is None or tokens != request.output:
-        raise _refused(f"hold {tokens} times for {request.output} tokens")
-    yield first, last
+def _joined(request: Request, given: object) -> tuple[Segment, ...]:
+    """Return the segments of a request, joined where there is no gap, else raise."""
+    with placed(request=repr(request.id)):
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise _refused(f"must be a list of pairs, got {shown(given)}")
+        found: list[Segment] = []
+        for first, last in map(_checked_pair, given):
+            before = found[-1] if found else None
+            if before is not None and first <= before[1]:
+                raise _refused(f"must ascend, got {shown([first, last])} after time {before[1]}")
+            if before is not None and first == before[1] + 1:
+                first = found.pop()[0]
+            found.append((first, last))
+        tokens = sum(last - first + 1 for first, last in found)
+        if tokens != request.output:
+            raise _refused(f"hold {tokens} times for {request.output} tokens")
+        return tuple(found)
 
 
 def _checked_pair(pair: object) -> Segment:

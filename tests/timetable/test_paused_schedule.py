@@ -69,7 +69,7 @@ def test_without_pauses_it_is_the_schedule() -> None:
         same = Schedule(instance, segments=schedule.spans)
         assert (same.pauses, same.starts) == (0, schedule.starts)
         assert same.check() == schedule.check()
-        assert same.memory_profile() == schedule.memory_profile()
+        assert same.memory_over_time() == schedule.memory_over_time()
         times = [
             range(k + 1, c + 1) for k, c in zip(schedule.starts, schedule.completions, strict=True)
         ]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import random
-from fractions import Fraction
 
 import pytest
 from effort import many
@@ -63,32 +61,6 @@ def test_check_accepts_what_was_built_to_be_feasible() -> None:
     source = random.Random(5)
     for instance in random_instances(many(200), seed=5, most_requests=7):
         assert assert_check_agrees(instance, random_feasible_starts(instance, source))
-
-
-def test_profile_is_exact_between_its_corners() -> None:
-    source = random.Random(9)
-    for instance in random_instances(many(300), seed=9, most_output=9, most_memory=14):
-        starts = random_starts(instance, source, early=source.choice((0, 2)))
-        _, triples = plain(instance)
-        profile = Schedule(instance, starts).memory_profile()
-        for time in range(makespan(triples, starts) + 3):
-            assert interpolated(profile, time) == load(triples, starts, time)
-
-
-def interpolated(profile: list[tuple[int, int]], time: int) -> Fraction:
-    """Read a piecewise linear profile at any time; nothing is held after its end."""
-    assert profile == sorted(profile)
-    for (left, low), (right, high) in itertools.pairwise(profile):
-        if left <= time <= right:
-            return low + Fraction(high - low, right - left) * (time - left)
-    return Fraction(profile[0][1] if time == profile[0][0] else 0)
-
-
-def test_profile_of_a_long_schedule_stays_short() -> None:
-    schedule = Schedule(instance_of(10**6, [(0, 0, 10**6), (0, 5, 9)]), (0, 10**6))
-    assert schedule.memory_profile() == [
-        (0, 0), (1, 1), (10**6, 10**6), (10**6 + 1, 6), (10**6 + 9, 14), (10**6 + 10, 0)
-    ]  # fmt: skip
 
 
 def test_loads_take_times_in_any_order() -> None:
@@ -153,7 +125,7 @@ def test_starts_are_integers(start: object) -> None:
 def test_empty_schedule() -> None:
     check = Schedule(Instance(1, []), ()).check()
     assert (check.feasible, check.objective, check.peak_memory, check.makespan) == (True, 0, 0, 0)
-    assert Schedule(Instance(1, []), ()).memory_profile() == [(0, 0)]
+    assert Schedule(Instance(1, []), ()).memory_over_time() == ([0], [0])
 
 
 def test_identical_groups_are_the_equal_shapes_by_arrival() -> None:

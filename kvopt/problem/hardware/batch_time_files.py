@@ -16,9 +16,9 @@ SCHEMA = "kvopt.batch-time/1"
 DEFAULT_MODEL = "llama-2-70b-2xa100"
 """Preset that is used when nothing else is asked for."""
 
-_NEEDED = dict.fromkeys(("schema", "lines", "kv_ns", "prompt_ns")).keys()
+_NEEDED = ("schema", "lines", "kv_ns", "prompt_ns")
 _OPTIONAL = {"name", "notes"}
-_LINE = dict.fromkeys(("round_ns", "token_ns")).keys()
+_LINE = ("round_ns", "token_ns")
 
 
 def batch_time(text: str | Path) -> BatchTime:
