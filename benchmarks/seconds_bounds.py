@@ -34,8 +34,7 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares, shares_bound
 from kvopt.bounds.volume import fluid_completions
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.problem.arrivals import arrivals_ns
-from kvopt.problem.clocks import Seconds
+from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.hardware.batch_time_files import PRESETS
 
 POLICIES = ("svf", "mc-sf", "fcfs", "sorted-f:phase1=swap")

@@ -28,8 +28,8 @@ from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import DeadlinePrices
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import columns_of
-from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.deadlines import Aim
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope

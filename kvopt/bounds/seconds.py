@@ -26,8 +26,8 @@ from kvopt.bounds.seconds_evaluation import (
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Floats
-from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
@@ -76,7 +76,7 @@ def seconds_bound(
     Parameters
     ----------
     instance
-        Requests, and when they arrive (`kvopt.problem.arrivals.arrivals_ns`).
+        Requests, and when they arrive (`kvopt.problem.clocks.arrivals_ns`).
     model
         How long rounds last; they may last longer than it says, never less.
     arrivals

@@ -54,8 +54,8 @@ from kvopt.bounds.fluid import one_at_a_time
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.interruptible import machine_code
 from kvopt.problem.arrays import Integers, Numbers
-from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import volume_of
 

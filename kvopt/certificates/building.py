@@ -30,11 +30,11 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slower import is_backlog
 from kvopt.search import plan
-from kvopt.simulate.given import GivenSchedule, given_schedule
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.orders import Svf
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.routers.base import Router
+from kvopt.simulate.running import GivenSchedule, given_schedule
 from kvopt.timetable.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"

@@ -25,7 +25,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.compile_clock import working_time
-from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope

@@ -22,7 +22,7 @@ from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.solution_files import INTEGRALITY
+from kvopt.timetable.schedule_files import INTEGRALITY
 from kvopt.timetable.standard_form import in_standard_form
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from kvopt.formulations.windows import (
 )
 from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
-from kvopt.timetable.solution_files import column_name, request_labels
+from kvopt.timetable.schedule_files import column_name, request_labels
 from kvopt.timetable.standard_form import identical_groups
 
 LARGEST_COLUMNS = 5_000_000

@@ -35,7 +35,7 @@ from kvopt.formulations.windows import Windows
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance, refuse_fleet
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.solution_files import request_labels
+from kvopt.timetable.schedule_files import request_labels
 from kvopt.timetable.standard_form import in_standard_form
 
 CELLS_OF_A_COLUMN = 8

@@ -73,11 +73,14 @@ class PredictionModel:
 
     def beliefs(self, instance: Instance) -> Beliefs:
         """Return what is believed of every request."""
-        most = [instance.memory - request.prompt for request in instance]
-        intervals = [self._interval(request) for request in instance]
-        lower = [min(low, limit) for (low, _), limit in zip(intervals, most, strict=True)]
-        upper = [min(high, limit) for (_, high), limit in zip(intervals, most, strict=True)]
-        return Beliefs(self._outputs(instance, lower, upper, most), lower, upper)
+        random, found = Random(self.seed), Beliefs([], [], [])
+        for request in instance:
+            most = instance.memory - request.prompt
+            lower, upper = (min(end, most) for end in self._interval(request))
+            found.lower.append(lower)
+            found.upper.append(upper)
+            found.output.append(self._output(request.output, lower, upper, most, random))
+        return found
 
     def _interval(self, request: Request) -> tuple[int, int]:
         output = request.output
@@ -92,16 +95,12 @@ class PredictionModel:
         predicted = request.predicted
         return (output, output) if predicted is None else (predicted.lower, predicted.upper)
 
-    def _outputs(
-        self, instance: Instance, lower: list[int], upper: list[int], most: list[int]
-    ) -> list[int]:
-        if self.pred == "mid":
-            return [(low + high) // 2 for low, high in zip(lower, upper, strict=True)]
-        if self.pred in ("lower", "upper"):
-            return lower if self.pred == "lower" else upper
-        exact = [request.output for request in instance]
+    def _output(self, output: int, lower: int, upper: int, most: int, random: Random) -> int:
         if self.pred == "exact":
-            return exact
-        random, eps = Random(self.seed), float(self.eps)
-        drawn = [round(output * random.uniform(1 - eps, 1 + eps)) for output in exact]
-        return [min(max(1, output), limit) for output, limit in zip(drawn, most, strict=True)]
+            return output
+        if self.pred == "noise":
+            eps = float(self.eps)
+            return min(max(1, round(output * random.uniform(1 - eps, 1 + eps))), most)
+        if self.pred == "mid":
+            return (lower + upper) // 2
+        return lower if self.pred == "lower" else upper

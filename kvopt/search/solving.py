@@ -24,9 +24,8 @@ from kvopt.problem.scopes import Scope
 from kvopt.search import plan, stages
 from kvopt.search.exact.fleets import run as search_fleet
 from kvopt.search.registry import engines_for
-from kvopt.simulate.given import GivenSchedule, given_schedule
 from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.running import run
+from kvopt.simulate.running import GivenSchedule, given_schedule, run
 from kvopt.timetable.schedule import Schedule
 
 _OF_FLEETS = ("auto", "exact", "highs", "cpsat", "pyomo")

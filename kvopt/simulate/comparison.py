@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,9 +16,8 @@ from kvopt.problem.instance_files import as_instance
 from kvopt.problem.scopes import least_scope
 from kvopt.show.dataframes import frame, latex
 from kvopt.show.summary import Facts, Summarised
-from kvopt.simulate.given import GivenSchedule, given_schedule
 from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.running import run
+from kvopt.simulate.running import GivenSchedule, given_schedule, run
 from kvopt.timetable.measures import MEASURES, waiting_cells
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
@@ -41,12 +41,11 @@ class Comparison(Summarised):
         The least total latency of all schedules, where it is known.
     """
 
-    runs: tuple[PolicyRun, ...]
-    optimum: int | None
+    runs: Sequence[PolicyRun]
+    optimum: int | None = None
 
-    def __init__(self, runs: Iterable[PolicyRun], optimum: int | None = None) -> None:
-        object.__setattr__(self, "runs", tuple(runs))
-        object.__setattr__(self, "optimum", optimum)
+    def __post_init__(self) -> None:
+        vars(self)["runs"] = tuple(self.runs)
         if not self.runs:
             raise InvalidInput("must hold at least one run", field="runs")
         for other in self.runs[1:]:
@@ -101,28 +100,31 @@ class Comparison(Summarised):
         Times are in rounds, or in seconds where the clock counts them, and unknown after a
         livelock.
         """
-        scale = self.clock.scale
-        rows = []
+        columns = defaultdict[str, list[object]](list)
         for each in self:
-            value, waited = each.objective, each.measures()
-            known = value is not None
-            row: dict[str, object] = {
+            value, scale = each.objective, self.clock.scale
+            times = {
+                f"{name}_{share}": number
+                for name in MEASURES
+                for share, number in each.measures()[name].items()
+            }
+            times |= {
+                self._multiple.replace(" ", "_"): self._times(value),
+                "makespan": each.makespan / scale,
+            }
+            total = value if value is None or scale == 1 else value / scale
+            row = {
                 "policy": each.policy,
                 "outcome": str(each.outcome),
                 "completed": each.completed,
-                "total_latency": None if value is None else value if scale == 1 else value / scale,
-                **{
-                    f"{name}_{share}": number if known else None
-                    for name in MEASURES
-                    for share, number in waited[name].items()
-                },
-                self._multiple.replace(" ", "_"): self._times(value),
-                "makespan": None if not known else each.makespan / scale,
+                "total_latency": total,
+                **(dict.fromkeys(times) if value is None else times),
                 "evictions": each.evictions,
                 "peak_memory": each.peak_memory,
             }
-            rows.append(row)
-        return frame({name: [row[name] for row in rows] for name in rows[0]})
+            for name, cell in row.items():
+                columns[name].append(cell)
+        return frame(columns)
 
     def to_latex(self) -> str:
         """Return a table for the package booktabs, a row for each run."""
@@ -170,27 +172,23 @@ class Comparison(Summarised):
             return "-" if value is None or number is None else f"{number:,.{places}f}"
 
         measures = each.measures()
-        latency = measures["latency"]
-        return {
-            "policy": each.policy,
-            **({"latency": value} if clock.is_even else {}),
-            self._mean: cell(latency["mean"], 2 if clock.is_even else 3),
-            **({} if clock.is_even else {"median s": cell(latency["median"])}),
-            **waiting_cells(None if value is None else measures, clock),
-            self._compared: cell(self._times(value), 4),
-            **(
-                {"makespan": cell(each.makespan, 0)}
-                if clock.is_even
-                else {
-                    "tokens/s": cell(each.throughput),
-                    "makespan s": cell(each.makespan / clock.scale),
-                }
-            ),
-            "evictions": each.evictions,
-            "peak": each.peak_memory,
-            **({"seconds": f"{each.wall_seconds:.2f}"} if clock.is_even else {}),
-            "outcome": outcome if each.note is None else f"{outcome}; {each.note}",
-        }
+        cells: dict[str, object] = {"policy": each.policy}
+        if clock.is_even:
+            cells["latency"] = value
+        cells[self._mean] = cell(measures["latency"]["mean"], 2 if clock.is_even else 3)
+        if not clock.is_even:
+            cells["median s"] = cell(measures["latency"]["median"])
+        cells |= waiting_cells(None if value is None else measures, clock)
+        cells[self._compared] = cell(self._times(value), 4)
+        if clock.is_even:
+            cells["makespan"] = cell(each.makespan, 0)
+        else:
+            cells["tokens/s"] = cell(each.throughput)
+            cells["makespan s"] = cell(each.makespan / clock.scale)
+        cells |= {"evictions": each.evictions, "peak": each.peak_memory}
+        if clock.is_even:
+            cells["seconds"] = f"{each.wall_seconds:.2f}"
+        return cells | {"outcome": outcome if each.note is None else f"{outcome}; {each.note}"}
 
 
 def compare(

@@ -25,7 +25,7 @@ from fractions import Fraction
 from kvopt.errors import InvalidInput
 from kvopt.simulate.policies.servers import Sglang
 from kvopt.simulate.simulator import Stopped, Worker, Workload
-from kvopt.timetable.blocks import blocks_for
+from kvopt.timetable.sweep import blocks_for
 
 FIRST_SHARE = Fraction(7, 10)
 LEAST = Fraction(14, 100)

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from kvopt.errors import InvalidInput
 from kvopt.simulate.policies.servers import ServerPolicy
 from kvopt.simulate.simulator import Stopped, Worker, Workload
-from kvopt.timetable.blocks import blocks_for
+from kvopt.timetable.sweep import blocks_for
 from kvopt.timetable.work import Chunks
 
 

@@ -16,7 +16,7 @@ from kvopt.files.reading import check_fields, parse_json
 from kvopt.problem.batch_time import MILLISECOND
 from kvopt.problem.hardware.fitting import Measured
 from kvopt.problem.requests import LARGEST_INTEGER, checked_integer
-from kvopt.timetable.blocks import blocks_for
+from kvopt.timetable.sweep import blocks_for
 
 _LOGGER = logging.getLogger("kvopt")
 SCHEMA = "kvopt.record/1"

@@ -13,9 +13,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate, chain, groupby, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from numbers import Integral
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kvopt.errors import InvalidInput, shown
@@ -24,9 +24,8 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, Summarised, worded
-from kvopt.timetable.blocks import blocks_held
 from kvopt.timetable.measures import MEASURES, Measures, summary
-from kvopt.timetable.sweep import Sweep, swept
+from kvopt.timetable.sweep import Sweep, blocks_held, swept
 from kvopt.timetable.work import Chunks, Lost, Segments, checked_segments, scope_of
 
 if TYPE_CHECKING:
@@ -532,34 +531,25 @@ class Schedule(Summarised):
 
     def _misshapen(self) -> Iterator[str]:
         """Say what is no work of the requests: no time or memory follows from it."""
+        requests, ends = self.instance.requests, dict[int, int]()
+        for i, start, end in sorted(self.pieces()):
+            if not 0 <= i < len(requests):
+                yield f"work of request {i}, of which there is none"
+                return
+            if start < ends.get(i, start):
+                yield f"request {requests[i].id!r} runs twice at {ends[i]}"
+            ends[i] = end
         for piece in self.lost:
-            request = self.instance.requests[piece.request]
+            request = requests[piece.request]
             if not piece.start < piece.end < piece.start + request.output:
                 yield f"request {request.id!r} cannot lose {piece.start}..{piece.end}"
-        evicted = {piece.request for piece in self.lost}  # others run once
-        several = sorted(piece for piece in self.pieces() if piece[0] in evicted) if evicted else []
-        for i, pieces in groupby(several, itemgetter(0)):
-            ends = -1
-            for _, start, end in pieces:
-                if start < ends:
-                    yield f"request {self.instance.requests[i].id!r} runs twice at {ends}"
-                ends = end
-        yield from self._wrong_chunks()
-
-    def _wrong_chunks(self) -> Iterator[str]:
-        """Say which pieces of prompts do not belong to what was still to be processed."""
-        free: dict[int, int] = defaultdict(int)
-        for chunks in sorted(self.chunks, key=attrgetter("request", "start")):
-            if not 0 <= chunks.request < len(self.instance):
-                yield f"a prompt of request {chunks.request}, of which there is none, in pieces"
-                continue
-            request, rows = self.instance.requests[chunks.request], self.spans[chunks.request]
-            produced = sum(last - first + 1 for first, last in rows if first <= chunks.start)
-            is_busy = any(first <= chunks.end and last > chunks.start for first, last in rows)
-            is_busy |= not free[chunks.request] <= chunks.start < rows[-1][1]
-            free[chunks.request] = chunks.end
-            total = sum(chunks.tokens)
-            if is_busy or min(chunks.tokens, default=0) < 1 or total > request.prompt + produced:
+        for chunks in self.chunks:
+            request, rows = requests[chunks.request], self.spans[chunks.request]
+            total, produced = sum(chunks.tokens), 0
+            for first, last in rows:
+                produced += last - first + 1 if first <= chunks.start else 0
+            is_whole = min(chunks.tokens, default=0) > 0 and total <= request.prompt + produced
+            if not (is_whole and 0 <= chunks.start < rows[-1][1]):
                 yield f"request {request.id!r} cannot process {total} tokens from {chunks.start} on"
 
     def _early(self) -> Iterator[str]:

@@ -26,8 +26,7 @@ from kvopt.certificates.files import proof_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices, Proof, SharesProof
-from kvopt.problem.arrivals import arrivals_ns
-from kvopt.problem.clocks import Seconds
+from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.search.bounding import bounds_by_workers
 
 METHODS = ("volume", "lp", "lagrangian", "slots", "configuration", "auto")

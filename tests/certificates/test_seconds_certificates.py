@@ -25,8 +25,7 @@ from kvopt.certificates.files import (
     write_certificate,
 )
 from kvopt.incumbent.proofs import SharesProof
-from kvopt.problem.arrivals import arrivals_ns
-from kvopt.problem.clocks import Seconds
+from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.simulate.policies import policy
 from kvopt.simulate.running import run as simulate

@@ -18,7 +18,7 @@ from kvopt.experiments.studies import read_study, run_study
 from kvopt.experiments.studies.changes import changed
 from kvopt.experiments.studies.description import resolved_text, study_from_text
 from kvopt.experiments.studies.tasks import tasks_of
-from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.clocks import arrivals_ns
 
 HEAD = 'name = "x"\npolicies = ["mc-sf", "fcfs"]\n[[instances]]\n'
 SAMPLE = Path(__file__).parents[2] / "samples" / "chat.csv"

@@ -21,7 +21,7 @@ from kvopt.formulations.paused import paused_arrays
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import write_instance
 from kvopt.problem.requests import Request
-from kvopt.timetable.solution_files import schedule_of_solution
+from kvopt.timetable.schedule_files import schedule_of_solution
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"

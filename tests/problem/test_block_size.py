@@ -29,7 +29,7 @@ from kvopt import (
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import Seconds
-from kvopt.timetable.blocks import blocks_held
+from kvopt.timetable.sweep import blocks_held
 
 FIVE = Instance(22, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)
 

@@ -30,7 +30,7 @@ from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.search.registry import ENGINES
-from kvopt.timetable.solution_files import schedule_of_solution
+from kvopt.timetable.schedule_files import schedule_of_solution
 
 TWO = Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)], workers=2)
 CHAT = generate("conversation", n=240, memory=3_000, seed=1)

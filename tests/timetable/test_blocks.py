@@ -7,8 +7,8 @@ import random
 from effort import many
 
 from kvopt import Instance, Request
-from kvopt.timetable.blocks import blocks_held
 from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.sweep import blocks_held
 
 
 def test_whether_blocks_suffice() -> None:

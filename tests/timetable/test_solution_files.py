@@ -20,8 +20,7 @@ from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.schedule_files import read_schedule
-from kvopt.timetable.solution_files import request_labels
+from kvopt.timetable.schedule_files import read_schedule, request_labels
 
 FOLDER = Path(__file__).parent / "solutions"
 EC_1 = instance_of(7, [(0, 1, output) for output in (1, 2, 3, 4)])

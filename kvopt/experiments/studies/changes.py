@@ -8,8 +8,8 @@ from math import ceil
 from typing import Any
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request, checked_integer, checked_number
 

@@ -11,7 +11,7 @@ from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.changes import changed
 from kvopt.experiments.studies.games import check_game, play, reference
 from kvopt.experiments.studies.records import StudiedInstance
-from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.families import generate
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance

@@ -8,7 +8,7 @@ import pyomo.environ as pyo
 
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.solution_files import INTEGRALITY
+from kvopt.timetable.schedule_files import INTEGRALITY
 
 
 def schedule_from(model: pyo.ConcreteModel, instance: Instance) -> Schedule | None:

@@ -18,8 +18,8 @@ from kvopt.bounds.seconds_evaluation import shares
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Flags, Floats, Integers, columns_of
-from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.deadlines import Aim
 from kvopt.problem.instance import Instance
 

@@ -24,8 +24,7 @@ from kvopt.heuristics.seconds.beams import (
 from kvopt.heuristics.seconds.passing import LATENCY, WAITS, TimedScene
 from kvopt.heuristics.seconds.servers import server_of
 from kvopt.kernels.compile_clock import working_time
-from kvopt.problem.arrivals import arrivals_ns
-from kvopt.problem.clocks import Seconds
+from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.timetable.runs import PolicyRun
 

@@ -19,8 +19,8 @@ from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.heuristics.seconds.runs import joined_run
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
-from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.deadlines import Aim
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
