@@ -111,7 +111,7 @@ def reinsertions(turn: Turn, seed: int) -> Passes:
     while idle < _IDLE_CYCLES and len(instance) > 1:
         before = search.objective
         try:
-            if search.problem.has_pauses:
+            if search.problem.has_pauses and instance.workers == 1:
                 placement = _placed(instance, order)
             elif search.schedule is None:
                 return
