@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import product
@@ -13,7 +13,17 @@ from typing import Any, get_args
 from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.experiments.studies.sources import FIXED, Kind, Source
-from kvopt.experiments.studies.tables import Table, boolean, listed, positives, texts
+from kvopt.experiments.studies.tables import (
+    Table,
+    boolean,
+    listed,
+    lists_of,
+    one_of,
+    positives,
+    rates,
+    text_of,
+    texts,
+)
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
 from kvopt.problem.batch_time import BatchTime
@@ -185,16 +195,17 @@ def study_from_text(
     """
     top = Table.parsed(text, None if file is None else str(file))
     folder = Path() if file is None else file.parent
-    name = top.string("name", None if file is None else file.stem)
+    name = top.take("name", None if file is None else file.stem, text_of)
     if name is None or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise top.fault("name", f"must be letters, digits and dashes, got {name!r}")
     modules = top.take("modules", (), lambda value: _loaded(value, folder))
-    model, certify = _model_of(top, folder), top.take("certify", True, boolean)
-    scopes = top.take("scope", [Scope.RUNS], _scopes)
-    slower = top.take("slower", False, boolean)
-    kinds = [
-        Limits(batch_time=model, certify=certify, scope=each, slower=slower) for each in scopes
-    ]
+    kind = Limits(
+        batch_time=_model_of(top, folder),
+        certify=top.take("certify", True, boolean),
+        slower=top.take("slower", False, boolean),
+    )
+    scopes = top.take("scope", [Scope.RUNS], lambda value: list(map(Scope.parse, listed(value))))
+    kinds = [replace(kind, scope=scope) for scope in dict.fromkeys(scopes)]
     axes = top.take("predictions", ("",), texts), top.take("router", ("",), texts)
 
     def chosen(value: object) -> tuple[str, ...]:
@@ -204,20 +215,22 @@ def study_from_text(
     tables, traces = top.tables("instances"), top.tables("data")
     if data is not None and not traces:
         raise top.fault("data", "is missing: nothing stands for traces in tables [[data]]")
-    entries = []
+    entries: list[Entry] = []
     for table in tables if data is None else traces:
         mine = table.take("policies", policies, chosen)
         if not mine:
             raise table.fault("policies", "is missing: a study needs policies")
-        check = (
-            (lambda source, mine=mine: source.check(mine, model is not None)) if checked else None
-        )
-        entries += [Entry(*each, mine) for each in _sources(table, data or folder, check)]
+        entries += _entries(table, data or folder, mine, kind.clock if checked else None)
     if not entries:
         raise top.fault("instances", "is missing: a study needs tables [[instances]]")
-    claims = top.take("claims", (), _claims)
-    limits = tuple(dict.fromkeys(_limits(top.table("limits"), kinds)))
-    study = Study(name, top.string("title", name), tuple(entries), limits, claims, modules)
+    study = Study(
+        name,
+        top.take("title", name, text_of),
+        tuple(entries),
+        tuple(dict.fromkeys(_limits(top.table("limits"), kinds))),
+        top.take("claims", (), lambda value: tuple(map(one_of(CLAIMS), texts(value)))),
+        modules,
+    )
     top.done()
     return study
 
@@ -229,24 +242,9 @@ def _loaded(value: object, folder: Path) -> tuple[str, ...]:
     return modules
 
 
-def _scopes(value: object) -> list[Scope]:
-    """Return scopes, each once: a list, or one of them."""
-    return list(dict.fromkeys(map(Scope.parse, listed(value))))
-
-
-def _claims(value: object) -> tuple[str, ...]:
-    for claim in texts(value):
-        if claim not in CLAIMS:
-            raise unknown_name(claim, CLAIMS)
-    return texts(value)
-
-
 def _model_of(top: Table, folder: Path) -> BatchTime | None:
     """Return the model of a study in seconds, None for rounds."""
-    clock = top.string("clock", _CLOCKS[0])
-    if clock not in _CLOCKS:
-        raise top.fault("clock", unknown_name(clock, _CLOCKS).reason)
-    if clock == _CLOCKS[0]:
+    if top.take("clock", _CLOCKS[0], one_of(_CLOCKS)) == _CLOCKS[0]:
         if "batch_time" in top:
             raise top.fault("batch_time", 'goes with clock = "seconds"')
         return None
@@ -281,15 +279,14 @@ def _labels(
 
 
 def _limits(table: Table, kinds: Sequence[Limits]) -> Iterator[Limits]:
-    fallback = Limits()
-    times = table.take("time_limit", [fallback.time_limit], positives)
+    times = table.take("time_limit", [kinds[0].time_limit], positives)
     of_policies = table.take("policy_time_limit", times, positives)
     if len(of_policies) == 1:
         of_policies *= len(times)
     if len(of_policies) != len(times):
         raise table.fault("policy_time_limit", "must be a number, or one for each time limit")
-    threads = table.integer("threads", fallback.threads, 1)
-    seed = table.integer("seed", fallback.seed)
+    threads = table.integer("threads", kinds[0].threads, 1)
+    seed = table.integer("seed", kinds[0].seed)
     if "deadline" in table and not kinds[0].certify:
         raise table.fault("deadline", "goes with certify = true")
     deadlines = table.take(
@@ -303,43 +300,42 @@ def _limits(table: Table, kinds: Sequence[Limits]) -> Iterator[Limits]:
         )  # fmt: skip
 
 
-def _sources(
-    table: Table, folder: Path, check: Callable[[Source], None] | None
-) -> Iterator[tuple[Source, int]]:
-    """Yield the sources of a table, each with its draws: one for each combination of its lists."""
+def _entries(
+    table: Table, folder: Path, policies: tuple[str, ...], clock: Clock | None
+) -> Iterator[Entry]:
+    """Yield the entries of a table, one for each combination of its lists.
+
+    Their first draws are checked on a clock, unless there is none.
+    """
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in table]
     if len(kinds) != 1:
         raise table.fault("family", f"needs one of {', '.join(get_args(Kind))}")
-    kind, name = kinds[0], table.string(kinds[0])
+    kind, name = kinds[0], table.take(kinds[0], check=text_of)
     if kind in ("file", "trace"):
         name = str((folder / name).resolve())
     is_drawn = kind not in FIXED
     draws = table.integer("draws", 1, 1) if is_drawn else 1
     seed = table.integer("seed", 0) if is_drawn else None
-    rates: list[float | None] = table.take("rate", [None], positives)
-    axes = {
-        "n": table.choices("n"),
-        "memory": table.choices("memory"),
-        "rate": [int(rate) if rate and rate == int(rate) else rate for rate in rates],
-        "workers": table.choices("workers"),
+    sizes = {
+        key: table.take(key, [None], rates if key == "rate" else listed)
+        for key in ("n", "memory", "rate", "workers")
     }
     max_total = table.take("max_total", None)
-    keys = table.table("parameters").items()
-    lists = {key: value if isinstance(value, list) else [value] for key, value in keys.items()}
+    lists = table.take("parameters", {}, lists_of)
     if kind == "inline":
         lists["requests"] = [table.take("requests")]
-    for sizes, values in product(product(*axes.values()), product(*lists.values())):
-        sized = dict(zip(axes, sizes, strict=True))
-        parameters = dict(zip(lists, values, strict=True))
+    table.done()
+    for values in product(*sizes.values(), *lists.values()):
+        sized = dict(zip(sizes, values, strict=False))
+        parameters = dict(zip(lists, values[len(sizes) :], strict=True))
         source = Source(kind, name, seed, parameters=parameters, max_total=max_total, **sized)
         try:
-            if check is not None:
-                check(source)
+            if clock is not None:
+                source.check(policies, not clock.is_even)
         except InvalidInput as error:
             said = str(error) if error.file == name else f"{name}: {error}"
             raise table.fault(kind, said) from None
-        yield source, draws
-    table.done()
+        yield Entry(source, draws, policies)
 
 
 def resolved_text(study: Study) -> str:
@@ -348,7 +344,11 @@ def resolved_text(study: Study) -> str:
     Lists that stood for several entries are written out.  A batch-time model stands there itself,
     so that no file has to be there.
     """
-    first, scopes = study.limits[0], list(dict.fromkeys(each.scope for each in study.limits))
+    first = study.limits[0]
+    scopes, deadlines = (
+        list(dict.fromkeys(getattr(each, key) for each in study.limits))
+        for key in ("scope", "deadline")
+    )
     alike = (first.scope, first.deadline)
     times = [each for each in study.limits if (each.scope, each.deadline) == alike]
     top = {
@@ -362,17 +362,15 @@ def resolved_text(study: Study) -> str:
         "claims": study.claims,
         "modules": study.modules,
     }
-    limits: dict[str, Any] = {}
-    for key in LIMITS:
-        values = [getattr(each, key) for each in times]
-        limits[key] = values if len(set(values)) > 1 else values[0]
-    if first.deadline is not None:
-        limits["deadline"] = list(dict.fromkeys(each.deadline for each in study.limits))
+    limits: dict[str, Any] = {key: [getattr(each, key) for each in times] for key in LIMITS}
+    for key, values in limits.items():
+        if len(set(values)) == 1:
+            limits[key] = values[0]
+    limits["deadline"] = None if first.deadline is None else deadlines
     lines = [*_lines(top), "", "[limits]", *_lines(limits)]
     for entry in study.entries:
-        source = entry.source
-        draws = None if source.seed is None else entry.draws
-        said = {"draws": draws, **source.to_json(), "policies": entry.policies}
+        draws = None if entry.source.seed is None else entry.draws
+        said = {"draws": draws, **entry.source.to_json(), "policies": entry.policies}
         lines += ["", "[[instances]]", *_lines(said)]
     return "\n".join(lines) + "\n"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from kvopt.errors import InvalidInput, did_you_mean, shown
+from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
 from kvopt.problem.requests import checked_integer, checked_number
 
-_HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\-]+)\s*\]\]?\s*(?:#.*)?$")
+_HEADER = re.compile(r"^\s*\[\[?\s*([\w.\-]+)\s*\]\]?\s*(?:#.*)?$")
 _MISSING: Any = object()
 
 
@@ -21,31 +21,37 @@ class Table:
     ----------
     values
         Its keys.
-    name
-        ``""`` for the top, ``limits`` or ``instances[1]`` for what is below it.
     text, file
         Where it stands.
+    name, place
+        Empty for the top, else the name in its header, and which one it is of several.
     """
 
-    def __init__(self, values: Mapping[str, Any], name: str, text: str, file: str | None) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        text: str,
+        file: str | None,
+        name: str = "",
+        place: int | None = None,
+    ) -> None:
         self._values = dict(values)
         self._asked: list[str] = []
-        self._name = name
-        self._text = text
-        self._file = file
+        self._text, self._file, self._name, self._place = text, file, name, place
 
     @classmethod
     def parsed(cls, text: str, file: str | None) -> Table:
         """Return the top table of a TOML text."""
         try:
-            return cls(tomllib.loads(text), "", text, file)
+            return cls(tomllib.loads(text), text, file)
         except tomllib.TOMLDecodeError as error:
             raise InvalidInput(f"is not TOML: {error}", file=file) from None
 
     def fault(self, key: str, reason: str) -> InvalidInput:
         """Return the error that names the place of a key."""
-        path = f"{self._name}.{key}" if self._name else key
-        line = _line_of(self._text, self._name, key)
+        label = self._name if self._place is None else f"{self._name}[{self._place}]"
+        path = f"{label}.{key}".removeprefix(".")
+        line = _line_of(self._text, self._name, self._place or 0, key)
         return InvalidInput(
             reason, field=path if line is None else f"line {line}: {path}", file=self._file
         )
@@ -67,40 +73,23 @@ class Table:
         except InvalidInput as error:
             raise self.fault(key, str(error).removeprefix(f"{key}: ")) from None
 
-    def string(self, key: str, default: str | None = _MISSING) -> Any:
-        """Return a text that is not empty."""
-        return self.take(key, default, _text)
-
     def integer(self, key: str, default: int, least: int = 0) -> Any:
         """Return an integer."""
         return self.take(key, default, lambda value: checked_integer(value, "", least))
-
-    def choices(self, key: str) -> Any:
-        """Return the values that a key runs through: a list, or one value; none if it is absent."""
-        return self.take(key, [None], listed)
 
     def tables(self, key: str) -> list[Table]:
         """Return the tables ``[[key]]``."""
         value = self.take(key, [])
         if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
             raise self.fault(key, f"must be tables [[{key}]], got {shown(value)}")
-        return [
-            Table(part, f"{key}[{place}]", self._text, self._file)
-            for place, part in enumerate(value)
-        ]
+        return [Table(part, self._text, self._file, key, k) for k, part in enumerate(value)]
 
     def table(self, key: str) -> Table:
         """Return the table ``[key]``, empty if it is absent."""
         value = self.take(key, {})
         if not isinstance(value, dict):
             raise self.fault(key, f"must be a table [{key}], got {shown(value)}")
-        name = f"{self._name}.{key}" if self._name else key
-        return Table(value, name, self._text, self._file)
-
-    def items(self) -> dict[str, Any]:
-        """Return every key that is left; all are then known."""
-        values, self._values = self._values, {}
-        return values
+        return Table(value, self._text, self._file, key)
 
     def done(self) -> None:
         """Refuse keys that were not taken."""
@@ -110,7 +99,8 @@ class Table:
             raise self.fault(key, reason + did_you_mean(key, known))
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """Return a text that is not empty."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(f"must be a text, got {shown(value)}")
     return value
@@ -138,6 +128,11 @@ def positives(value: object) -> list[float]:
     return [checked_number(part, "", positive=True) for part in listed(value)]
 
 
+def rates(value: object) -> list[float]:
+    """Return positive numbers, whole ones as integers."""
+    return [int(rate) if rate == int(rate) else rate for rate in positives(value)]
+
+
 def listed(value: object) -> list[Any]:
     """Return a list that is not empty, or one value as a list."""
     if value == []:
@@ -145,18 +140,33 @@ def listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _line_of(text: str, table: str, key: str) -> int | None:
+def lists_of(value: object) -> dict[str, list[Any]]:
+    """Return the values that each key of a table runs through."""
+    if not isinstance(value, dict):
+        raise InvalidInput(f"must be a table, got {shown(value)}")
+    return {key: listed(part) for key, part in value.items()}
+
+
+def one_of(names: Collection[str]) -> Callable[[object], Any]:
+    """Return the check of a name."""
+
+    def check(value: object) -> object:
+        if value not in names:
+            raise unknown_name(value, names)
+        return value
+
+    return check
+
+
+def _line_of(text: str, table: str, place: int, key: str) -> int | None:
     """Return the line of a key, else of its table; None if the file writes it another way."""
-    name, _, rest = table.partition("[")
-    wanted, seen = int(rest.partition("]")[0]) if rest else 0, -1
-    here, header = not table, None
+    seen, is_here, header = -1, not table, None
     pattern = re.compile(rf"^\s*(?:[\w.\-]+\.)?[\"']?{re.escape(key)}[\"']?\s*[=.]")
     for number, line in enumerate(text.splitlines(), 1):
         if match := _HEADER.match(line):
-            if match[2] == name:
-                seen += 1
-            here = bool(table) and match[2] == name and seen == wanted
-            header = number if here else header
-        elif here and pattern.match(line):
+            seen += match[1] == table
+            is_here = match[1] == table and seen == place
+            header = number if is_here else header
+        elif is_here and pattern.match(line):
             return number
     return header
