@@ -58,19 +58,20 @@ def better(
 ) -> Certificate:
     """Return a certificate with the better sides of another one, and a bound if it is better."""
     said = dict(found.provenance)
-    upper, lower = found.upper, found.lower
-    if earlier is not None and earlier.upper is not None:
-        assert earlier.objective is not None
-        if found.objective is None or earlier.objective < found.objective:
-            upper, said["found_by"] = earlier.upper, earlier.provenance.get("found_by")
-    for other in (None if earlier is None else earlier.lower, bound):
-        if other is not None and (lower is None or other.value > lower.value):
-            lower, said["bounded_by"] = other, other.bounded_by
-    in_time = found.in_time
-    if earlier is not None and in_time is not None and (known := earlier.in_time) is not None:
+    for other in (earlier and earlier.lower, bound):
+        if other is not None and (found.lower is None or other.value > found.lower.value):
+            found, said["bounded_by"] = replace(found, lower=other), other.bounded_by
+    if earlier is None:
+        return replace(found, provenance=said)
+    before, now = earlier.objective, found.objective
+    if before is not None and (now is None or before < now):
+        found = replace(found, upper=earlier.upper)
+        said["found_by"] = earlier.provenance.get("found_by")
+    in_time, known = found.in_time, earlier.in_time
+    if in_time is not None and known is not None:
         if known.ceiling < in_time.ceiling:
             in_time = replace(in_time, ceiling=known.ceiling, proof=known.proof)
         if (known.best_attained or 0) > (in_time.best_attained or 0):
             in_time = replace(in_time, best=known.best, best_attained=known.best_attained)
             said["attained_by"] = earlier.provenance.get("attained_by")
-    return replace(found, upper=upper, lower=lower, provenance=said, in_time=in_time)
+    return replace(found, provenance=said, in_time=in_time)

@@ -297,20 +297,17 @@ class _Work:
         """Run every scheduler behind every router; a single machine needs none."""
         if workers not in self.runs:
             found: dict[str, PolicyRun] = {}
-            alone: dict[str, PolicyRun] = {}
             for label, (way, name) in self.pairs.items():
+                key = name if workers == 1 else label
                 self.tell(f"{machines_in_words(workers)}: {label}")
-                if name in alone:
-                    found[label] = replace(alone[name], policy=label)
-                    continue
-                with left_when(self.is_over):
-                    found[label] = run(
-                        self.fleet(workers), name, router=way, clock=self.measure.clock,
-                        label=label, should_stop=self.is_over,
-                    )  # fmt: skip
-                if workers == 1:
-                    alone[name] = found[label]
-            self.runs[workers] = list(found.values())
+                if key not in found:
+                    with left_when(self.is_over):
+                        found[key] = run(
+                            self.fleet(workers), name, router=way, clock=self.measure.clock,
+                            label=label, should_stop=self.is_over,
+                        )  # fmt: skip
+                found[label] = replace(found[key], policy=label)
+            self.runs[workers] = [found[label] for label in self.pairs]
         return self.runs[workers]
 
     def numbers(self, most: int, enough: int | None) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -57,16 +58,15 @@ class Judge:
             return None
         # value / optimum > ratio means optimum < value / ratio
         share, rest = divmod(value * ratio.denominator, ratio.numerator)
-        optimum = self._optimum_below(case, share + (rest > 0 or not strictly))
-        return None if not optimum else Fraction(value, optimum)
+        optimum = self._optimum_below(case, share + (rest > 0 or not strictly), self.scope)
+        return Fraction(value, optimum) if optimum else None
 
     def _value(self, case: Case) -> int | None:
         """Return the least total latency of what is judged, None if a policy never finishes."""
         if not self.policies:
             if self.should_stop():
                 raise Stopped
-            found = best_below(*case, one_by_one(case) + 1)
-            return None if found is None else found[0]
+            return self._optimum_below(case, one_by_one(case) + 1, Scope.RUNS)
         instance, values = instance_of(case), []
         for policy in self.policies:
             value = run(instance, policy, should_stop=self.should_stop).objective
@@ -75,8 +75,8 @@ class Judge:
             values.append(value)
         return min(values)
 
-    def _optimum_below(self, case: Case, cutoff: int) -> int | None:
-        if self.scope.covers(Scope.PAUSES):
+    def _optimum_below(self, case: Case, cutoff: int, scope: Scope) -> int | None:
+        if scope.covers(Scope.PAUSES):
             return paused_optimum_below(case, cutoff, self.should_stop)
         found = best_below(*case, cutoff)
         return None if found is None else found[0]
@@ -102,17 +102,15 @@ def shrunk(found: Found, judge: Judge, holds: Callable[[Case], bool]) -> Found:
 
     Whole requests go first, then tokens of the cache, then ones of single numbers.
     """
-    smaller: Found | None = found
-    try:
-        while smaller is not None:
-            found, smaller = smaller, None
+    with suppress(Stopped):  # what was reached until now is as bad
+        while True:
             for case in filter(holds, _smaller(found.case)):
                 ratio = judge.at_least(case, found.ratio)
                 if ratio is not None:
-                    smaller = Found(case, ratio)
+                    found = Found(case, ratio)
                     break
-    except Stopped:  # what was reached until now is as bad
-        pass
+            else:
+                break
     return found
 
 

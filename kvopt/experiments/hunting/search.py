@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 from typing import Any, Unpack
@@ -97,10 +97,15 @@ class Hunt:
         return min(values, default=None)
 
     @property
+    def sides(self) -> list[Certificate]:
+        """Certificates of all optima."""
+        return [found for found in (self.certificate, self.runs) if found is not None]
+
+    @property
     def proved(self) -> bool:
         """Whether the optimum, or both optima, are proved, so that the ratio is exact."""
-        sides = [found for found in (self.certificate, self.runs) if found is not None]
-        return bool(sides) and all(found.objective == found.lower_bound for found in sides)
+        proofs = [found.objective == found.lower_bound for found in self.sides]
+        return bool(proofs) and all(proofs)
 
     @property
     def ratio(self) -> Fraction | None:
@@ -193,12 +198,14 @@ def hunt(
         except KeyboardInterrupt:  # what was found is told as it is
             small, interrupted = search.worst, True
         runs, certificate = _certified(small, policies, covered, end - working_time())
-    sides = [found for found in (certificate, runs) if found is not None]
-    return Hunt(
-        tuple(policies), certificate, bool(sides) and all(map(_is_verified, sides)),
-        search.exhausted, judge.tried, judge.livelocks, interrupted, working_time() - began,
-        covered, runs,
+    hunted = Hunt(
+        tuple(policies), certificate, False, search.exhausted, judge.tried, judge.livelocks,
+        interrupted, 0.0, covered, runs,
     )  # fmt: skip
+    verified = bool(hunted.sides) and all(
+        verdict_on(certificate_text(found)).valid for found in hunted.sides
+    )
+    return replace(hunted, verified=verified, seconds=working_time() - began)
 
 
 def _scope(given: Scope | str | None, chosen: Sequence[Policy], labels: Sequence[str]) -> Scope:
@@ -294,7 +301,3 @@ def _certified(
     runs = certify(instance, time_limit=max(seconds, _LEAST_PROOF))
     best = runs.upper if isinstance(runs.upper, Schedule) else None
     return runs, certify(instance, schedule=best, scope=scope, time_limit=limit)
-
-
-def _is_verified(certificate: Certificate) -> bool:
-    return verdict_on(certificate_text(certificate)).valid

@@ -113,8 +113,8 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
 
 FOLDER = "certificates"
 
-Result = PolicyRun | str | None
-"""What became of a policy: its run, what went wrong, or None when time ran out."""
+Result = PolicyRun | str
+"""What became of a policy: its run, which says so when time ran out, or what went wrong."""
 
 Announce = Callable[[str, float], None]
 """Called with what begins now, and within how many seconds it should end."""
@@ -198,14 +198,12 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
         found = found or _certified(instance, runs, task, 0.0)
         text = certificate_text(found)
     seconds = time.monotonic() - began
-    said = _best_of(runs) if found is None else _sides(found)
-    judged = {} if found is None else _judged(found)
+    best, described = _best_of(runs), task.source.described(instance)
     broken = {"error": INTERRUPTED} if is_interrupted else {}
-    described = task.source.described(instance)
     records = (
         task.record(
             label, described, seconds, certificate=text and path,
-            **(said | judged.get(label, {}) | _measures(run) | broken),
+            **(best if found is None else _known(found, label)) | _measures(run) | broken,
         )
         for label, run in runs.items()
     )  # fmt: skip
@@ -222,7 +220,7 @@ def _earlier_runs(path: Path | None) -> dict[str, PolicyRun]:
 
 
 def _run(limits: Limits, instance: Instance, label: str) -> Result:
-    """Return the run of a policy, what went wrong, or None when time ran out."""
+    """Return the run of a policy, or what went wrong."""
     end = working_time() + limits.policy_time_limit
     router, policy = parts_of(label)
     try:
@@ -231,7 +229,7 @@ def _run(limits: Limits, instance: Instance, label: str) -> Result:
             should_stop=lambda: working_time() > end,
         )  # fmt: skip
     except Stopped:
-        return None
+        return PolicyRun.unknown(instance, label, Outcome.UNFINISHED, limits.clock)
     except Exception as error:  # the code of others may raise anything
         return f"{type(error).__name__}: {error}"
 
@@ -241,7 +239,7 @@ def _certified(
 ) -> Certificate:
     """Bound the optimum within the limit, or within some seconds, and judge the runs."""
     limits = task.limits
-    found = certify(
+    return certify(
         instance,
         [run for run in runs.values() if isinstance(run, PolicyRun)],
         task.source.reference(instance) if limits.clock.is_even else None,
@@ -254,56 +252,46 @@ def _certified(
         slower=limits.slower,
         command=f"kvopt study {task.study}",
     )
-    late = [
-        PolicyRun.unknown(instance, label, Outcome.UNFINISHED, limits.clock)
-        for label, run in runs.items()
-        if run is None
-    ]
+
+
+def _known(found: Certificate, label: str) -> dict[str, Any]:
+    """Return what the record of a policy says of the optimum."""
     in_time = found.in_time
-    if in_time is not None:
-        in_time = replace(in_time, attained=(*in_time.attained, *(None for _ in late)))
-    return replace(found, runs=(*found.runs, *late), in_time=in_time)
-
-
-def _sides(found: Certificate) -> dict[str, Any]:
-    """Return what each record of an instance says of its optimum."""
-    return {
+    said = {
         "upper": found.objective,
         "lower": found.lower_bound,
         "bounded_by": found.lower and found.lower.bounded_by,
         "found_by": found.provenance["found_by"],
-        "ceiling": found.in_time and found.in_time.ceiling,
-        "best_attained": found.in_time and found.in_time.best_attained,
+        "ceiling": in_time and in_time.ceiling,
+        "best_attained": in_time and in_time.best_attained,
     }
-
-
-def _judged(found: Certificate) -> dict[str, dict[str, Any]]:
-    """Return what a certificate says of each policy."""
-    attained = found.in_time.attained if found.in_time else [None] * len(found.runs)
-    slower = (found.slower_than(run) for run in found.runs)
-    return {
-        run.policy: {"attained": count, "slower_than": phi and float(phi)}
-        for run, count, phi in zip(found.runs, attained, slower, strict=True)
-    }
+    for place, judged in enumerate(found.runs):
+        if judged.policy == label:
+            slower = found.slower_than(judged)
+            said |= {
+                "attained": in_time and in_time.attained[place],
+                "slower_than": slower and float(slower),
+            }
+    return said
 
 
 def _best_of(runs: Mapping[str, Result]) -> dict[str, Any]:
     """Return the best of the runs as all that is known, where nothing is bounded."""
-    known = [
-        (run.objective, place, label)
-        for place, (label, run) in enumerate(runs.items())
+    known = {
+        label: run.objective
+        for label, run in runs.items()
         if isinstance(run, PolicyRun) and run.objective is not None
-    ]
-    if not known:
-        return {}
-    upper, _, label = min(known)
-    return {"upper": upper, "found_by": label}
+    }
+    best = min(known, key=lambda label: known[label], default=None)
+    return {} if best is None else {"upper": known[best], "found_by": best}
 
 
 def _measures(run: Result) -> dict[str, Any]:
     """Return what a record says of a run."""
-    if not isinstance(run, PolicyRun):
-        return {"outcome": "unfinished"} if run is None else {"outcome": "error", "error": run}
+    if isinstance(run, str):
+        return {"outcome": "error", "error": run}
+    if run.outcome is Outcome.UNFINISHED:
+        return {"outcome": str(run.outcome)}
     return {
         "outcome": str(run.outcome),
         "value": run.objective,
