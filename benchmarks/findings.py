@@ -37,8 +37,8 @@ def show(study: Study, records: Sequence[Record]) -> None:
     print("|---|---|---|---|---|---|")
     for row in by_policy(records):
         print(
-            f"| `{row.policy}` | {row.runs} | {row.completed} | {row.proved} | {row.mean} | "
-            f"{row.worst} |"
+            f"| `{row.policy}` | {len(row.records)} | {len(row.done)} | {row.proved} "
+            f"| {row.mean} | {row.worst} |"
         )
     sizes(records)
     verdicts = [verdict for name in study.claims for verdict in CLAIMS[name](records)]

@@ -204,7 +204,7 @@ def table(records: Sequence[Record]) -> list[str]:
             width = row.mean.width
             shown = "-" if width is None else f"{float(width):.2%}"
             lines.append(
-                f"| {family} | `{row.policy}` | {row.completed} | {row.proved} | {row.mean} | "
+                f"| {family} | `{row.policy}` | {len(row.done)} | {row.proved} | {row.mean} | "
                 f"{shown}{' (goal met)' if width is not None and width <= GOAL else ''} | "
                 f"{row.worst} |"
             )

@@ -155,8 +155,8 @@ def _print(found: StudyResult) -> None:
         {
             "policy": row.policy,
             **({"scope": row.scope} if scoped else {}),
-            "runs": row.runs,
-            "completed": row.completed,
+            "runs": len(row.records),
+            "completed": len(row.done),
             "proved": row.proved,
             "mean x optimum": row.mean,
             "worst x optimum": row.worst,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.compile_clock import compile_seconds, compiling
 from kvopt.problem.batch_time import BatchTime, Line
-from kvopt.problem.clocks import ROUNDS, Seconds
+from kvopt.problem.clocks import Seconds
 from kvopt.problem.families import generate
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
@@ -68,30 +69,38 @@ class Warmed(NamedTuple):
 
 def warm_up() -> Iterator[Warmed]:
     """Compile what is not kept yet, part by part, up to one that a signal ended."""
-    for name, work in _PARTS.items():
+    for name, calls in _PARTS.items():
         began, count, seconds = monotonic(), compiling().started, compile_seconds()
-        number = work()
+        results = (getattr(call(), "signal_number", None) for call in calls)
+        number = next((number for number in results if number is not None), None)
         took = compile_seconds() - seconds
         yield Warmed(name, compiling().started - count, took, monotonic() - began, number)
         if number is not None:
             return
 
 
-def _brief() -> SolveParams:
-    """Return parameters by which every stage of a search begins, and ends soon."""
-    params = SolveParams()
-    short = replace(params.improve, beam_requests=2, longest_cycle=10, widest_beam=2)
-    return replace(params, improve=short, lagrangian=replace(params.lagrangian, most_steps=2))
-
-
-def _exact() -> int | None:
-    return solve(generate("arrival-1", n=8, seed=3), "exact", params=_brief()).signal_number
+_BRIEF = SolveParams.of(
+    {
+        "improve": {"beam_requests": 2, "longest_cycle": 10, "widest_beam": 2},
+        "lagrangian": {"most_steps": 2},
+    }
+)
+"""Every stage of a search begins, and ends soon."""
+_AS_MANY = SolveParams.of(
+    {"exact": {"unaided": 0, "searchable": 0, "checkable_labels": 0, "width": 5, "widest_width": 5}}
+)
+"""Few requests are searched as many are, with a look-ahead and completion bounds."""
+_CHAT = generate("conversation", n=20, memory=1_000, seed=1)
+_FEW = generate("arrival-1", n=8, seed=3)
+_BACKLOG = generate("conversation", n=40, memory=500, seed=1)
+"""Of which some have to wait."""
+_PAIR = replace(generate("arrival-1", n=4, seed=3), workers=2)
+_CLOCK = Seconds(BatchTime([Line(10_000_000, 10_000)]))
 
 
 def _local() -> None:
     """Improve a schedule that no bound meets, so that nothing ends before it began."""
-    chat = generate("conversation", n=20, memory=1_000, seed=1)
-    search = Search(chat, Limits(params=_brief()))
+    search = Search(_CHAT, Limits(params=_BRIEF))
     offer_list_schedules(search)
     search_traces(search, math.inf)
     search_reinsertions(search, math.inf, most_passes=1)
@@ -100,75 +109,35 @@ def _local() -> None:
     end_early(crowd, worth_nothing(len(crowd.line)), beam)
 
 
-def _beam() -> int | None:
-    """Search as for many requests, with a look-ahead and completion bounds."""
-    params, narrow = _brief(), 5
-    exact = replace(
-        params.exact, unaided=0, searchable=0, checkable_labels=0, width=narrow,
-        widest_width=narrow,
-    )  # fmt: skip
-    params = replace(params, exact=exact)
-    return solve(generate("arrival-1", n=8, seed=3), "exact", params=params).signal_number
-
-
 def _configurations() -> None:
     """Bound as for many requests, whose starts are not laid out, and go by the prices."""
-    search = Search(generate("uniform", n=8, seed=1), Limits(params=_brief()))
+    search = Search(generate("uniform", n=8, seed=1), Limits(params=_BRIEF))
     offer_list_schedules(search)
     next(rising_large_bounds(search))
     turn = Turn(search)
     turn.go_through(beams_of_states(turn, seed=1), 1)
 
 
-def _fleets() -> int | None:
-    """Search a fleet exhaustively, and improve a schedule of it that no bound meets."""
-    chat = generate("conversation", n=20, memory=1_000, seed=1)
-    search = Search(replace(chat, workers=2), Limits(params=_brief()))
+def _fleets() -> None:
+    """Improve a schedule of a fleet that no bound meets."""
+    search = Search(replace(_CHAT, workers=2), Limits(params=_BRIEF))
     search.offer(one_after_another(search.instance), "one after another")
     offer_central_lines(search)
     placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)
     search_reinsertions(search, math.inf, most_passes=1)
-    small = replace(generate("arrival-1", n=4, seed=3), workers=2)
-    return solve(small, "exact", quick_start=False).signal_number
 
 
-def _prices() -> int | None:
-    """Price tokens, and slots where requests are large."""
-    chat = generate("conversation", n=20, memory=1_000, seed=1)
-    number = bound(chat, "lagrangian", params=_brief()).signal_number
-    large = generate("arrival-1", n=20, seed=1)
-    return number or bound(large, "slots", params=_brief()).signal_number
-
-
-def _pauses() -> int | None:
-    """Arrivals make prices rise, where pauses may pay; few requests are searched in groups."""
-    backlog = generate("conversation", n=20, memory=1_000, seed=1)
-    search_with_pauses(Search(Problem(backlog, scope=Scope.PAUSES), Limits(params=_brief())), 1.0)
+def _pauses() -> None:
+    """Improve a schedule with pauses; few requests are searched in groups."""
+    search_with_pauses(Search(Problem(_CHAT, scope=Scope.PAUSES), Limits(params=_BRIEF)), 1.0)
     few = Problem(generate("arrival-1", n=4, seed=1), scope=Scope.PAUSES)
     plan.run(plan.LAYERS, Search(few))
-    late = generate("arrival-2", n=8, seed=1)
-    return bound(late, "lagrangian", scope="pauses", params=_brief()).signal_number
-
-
-def _blocks() -> None:
-    """Bound memory in whole blocks, without pauses and with them."""
-    backlog = replace(generate("conversation", n=20, memory=1_000, seed=1), block_size=16)
-    for scope in ("runs", "pauses"):
-        bound(backlog, "lagrangian", scope=scope, params=_brief())
-
-
-def _deadlines() -> None:
-    """Look for a ceiling, and for requests that attain, on both clocks."""
-    backlog = generate("conversation", n=40, memory=500, seed=1)  # of which some have to wait
-    for clock, deadline in ((ROUNDS, "60"), (Seconds(BatchTime([Line(10_000_000, 10_000)])), "1s")):
-        certify(backlog, clock=clock, deadline=deadline, time_limit=1.0, params=_brief())
 
 
 def _seconds() -> None:
     chat = generate("conversation", n=4, memory=1_000, seed=1)
-    model = BatchTime([Line(10_000_000, 10_000)])
-    seconds_bound(chat, model)
-    beams_in_seconds(chat, Seconds(model), [0])
+    seconds_bound(chat, _CLOCK.batch_time)
+    beams_in_seconds(chat, _CLOCK, [0])
 
 
 def _policies() -> None:
@@ -185,18 +154,40 @@ def _hunting() -> None:
     paused_optimum_below((10, ((0, 0, 10), (6, 5, 1))), 14)
 
 
-_PARTS: dict[str, Callable[[], int | None]] = {
-    "exact search": _exact,
-    "beam search": _beam,
-    "configurations of many requests": _configurations,
-    "local search": _local,
-    "schedules of fleets": _fleets,
-    "bounds by prices": _prices,
-    "pauses": _pauses,
-    "memory in whole blocks": _blocks,
-    "both sides in seconds": _seconds,
-    "deadlines": _deadlines,
-    "schedulers": _policies,
-    "hunting": _hunting,
+_PARTS: dict[str, tuple[Callable[[], object], ...]] = {
+    "exact search": (partial(solve, _FEW, "exact", params=_BRIEF),),
+    "beam search": (partial(solve, _FEW, "exact", params=_AS_MANY),),
+    "configurations of many requests": (_configurations,),
+    "local search": (_local,),
+    "schedules of fleets": (
+        _fleets,
+        partial(
+            solve,
+            replace(generate("arrival-1", n=4, seed=3), workers=2),
+            "exact",
+            quick_start=False,
+        ),
+    ),
+    "bounds by prices": (
+        partial(bound, _CHAT, "lagrangian", params=_BRIEF),
+        partial(bound, generate("arrival-1", n=20, seed=1), "slots", params=_BRIEF),
+    ),
+    "pauses": (
+        _pauses,  # arrivals make prices rise, where pauses may pay
+        partial(
+            bound, generate("arrival-2", n=8, seed=1), "lagrangian", scope="pauses", params=_BRIEF
+        ),
+    ),
+    "memory in whole blocks": tuple(
+        partial(bound, replace(_CHAT, block_size=16), "lagrangian", scope=scope, params=_BRIEF)
+        for scope in ("runs", "pauses")
+    ),
+    "both sides in seconds": (_seconds,),
+    "deadlines": (
+        partial(certify, _BACKLOG, deadline="60", time_limit=1.0, params=_BRIEF),
+        partial(certify, _BACKLOG, clock=_CLOCK, deadline="1s", time_limit=1.0, params=_BRIEF),
+    ),
+    "schedulers": (_policies,),
+    "hunting": (_hunting,),
 }
 """Those that share loops with others come after these."""

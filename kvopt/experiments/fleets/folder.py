@@ -58,7 +58,7 @@ def better(
 ) -> Certificate:
     """Return a certificate with the better sides of another one, and a bound if it is better."""
     said = dict(found.provenance)
-    for other in (earlier and earlier.lower, bound):
+    for other in (None if earlier is None else earlier.lower, bound):
         if other is not None and (found.lower is None or other.value > found.lower.value):
             found, said["bounded_by"] = replace(found, lower=other), other.bounded_by
     if earlier is None:

@@ -10,10 +10,9 @@ from functools import partial
 from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.intervals import (
     Interval,
-    largest_of,
-    mean_of,
+    PolicyRow,
+    by_policy,
     percents,
-    ratio_of,
     rounded,
 )
 from kvopt.experiments.studies.records import Record, grouped
@@ -40,26 +39,21 @@ def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[
         None where nothing completed and nothing was claimed.
     """
     said = [_claims(verdicts)] if verdicts else []
-    scopes = grouped(records, lambda record: record.scope)
-    for scope, mine in scopes.items():
+    scopes = grouped(by_policy(records), lambda row: row.scope)
+    for scope, rows in scopes.items():
         name = f"Scope {scope}: " if len(scopes) > 1 else ""
-        said += [name + sentence for sentence in _of_schedulers(mine)]
+        said += [name + sentence for sentence in _of_schedulers(rows)]
     return said + [_worth(each) for each in by_family(worths(records))]
 
 
-def _of_schedulers(records: Sequence[Record]) -> list[str]:
+def _of_schedulers(rows: Sequence[PolicyRow]) -> list[str]:
     """Return how good each scheduler is beside one optimum."""
-    runs = grouped((r for r in records if r.policy is not None), lambda r: r.policy or "")
-    counts = {name: sum(r.value is not None for r in mine) for name, mine in runs.items()}
-    partly = [name for name, mine in runs.items() if counts[name] < len(mine)]
-    judged = {
-        name: known
-        for name, mine in runs.items()
-        if name not in partly and (known := [record for record in mine if ratio_of(record).least])
-    }
+    partly = [row for row in rows if len(row.done) < len(row.records)]
+    judged = [row for row in rows if row not in partly and row.mean.least]
     said = _judged(judged) if judged else []
     said += [
-        f"{name} completed {counts[name]:,} of {len(runs[name]):,} runs." for name in partly[:_ALL]
+        f"{row.policy} completed {len(row.done):,} of {len(row.records):,} runs."
+        for row in partly[:_ALL]
     ]
     if rest := len(partly[_ALL:]):
         others = "1 other scheduler" if rest == 1 else f"{rest:,} other schedulers"
@@ -103,44 +97,44 @@ def _worth(found: FamilyWorth) -> str:
     return f"{beside} on average over {count:,} instances, and {largest} where it is most."
 
 
-def _judged(runs: dict[str, list[Record]]) -> list[str]:
+def _judged(rows: Sequence[PolicyRow]) -> list[str]:
     """Return what the ratios of each scheduler prove, on average and of any single run."""
-    means = {name: mean_of(map(ratio_of, mine)) for name, mine in runs.items()}
-    order = sorted(means, key=lambda name: (means[name].most is None, means[name].most or 0))
+    order = sorted(rows, key=lambda row: (row.mean.most is None, row.mean.most or 0))
     if len(order) > _ALL:
-        slowest = max(order, key=lambda name: means[name].least or Fraction())
-        order = list(dict.fromkeys([order[0], slowest]))
-    several = any(len(mine) > 1 for mine in runs.values())
-    place = f"{'On average over' if several else 'On'} {_over([runs[name] for name in order])}"
-    if all(mean.most is None for mean in means.values()):
-        beside = "; ".join(f"{name} takes {_single(means[name].least)}" for name in order)
+        slowest = max(order, key=lambda row: row.mean.least or 0)
+        order = [order[0], *([] if slowest is order[0] else [slowest])]
+    several = any(len(row.done) > 1 for row in rows)
+    place = f"{'On average over' if several else 'On'} {_over(order)}"
+    if all(row.mean.most is None for row in rows):
+        beside = "; ".join(f"{row.policy} takes {_single(row.mean.least)}" for row in order)
         said = [f"{place}, no bound on the optimum is known; {beside} the best schedule found."]
     else:
         first, *others = order
-        parts = [f"{first} certainly takes {_times(means[first])} the least total latency possible"]
-        parts += [f"{name} {_times(means[name], ' that')}" for name in others]
-        said = [f"{place}, {'; '.join(parts)}."]
-        if (width := means[first].width) and (apart := far_apart(float(width))):
+        best = (
+            f"{first.policy} certainly takes {_times(first.mean)} the least total latency possible"
+        )
+        parts = (f"; {row.policy} {_times(row.mean, ' that')}" for row in others)
+        said = [f"{place}, {best}{''.join(parts)}."]
+        if (width := first.mean.width) and (apart := far_apart(float(width))):
             said.append(f"There {apart}: {UNDECIDED}.")
         if several:
-            worst = ((largest_of(map(ratio_of, runs[name])), name) for name in order)
             each = "; ".join(
-                f"at least {_rounded(ratio.least, up=False)} ({name})"
-                if ratio.most is None
-                else f"at most {_rounded(ratio.most, up=True)} ({name})"
-                for ratio, name in worst
+                f"at least {_rounded(row.worst.least, up=False)} ({row.policy})"
+                if row.worst.most is None
+                else f"at most {_rounded(row.worst.most, up=True)} ({row.policy})"
+                for row in order
             )
             said.append(f"Of single runs the largest ratio is {each}.")
-    if len(order) < len(runs):
+    if len(order) < len(rows):
         said.append(
-            f"Of {len(runs):,} schedulers these have the least upper end and the largest lower end."
+            f"Of {len(rows):,} schedulers these have the least upper end and the largest lower end."
         )
     return said
 
 
-def _over(runs: Sequence[Sequence[Record]]) -> str:
+def _over(rows: Sequence[PolicyRow]) -> str:
     """Return in words which instances schedulers met."""
-    met = {frozenset(record.instance.hash for record in mine) for mine in runs}
+    met = {frozenset(record.instance.hash for record in row.done) for row in rows}
     counts = sorted({len(each) for each in met})
     if len(met) > 1:
         span = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
@@ -149,7 +143,7 @@ def _over(runs: Sequence[Sequence[Record]]) -> str:
         return "the one instance"
     axes = []
     for key in ("memory", "rate", "workers"):
-        keys = (record.instance.parameters for record in runs[0])
+        keys = (record.instance.parameters for record in rows[0].done)
         values = {parameters[key] for parameters in keys if key in parameters}
         if len(values) > 1:
             axes.append(f"{key} {min(values):,} to {max(values):,}")

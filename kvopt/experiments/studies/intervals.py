@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Self
 
 from kvopt.experiments.studies.records import Record, grouped
@@ -90,8 +91,10 @@ def percents(share: Interval) -> str:
     """Return the ends of a share as percentages to two places, rounded outward."""
     if share.least is not None and share.least == share.most:
         return f"{float(share.least):.2%}"
-    least, most = (end and end * 100 for end in (share.least, share.most))
-    low, high = rounded(least, up=False, places=2), rounded(most, up=True, places=2)
+    low, high = (
+        rounded(end and end * 100, up=up, places=2)
+        for end, up in ((share.least, False), (share.most, True))
+    )
     return f"{low}% to {high}%"
 
 
@@ -129,49 +132,53 @@ class PolicyRow:
     ----------
     policy, scope
         As it was given, and what the bounds that judge it cover.
-    runs, completed, proved
-        Records; those with a total latency; those of them whose optimum is known.
-    mean, worst
-        Of value / optimum over what completed.
-    latency
-        Seconds that a request took, on average; None where not every run completed, and in rounds.
-    machine
-        Mean of how much slower a machine may be; None where a study does not ask.
+    records
+        Of its runs.
     """
 
     policy: str
     scope: Scope
-    runs: int
-    completed: int
-    proved: int
-    mean: Interval
-    worst: Interval
-    latency: float | None = None
-    machine: Interval | None = None
+    records: tuple[Record, ...]
+
+    @cached_property
+    def done(self) -> list[Record]:
+        """Records with a total latency."""
+        return [record for record in self.records if record.value is not None]
+
+    @property
+    def proved(self) -> int:
+        """How many of these have a known optimum."""
+        return sum(record.proved for record in self.done)
+
+    @cached_property
+    def mean(self) -> Interval:
+        """Mean of value / optimum over what completed."""
+        return mean_of(map(ratio_of, self.done))
+
+    @cached_property
+    def worst(self) -> Interval:
+        """Largest value / optimum of what completed."""
+        return largest_of(map(ratio_of, self.done))
+
+    @property
+    def latency(self) -> float | None:
+        """Mean seconds of a request; None where not every run completed, and in rounds."""
+        return mean_seconds(self.done) if len(self.done) == len(self.records) else None
+
+    @property
+    def machine(self) -> Interval | None:
+        """Mean of how much slower a machine may be; None where a study does not ask."""
+        return mean_of(map(machine_of, self.done)) if asks_for_machines(self.done) else None
 
 
 def by_policy(records: Iterable[Record]) -> list[PolicyRow]:
     """Return a row for each policy and scope, in the order of the records."""
-    rows = []
     groups = grouped(records, lambda record: (record.policy, record.scope))
-    for (policy, scope), runs in groups.items():
-        if policy is None:
-            continue
-        done = [record for record in runs if record.value is not None]
-        rows.append(
-            PolicyRow(
-                policy,
-                scope,
-                len(runs),
-                len(done),
-                sum(record.proved for record in done),
-                mean_of(map(ratio_of, done)),
-                largest_of(map(ratio_of, done)),
-                mean_seconds(done) if len(done) == len(runs) else None,
-                mean_of(map(machine_of, done)) if asks_for_machines(done) else None,
-            )
-        )
-    return rows
+    return [
+        PolicyRow(policy, scope, tuple(runs))
+        for (policy, scope), runs in groups.items()
+        if policy is not None
+    ]
 
 
 def asks_for_machines(records: Iterable[Record]) -> bool:

@@ -151,7 +151,7 @@ def one_of(names: Collection[str]) -> Callable[[object], Any]:
     """Return the check of a name."""
 
     def check(value: object) -> object:
-        if value not in names:
+        if text_of(value) not in names:
             raise unknown_name(value, names)
         return value
 
