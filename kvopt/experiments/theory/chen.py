@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 
 from kvopt.experiments.theory import formulas
-from kvopt.experiments.theory.examination import Curve, Parts, Verdict, dots, line, topic
+from kvopt.experiments.theory.examination import Curve, Finding, Parts, dots, line, topic
 from kvopt.experiments.theory.simulations import (
     PAIRS,
     Simulation,
@@ -25,7 +25,6 @@ from kvopt.problem.requests import Request
 Formula = Callable[[float], float]
 
 _ALPHAS = tuple(k / 50 for k in range(1, 51))
-_BY_ALPHA = ("alpha = l / u", "ratio to h-sf")
 _ABOVE = 1.1
 """A simulated ratio this much above a bound is more than the bound's vanishing term."""
 
@@ -34,22 +33,14 @@ _TAIL = 4000
 """Outputs beyond have no weight that a float shows."""
 
 
-@topic(
-    "rayleigh",
-    "The competitive ratio of a-min as a Rayleigh quotient, s = 0 and l = 1",
-    x="u",
-    log="x",
-)
+@topic("rayleigh")
 def rayleigh(_: Simulation) -> Parts:
     """Corollary 1, Theorem 5 and figure 1: the quotient, its bound and the printed fit."""
     us = range(2, 301)
     ratios = [formulas.largest_quotient(u)[0] for u in us]
     harmonic = [sum(1 / i for i in range(1, u + 1)) for u in us]
     below = all(r <= h for r, h in zip(ratios, harmonic, strict=True))
-    yield Verdict(
-        "The quotient is at most 1 + 1/2 + ... + 1/u, so the ratio grows like log u",
-        "chen-2025 corollary 1 and theorem 5",
-        "O(log(1/alpha))",
+    yield Finding(
         f"the largest eigenvalue goes from {ratios[0]:.4f} at u = 2 to {ratios[-1]:.4f} at "
         f"u = 300 and is below the trace for every u between",
         "reproduced" if below else "refuted",
@@ -57,11 +48,7 @@ def rayleigh(_: Simulation) -> Parts:
     best = formulas.best_fit(us, ratios)
     printed, refitted = ([formulas.fitted(fit, u) for u in us] for fit in (formulas.PRINTED, best))
     explained, again = formulas.r_squared(ratios, printed), formulas.r_squared(ratios, refitted)
-    a, b, c = formulas.PRINTED
-    yield Verdict(
-        "A logarithm fits the quotient",
-        "chen-2025 figure 1",
-        f"{a} log(u + {b}) + {c}, R^2 above 0.9999",
+    yield Finding(
         f"R^2 of the printed fit on u = 2..300 is {explained:.4f}; the best one is "
         f"{best[0]:.4f} log(u {best[1]:+.4f}) + {best[2]:.4f} with R^2 {again:.6f}",
         "reproduced" if explained > 0.9999 else "not reproduced as printed",
@@ -73,16 +60,13 @@ def rayleigh(_: Simulation) -> Parts:
     yield {"r_squared_printed": explained, "best_fit": list(best), "r_squared_best": again}
 
 
-@topic("theorem-1", "a-max on the worst of some mixes of two outputs, s = 0", *_BY_ALPHA, "xy")
+@topic("theorem-1")
 def theorem_1(simulation: Simulation) -> Parts:
     """Theorem 1: the upper bound on a-max."""
     rows = simulation.by_alpha("a-max")
     above = [(a, ratio) for a, ratio in rows if ratio > _ABOVE * formulas.a_max_upper(a)]
     largest = max(ratio * alpha for alpha, ratio in rows)
-    yield Verdict(
-        "The competitive ratio of a-max is at most (1 + 1/alpha) / (2 alpha)",
-        "chen-2025 theorem 1",
-        "(1 + 1/alpha) / (2 alpha) + O(1/M)",
+    yield Finding(
         f"above at {above}"
         if above
         else f"no simulated ratio is above; the largest is {largest:.2f} / alpha, so what was "
@@ -94,7 +78,7 @@ def theorem_1(simulation: Simulation) -> Parts:
     yield dots("a-max, simulated", rows)
 
 
-@topic("theorem-2", "a-max on the construction of theorem 2, s = 0", *_BY_ALPHA, "xy")
+@topic("theorem-2")
 def theorem_2(simulation: Simulation) -> Parts:
     """Theorem 2: the lower bound on a-max, by a construction that the proof simplifies wrongly."""
     own = [(a, formulas.a_max_construction(a, a**0.5)) for a in _ALPHAS[:-1]]
@@ -105,10 +89,7 @@ def theorem_2(simulation: Simulation) -> Parts:
         simulated.append((low / up, simulation.mixed("a-max", low, up, mix)))
     alpha, reached = best[0]
     claimed = formulas.a_max_lower(alpha)
-    yield Verdict(
-        "The competitive ratio of a-max is at least (1 + alpha^(-1/2)) / (2 alpha)",
-        "chen-2025 theorem 2",
-        f"{claimed:.1f} at alpha = {alpha:g}",
+    yield Finding(
         f"the proof's own fraction is {own[0][1]:.1f} there with its mix and "
         f"{reached:.1f} = {reached * alpha:.3f} / alpha with the best; as alpha falls that "
         f"goes to (1 + sqrt 2) / 2 = 1.207 / alpha.  Simulated: {_said(simulated)}",
@@ -120,13 +101,7 @@ def theorem_2(simulation: Simulation) -> Parts:
     yield dots("a-max, simulated, best mix", simulated)
 
 
-@topic(
-    "theorem-4",
-    "Policies that know intervals only, on their own worst mix of two outputs",
-    x=_BY_ALPHA[0],
-    y="worst mean ratio to h-sf",
-    log="y",
-)
+@topic("theorem-4")
 def theorem_4(simulation: Simulation) -> Parts:
     """Theorem 4: no policy without full information is better than a-min."""
     games = {name: simulation.by_alpha(name) for name in ("a-min", "a-l", "a-max", "a-switch")}
@@ -136,10 +111,7 @@ def theorem_4(simulation: Simulation) -> Parts:
         for policy, rows in games.items()
         if rows[k][1] < own
     ]
-    yield Verdict(
-        "No policy without full information has a smaller competitive ratio than a-min",
-        "chen-2025 theorem 4",
-        "CR(policy) > CR(a-min) as M grows",
+    yield Finding(
         "over mixes of two outputs " + ("; ".join(better) or "none was better than a-min"),
         # The ratio is a supremum over all outputs in [l, u]: two of them are a part.
         "undecided",
@@ -148,7 +120,7 @@ def theorem_4(simulation: Simulation) -> Parts:
         yield dots(policy, rows)
 
 
-def _two_point(policy: str, theorem: str, bound: Formula, printed: str) -> None:
+def _two_point(policy: str, theorem: str, bound: Formula) -> None:
     """Add a topic on what a policy does on two outputs."""
 
     def is_above(alpha: float, ratio: float) -> bool:
@@ -165,10 +137,7 @@ def _two_point(policy: str, theorem: str, bound: Formula, printed: str) -> None:
             for alpha, ratio in again
             if is_above(alpha, ratio)
         ]
-        yield Verdict(
-            f"On outputs l and u {policy} is within the bound of h-sf, up to O(1/M)",
-            f"chen-2025 {theorem}",
-            printed,
+        yield Finding(
             f"above it by more than a tenth, and at a quarter of the size too: {'; '.join(stay)}"
             if stay
             else "simulated mean ratios are within a tenth of it, or fall to that with size",
@@ -179,49 +148,34 @@ def _two_point(policy: str, theorem: str, bound: Formula, printed: str) -> None:
             yield dots(f"{policy}, M = {size.memory(20)}", found)
 
     examined.__doc__ = f"{theorem.capitalize()}: {policy} on two outputs."
-    title = f"{policy} on the worst of some mixes of two outputs, s = 0"
-    topic(theorem.replace(" ", "-"), title, *_BY_ALPHA)(examined)
+    topic(theorem.replace(" ", "-"))(examined)
 
 
-_two_point("a-min", "theorem 6", formulas.a_min_two_point, "(3 - alpha) / 2")
-_two_point(
-    "a-l", "theorem 7", formulas.a_l_two_point,
-    "1 + alpha / (2 - 2 alpha) up to alpha = 1/2, then 1 + 2 alpha^2",
-)  # fmt: skip
+_two_point("a-min", "theorem 6", formulas.a_min_two_point)
+_two_point("a-l", "theorem 7", formulas.a_l_two_point)
 
 
-@topic("theorem-8", "a-min on linearly weighted geometric outputs", x="q")
+@topic("theorem-8")
 def theorem_8(simulation: Simulation) -> Parts:
     """Theorem 8: the closed form for linearly weighted geometric outputs."""
     distance = max(abs(_lemma_2(1, q) - formulas.linear_geometric(q)) for q in _QS)
     simulated = _simulated_geometric(1, simulation)
     most = max(formulas.linear_geometric(k / 1000) for k in range(1001))
-    yield Verdict(
-        "The ratio of Lemma 2 has the printed closed form and stays below 14/9",
-        "chen-2025 theorem 8",
-        "at most 14/9 = 1.56",
+    yield Finding(
         f"formula and sum differ by at most {distance:.1e}; the largest is {most:.4f}",
         "reproduced" if distance < 1e-9 and most < 14 / 9 + 1e-12 else "refuted",
     )
-    yield _simulation_verdict("chen-2025 theorem 8", simulated, formulas.linear_geometric)
+    yield _simulation_verdict(simulated, formulas.linear_geometric)
     yield _line("theorem 8", formulas.linear_geometric, _QS)
     yield simulated
 
 
-@topic(
-    "theorem-ec1",
-    "Worst outputs, and a-random on the worst of some mixes of two outputs",
-    *_BY_ALPHA,
-    "xy",
-)
+@topic("theorem-ec1")
 def theorem_ec1(simulation: Simulation) -> Parts:
     """Theorem EC.1: outputs l and u are the worst, and the bound on a-random."""
     ends, _ = worst_outputs("fcfs:pred=upper", 2, 4, (1, 3), (1, 3))
     inside, outputs = worst_outputs("fcfs:pred=upper", 2, 4, (1, 3), (1, 2, 3))
-    yield Verdict(
-        "For every policy the worst outputs are l or u",
-        "chen-2025 theorem EC.1, first part",
-        "sup over [l, u]^n = sup over {l, u}^n",
+    yield Finding(
         f"fcfs:pred=upper, two requests, M = 4, interval [1, 3]: {inside} with outputs {outputs}, "
         f"at most {ends} with outputs 1 and 3 only.  By the paper's own formulas: a-min is within "
         f"3/2 for two outputs (theorem 6), and the quotient of corollary 1 is "
@@ -230,10 +184,7 @@ def theorem_ec1(simulation: Simulation) -> Parts:
     )
     rows = simulation.by_alpha("a-random")
     is_above = any(ratio > _ABOVE * formulas.a_random_upper(a) for a, ratio in rows)
-    yield Verdict(
-        "The competitive ratio of a-random is at most (1 + 1/alpha) / 2",
-        "chen-2025 theorem EC.1, second part",
-        "(1 + 1/alpha) / 2 + O(1/M)",
+    yield Finding(
         f"on two outputs: {_said(rows)}",
         "not reproduced as printed" if is_above else "measured",
     )
@@ -241,12 +192,7 @@ def theorem_ec1(simulation: Simulation) -> Parts:
     yield dots("a-random, simulated", rows)
 
 
-@topic(
-    "proposition-ec1",
-    "The same order in beta M: latency as a multiple of that in M",
-    x="beta",
-    y="factor",
-)
+@topic("proposition-ec1")
 def proposition_ec1(simulation: Simulation) -> Parts:
     """Proposition EC.1: latency scales with memory at most inversely."""
     ratio = scaled_ratio(Instance(4, [Request(0, 0, 3), Request(0, 0, 2)]), 3)
@@ -260,10 +206,7 @@ def proposition_ec1(simulation: Simulation) -> Parts:
     )
     rows = [(beta, value / whole) for beta, value in zip(betas, scaled, strict=True)]
     above = [f"{r:.3f} at beta = {b:g}" for b, r in rows if r > 1.0001 / b]
-    yield Verdict(
-        "Packed in the same order, beta M tokens cost at most a factor 1/beta",
-        "chen-2025 proposition EC.1",
-        "TEL(beta M) <= TEL(M) / beta",
+    yield Finding(
         f"requests (s, o) = (0, 3), (0, 2), first come first served: a factor {ratio} from M = 4 "
         f"to 3, not 4/3.  On a backlog of {requests} requests the factor of a-random is "
         + (f"above 1/beta too: {above[0]}" if above else "within 1/beta"),
@@ -273,12 +216,7 @@ def proposition_ec1(simulation: Simulation) -> Parts:
     yield dots("a-random in beta M over a-random in M", rows)
 
 
-@topic(
-    "lemma-1",
-    "Share of the tries of a-min that complete, outputs uniform on 1..20",
-    x="output j",
-    y="share of tries that complete",
-)
+@topic("lemma-1")
 def lemma_1_and_proposition_1(simulation: Simulation) -> Parts:
     """Lemma 1 and Proposition 1: how many tries of a-min complete."""
     u, prompt, scale = 20, 1, simulation.scale
@@ -289,10 +227,7 @@ def lemma_1_and_proposition_1(simulation: Simulation) -> Parts:
         if i <= j and (share := tries.share(i, j)) is not None
     ]
     far = max(abs(share - stated) for _, _, share, stated in known)
-    yield Verdict(
-        "Of the tries with belief i a share (s + i) / (s + j) of output j completes",
-        "chen-2025 lemma 1, and proposition 1 which follows from it",
-        "(s + i) / (s + j)",
+    yield Finding(
         "; ".join(
             f"belief {i}, output {j}: {share:.2f} against {stated:.2f}"
             for i, j, share, stated in known
@@ -305,7 +240,7 @@ def lemma_1_and_proposition_1(simulation: Simulation) -> Parts:
     yield dots("a-min, belief 1", first)
 
 
-@topic("figure-3", "a-min on geometric outputs: Lemma 2 beside simulation", x="q")
+@topic("figure-3")
 def figure_3(simulation: Simulation) -> Parts:
     """Figure 3: the ratio of a-min for geometric outputs, with and without a linear weight."""
     geometric = partial(_lemma_2, 0)
@@ -314,18 +249,14 @@ def figure_3(simulation: Simulation) -> Parts:
         _line("geometric, Lemma 2", geometric, qs),
         _line("linearly weighted, Lemma 2", formulas.linear_geometric, qs),
     )
-    names = ("geometric", 1.7), ("linearly weighted geometric", 1.6)
-    for (name, most), curve in zip(names, curves, strict=True):
+    for most, curve in zip((1.7, 1.6), curves, strict=True):
         rises, last = list(curve.y) == sorted(curve.y), curve.y[-1]
-        yield Verdict(
-            f"The ratio for {name} outputs grows with q and is bounded by {most}",
-            "chen-2025 figure 3",
-            f"increasing, below {most}",
+        yield Finding(
             f"by Lemma 2 {'increasing' if rises else 'not increasing'}, {last:.4f} at q = {qs[-1]}",
             "reproduced" if rises and last < most else "refuted",
         )
     simulated = [_simulated_geometric(power, simulation) for power in (0, 1)]
-    yield _simulation_verdict("chen-2025 figure 3, geometric", simulated[0], geometric)
+    yield _simulation_verdict(simulated[0], geometric)
     yield from (*curves, *simulated)
 
 
@@ -351,13 +282,10 @@ def _simulated_geometric(power: int, simulation: Simulation) -> Curve:
     return dots(f"{'linearly weighted' if power else 'geometric'}, simulated", found)
 
 
-def _simulation_verdict(source: str, simulated: Curve, formula: Formula) -> Verdict:
+def _simulation_verdict(simulated: Curve, formula: Formula) -> Finding:
     rows = zip(simulated.x, simulated.y, strict=True)
     said = "; ".join(f"{ratio:.2f} at q = {q:g} (formula {formula(q):.2f})" for q, ratio in rows)
-    return Verdict(
-        "What Lemma 2 computes is what a-min does",
-        source,
-        "the ratio of Lemma 2, up to O(1/M)",
+    return Finding(
         f"simulated mean ratios to h-sf, which depend on M at these sizes: {said}",
         "measured",
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import wraps
-from typing import Any, Literal
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
 
 from kvopt.errors import unknown_name
-from kvopt.experiments.studies.claims.verdict import Verdict as Verdict
+from kvopt.experiments.studies.claims.verdict import Judgement, Verdict
 from kvopt.experiments.theory.simulations import Simulation
 from kvopt.problem.requests import checked_integer
 
@@ -69,39 +71,45 @@ class Examination:
         return {name: value for name, value in asdict(self).items() if name in kept}
 
 
-Parts = Iterator[Verdict | Curve | dict[str, Any]]
-"""What the function of a topic yields: verdicts, curves in the order of the legend, values."""
+class Finding(NamedTuple):
+    """What was found about the next claim of a topic, and what follows."""
 
-CERTAIN_BY_M = ("M", "ratio, at least", "xy")
-"""Axes where a ratio to a checked schedule grows with the memory."""
+    found: str
+    verdict: Judgement
+
+
+Parts = Iterator[Finding | Curve | dict[str, Any]]
+"""What the function of a topic yields: findings, curves in the order of the legend, values."""
 
 Examiner = Callable[[Simulation], Examination]
 
 TOPICS: dict[str, Examiner] = {}
 """Every topic that ``kvopt theory`` examines."""
 
+_CLAIMED: dict[str, Any] = tomllib.loads(
+    (files("kvopt.experiments.theory") / "claims.toml").read_text(encoding="utf-8")
+)
+"""What papers claim, and what pictures show, by topic."""
 
-def topic(
-    name: str, title: str, x: str = "", y: str = "ratio", log: str = ""
-) -> Callable[[Callable[[Simulation], Parts]], Examiner]:
-    """Return a decorator that makes a topic of the function that yields its parts.
 
-    Parameters
-    ----------
-    name, title
-        Of the topic.
-    x, y, log
-        Labels of the axes, and which of them are logarithmic.
-    """
+def topic(name: str) -> Callable[[Callable[[Simulation], Parts]], Examiner]:
+    """Return a decorator that makes a topic of the function that yields its parts."""
 
     def added(parts: Callable[[Simulation], Parts]) -> Examiner:
         @wraps(parts)
         def examined(simulation: Simulation) -> Examination:
-            found = list(parts(simulation))
-            verdicts = tuple(part for part in found if isinstance(part, Verdict))
-            curves = tuple(part for part in found if isinstance(part, Curve))
-            values = {k: v for part in found if isinstance(part, dict) for k, v in part.items()}
-            return Examination(name, title, verdicts, curves, x, y, log, values)
+            found, claims = list(parts(simulation)), iter(_CLAIMED[name]["claims"])
+            return Examination(
+                name,
+                verdicts=tuple(
+                    Verdict(**next(claims), **part._asdict())
+                    for part in found
+                    if isinstance(part, Finding)
+                ),
+                curves=tuple(part for part in found if isinstance(part, Curve)),
+                values={k: v for part in found if isinstance(part, dict) for k, v in part.items()},
+                **_CLAIMED[name]["picture"],
+            )
 
         TOPICS[name] = examined
         return examined

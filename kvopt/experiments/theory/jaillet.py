@@ -9,10 +9,9 @@ from math import log, sqrt
 
 from kvopt.experiments.studies.games import play, reference
 from kvopt.experiments.theory.examination import (
-    CERTAIN_BY_M,
     Curve,
+    Finding,
     Parts,
-    Verdict,
     dots,
     line,
     topic,
@@ -30,13 +29,7 @@ _PROVED = 28
 """The proof of theorem 4.1 gives a ratio of sqrt(M) / 28."""
 
 
-@topic(
-    "theorem-4.1",
-    "The adversary of theorem 4.1: certain ratio against the number of requests",
-    x="requests",
-    y="ratio, at least",
-    log="xy",
-)
+@topic("theorem-4.1")
 def theorem_4_1(simulation: Simulation) -> Parts:
     """Theorem 4.1 of jaillet-2025-v2: the adversary against every deterministic scheduler."""
     memories = [4**k for k in range(2, 6 + (simulation.scale > 1))]
@@ -46,10 +39,7 @@ def theorem_4_1(simulation: Simulation) -> Parts:
     apart = log(sizes[-1] / sizes[-2])
     slopes = {policy: log(ratios[-1] / ratios[-2]) / apart for policy, ratios in games.items()}
     holds = all(r >= b for ratios in games.values() for r, b in zip(ratios, bound, strict=True))
-    yield Verdict(
-        "No deterministic scheduler is better than c sqrt(n) times the optimum",
-        "jaillet-2025-v2 theorem 4.1",
-        "the adversary forces sqrt(M) / 28",
+    yield Finding(
         f"against each scheduler played the ratio to a checked schedule is at least that; "
         f"at n = {sizes[-1]} it is {_ends(games)}; slope of log ratio over log n "
         "between the last two sizes: "
@@ -61,7 +51,7 @@ def theorem_4_1(simulation: Simulation) -> Parts:
     yield {"slopes": slopes}
 
 
-@topic("lemmas-4.4-4.7", "The two lemmas behind the constant ratio of mc-sf for equal prompts")
+@topic("lemmas-4.4-4.7")
 def lemmas_4_4_and_4_7(simulation: Simulation) -> Parts:
     """Lemmas 4.4 and 4.7 of jaillet-2025-v2, as inequalities on drawn backlogs."""
     upper, lower = [], []
@@ -74,11 +64,7 @@ def lemmas_4_4_and_4_7(simulation: Simulation) -> Parts:
         upper.append(latency(instance, "mc-sf") / (1536 * packed + 24 * outputs))
         lower.append((packed + outputs) / 6 / best)
     holds = max(upper) <= 1 and max(lower) <= 1
-    yield Verdict(
-        "mc-sf is at most 1536 S / M + 24 sum o, and the optimum at least a sixth of S / M "
-        "+ sum o, S the volumes of outputs that are no larger",
-        "jaillet-2025-v2 lemmas 4.4 and 4.7",
-        "constants 1536 and 24; 1/6",
+    yield Finding(
         f"hold on all {len(upper)} drawn backlogs with M at least twice the largest peak; "
         f"mc-sf reaches {float(max(upper)):.4f} of its bound, and the lower bound "
         f"{float(max(lower)):.2f} of a checked schedule"
@@ -89,21 +75,13 @@ def lemmas_4_4_and_4_7(simulation: Simulation) -> Parts:
     yield {"largest_share_4_4": float(max(upper)), "largest_share_4_7": float(max(lower))}
 
 
-@topic(
-    "theorem-4.2",
-    "mc-sf over one start a round: equal requests (1, o), M = o (o + 3) / 2",
-    x="output of every request",
-    y="mc-sf / checked schedule",
-)
+@topic("theorem-4.2")
 def theorem_4_2(simulation: Simulation) -> Parts:
     """Theorem 4.2 of jaillet-2025-v1: mc-sf on requests that are all equal."""
     times = 200 * simulation.scale
     rows = [(output, _equal_ratio(output, times)) for output in (5, 7, 9, 15, 21, 31)]
     last, ratio = rows[-1]
-    yield Verdict(
-        "mc-sf is optimal where everything is there at once and prompts are equal",
-        "jaillet-2025-v1 theorem 4.2, withdrawn in a later version",
-        "optimal",
+    yield Finding(
         f"one start a round is feasible and {float(ratio):.3f} times as good with "
         f"o = {last} and {times * last} requests; with more requests the factor "
         f"tends to 2 o / (o + 3), so to 2 as o grows",
@@ -113,12 +91,7 @@ def theorem_4_2(simulation: Simulation) -> Parts:
     yield dots("simulated", rows)
 
 
-@topic(
-    "theorem-5.3",
-    "Mean latency of mc-sf less that of a checked schedule, two of (1, 3) or none a round, M = 9",
-    x="horizon T",
-    y="regret a request, at least (rounds)",
-)
+@topic("theorem-5.3")
 def theorem_5_3(simulation: Simulation) -> Parts:
     """Theorem 5.3 of jaillet-2025-v1: regret of mc-sf that is certain, by horizon."""
     horizons = [250 * 2**k for k in range(5 + (simulation.scale > 1))]
@@ -135,10 +108,7 @@ def theorem_5_3(simulation: Simulation) -> Parts:
         for rate, rows in curves.items()
         if rate > 0.5
     )
-    yield Verdict(
-        "The regret of mc-sf is bounded by a constant, whatever the horizon",
-        "jaillet-2025-v1 theorem 5.3",
-        "bounded, stable or overloaded",
+    yield Finding(
         f"at least, in rounds a request: {said}",
         "refuted" if linear else "undecided",
     )
@@ -146,20 +116,13 @@ def theorem_5_3(simulation: Simulation) -> Parts:
         yield dots(f"{rate} requests a round", rows)
 
 
-@topic(
-    "theorem-6.2",
-    "The adversary of theorem 6.2, epsilon = 0.1: certain ratio against M",
-    *CERTAIN_BY_M,
-)
+@topic("theorem-6.2")
 def theorem_6_2(simulation: Simulation) -> Parts:
     """Theorem 6.2 of jaillet-2025-v1: the adversary with prompts of epsilon M."""
     memories = [20 * 2**k for k in range(7 + (simulation.scale > 1))]
     games = _games("v1-thm-6.2", ("mc-sf", "fcfs", "svf", "paced"), memories)
     rises = all(ratios[-1] > max(ratios[-3], 5) and ratios[-3] > 1 for ratios in games.values())
-    yield Verdict(
-        "No deterministic scheduler has a constant competitive ratio",
-        "jaillet-2025-v1 theorem 6.2",
-        "the ratio tends to 1 / epsilon = 10 or more as M grows",
+    yield Finding(
         f"at M = {memories[-1]}: {_ends(games)}",
         "reproduced" if rises else "undecided",
     )

@@ -9,7 +9,7 @@ from random import Random
 
 from kvopt.experiments.hunting.judge import instance_of
 from kvopt.experiments.hunting.space import Space
-from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
+from kvopt.experiments.theory.examination import Finding, Parts, dots, line, topic
 from kvopt.experiments.theory.simulations import Simulation, latency
 from kvopt.problem.families import generate
 from kvopt.problem.instance import Instance
@@ -23,17 +23,14 @@ _OTHERS = ("svf", "mc-sf", _TOTAL)
 """Schedules to compare with: each is checked, so the optimum is no worse than the best."""
 
 
-@topic("theorem-2.1", "mc-sf over the best of three checked schedules, M = k^4", *CERTAIN_BY_M)
+@topic("theorem-2.1")
 def theorem_2_1(simulation: Simulation) -> Parts:
     """Theorem 2.1: mc-sf where long prompts have short outputs."""
     ks = range(2, 6 + simulation.scale)
     rows = [(k**4, _over_best(generate("thm-2.1", parameters={"k": k}), "mc-sf")) for k in ks]
     bound = [(k**4, k / 11) for k in ks]
     holds = _rises(rows) and all(r >= b for (_, r), (_, b) in zip(rows, bound, strict=True))
-    yield Verdict(
-        "mc-sf has no constant competitive ratio where prompts differ",
-        "wang-2025 theorem 2.1",
-        "at least M^(1/4) / 11",
+    yield Finding(
         _said(rows),
         "reproduced" if holds else "not reproduced as printed",
     )
@@ -41,7 +38,7 @@ def theorem_2_1(simulation: Simulation) -> Parts:
     yield dots("mc-sf", rows)
 
 
-@topic("theorem-8.2", "mc-sf-total over the best of three checked schedules", *CERTAIN_BY_M)
+@topic("theorem-8.2")
 def theorem_8_2(simulation: Simulation) -> Parts:
     """Theorem 8.2: mc-sf-total where short prompts have long outputs."""
     ks, roots = range(3, 16 + simulation.scale, 2), range(2, 6 + simulation.scale)
@@ -49,19 +46,12 @@ def theorem_8_2(simulation: Simulation) -> Parts:
     mended = [(q**4, _over_best(_mended_8_2(q), _TOTAL)) for q in roots]
     printed = [(k**2, 2 * k / 3) for k in ks]
     falls_short = rows[-1][1] < printed[-1][1]
-    yield Verdict(
-        "On M requests (1, sqrt(M) - 1) and M^1.5 requests (sqrt(M), 1) mc-sf-total has a "
-        "ratio that grows without bound",
-        "wang-2025 theorem 8.2, its construction",
-        "at least 2 sqrt(M) / 3",
+    yield Finding(
         f"{_said(rows)}.  The proof sums sqrt(M) (1 + ... + M) to M^1.75 / 2 where it is "
         "M^2.5 / 2: with that the ratio tends to 3",
         "not reproduced as printed" if falls_short else "reproduced",
     )
-    yield Verdict(
-        "mc-sf-total has no constant competitive ratio where prompts differ",
-        "wang-2025 theorem 8.2, its claim",
-        "unbounded",
+    yield Finding(
         f"with M^1.25 in place of M^1.5 requests: {_said(mended)}",
         "reproduced" if _rises(mended) else "undecided",
     )
@@ -71,7 +61,7 @@ def theorem_8_2(simulation: Simulation) -> Parts:
     yield dots("M^1.25 requests", mended)
 
 
-@topic("lemma-3.3", "Mean over largest output of the batches of phase 1")
+@topic("lemma-3.3")
 def lemma_3_3(simulation: Simulation) -> Parts:
     """Lemma 3.3: in a batch of Sorted-F the mean output is more than half of the largest."""
     shares = []
@@ -79,17 +69,14 @@ def lemma_3_3(simulation: Simulation) -> Parts:
         outputs = [candidate.output for candidate in solver("exact")(waiting, memory)]
         shares.append(Fraction(sum(outputs), len(outputs) * max(outputs)))
     least = min(shares)
-    yield Verdict(
-        "In every batch the mean output is above half of the largest",
-        "wang-2025 lemma 3.3",
-        "above 1/2",
+    yield Finding(
         f"at least {float(least):.3f} in {len(shares)} batches drawn",
         "reproduced" if least > Fraction(1, 2) else "refuted",
     )
     yield {"least": float(least), "batches": len(shares)}
 
 
-@topic("dynamic-program", "F of the batches that the dynamic program of section 5.1 finds")
+@topic("dynamic-program")
 def dynamic_program(simulation: Simulation) -> Parts:
     """The paper's dynamic program against the optimum of phase 1."""
 
@@ -106,10 +93,7 @@ def dynamic_program(simulation: Simulation) -> Parts:
     pair = [Candidate(1, 0, 0, 0), Candidate(2, 0, 0, 1)]
     printed, best = metrics(pair, 2)
     assert starts_together(pair, 2), "one completes before the other has grown"
-    yield Verdict(
-        "The dynamic program solves phase 1 exactly",
-        "wang-2025 section 5.1",
-        "exact",
+    yield Finding(
         f"with M = 2 and requests (s, o) = (0, 1), (0, 2) it finds F = {printed}, both "
         f"may start together and have F = {best}; on drawn sets it misses the "
         f"optimum in {differ} of {len(drawn)}",
@@ -118,7 +102,7 @@ def dynamic_program(simulation: Simulation) -> Parts:
     yield {"differ": differ, "sets": len(drawn)}
 
 
-@topic("sorted-f", "sorted-f over the optimum on drawn instances of six requests, M = 10")
+@topic("sorted-f")
 def forty_eight(simulation: Simulation) -> Parts:
     """Theorem of section 4: Sorted-F is within 48 of the optimum."""
     worst, rng, space = Fraction(1), Random(0), Space(10, 6)
@@ -129,10 +113,7 @@ def forty_eight(simulation: Simulation) -> Parts:
         best = best_below(*case, value + 1)
         assert best is not None, "no run is below the optimum"
         worst = max(worst, Fraction(value, best[0]))
-    yield Verdict(
-        "The competitive ratio of Sorted-F is below 48",
-        "wang-2025 section 4",
-        "below 48",
+    yield Finding(
         f"the worst of {tried} small instances has {worst} = {float(worst):.3f}; "
         "`kvopt hunt --policy sorted-f` looks for worse",
         "measured",
