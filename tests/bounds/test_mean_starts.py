@@ -16,11 +16,9 @@ from strategies import instances, random_instances
 
 from kvopt import Instance, Request, Schedule, run
 from kvopt.bounds import fluid
-from kvopt.bounds.columns import lp_vertex
+from kvopt.bounds.columns import averaged_minimisers, lp_vertex
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.mean_starts import (
-    _dealt_to_one,
-    averaged_minimisers,
     dealt,
     lagrangian_mean_starts,
     lp_mean_starts,
@@ -30,6 +28,7 @@ from kvopt.bounds.mean_starts import (
 from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import time_indexed_arrays
 from kvopt.formulations.windows import windows_until
+from kvopt.incumbent.incumbent import Search
 from kvopt.problem.families import generate
 
 
@@ -69,12 +68,11 @@ def test_a_vertex_of_the_lp_is_found_at_the_size_of_table_4() -> None:
     starts = listed(instance)
     assert latency(instance, lp_mean_starts(instance, starts)) == pytest.approx(34172.1126)
     end, kinds = Schedule(instance, starts).makespan, list(Kinds.of(instance).rows())
-    places, begins, mass = lp_vertex(
-        instance, end, [(kinds.index(r.kind), k) for r, k in zip(instance, starts, strict=True)]
-    )
-    assert (mass > 0).sum() <= len(kinds) + end  # what no vertex has more of, its rows
-    assert np.bincount(places, mass) == pytest.approx(Kinds.of(instance).counts)
-    assert (begins >= 0).all()
+    vertex = lp_vertex(Search(instance), starts, end)
+    assert vertex is not None
+    assert (vertex.mass > 0).sum() <= len(kinds) + end  # what no vertex has more of, its rows
+    assert np.bincount(vertex.places, vertex.mass) == pytest.approx(Kinds.of(instance).counts)
+    assert (vertex.starts >= 0).all()
 
 
 @pytest.mark.slow
@@ -145,15 +143,6 @@ def test_horizons_beyond_memory_are_refused() -> None:
 
 
 # ---- shortcuts give the same, to the last bit -----------------------------------------
-
-
-def test_columns_are_dealt_to_one_at_a_time() -> None:
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        starts = rng.integers(0, 12, (rng.integers(1, 20), 30))
-        mass = rng.random(len(starts))
-        expected = [dealt(column, mass, 1)[0] for column in starts.T]
-        assert _dealt_to_one(starts, mass).tolist() == expected
 
 
 def test_prices_of_a_backlog_are_those_of_its_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
