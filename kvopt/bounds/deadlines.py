@@ -38,7 +38,7 @@ _LONGEST = 2**31
 """Rounds from which on sums over them do not fit into 64 bits; then there are no prices."""
 _STEPS = 400
 """Most steps."""
-_PACE = Pace(((20, 0.02),), memory=0.8, lowered=0.5, end=5e-4, largest=0.0)
+_PACE = Pace(((20, 0.02),), memory=0.8, lowered=0.6, end=5e-4, largest=0.0)
 """Of these, a ceiling being minus what rises."""
 
 

@@ -14,48 +14,60 @@ tokens in the shape of a triangle, so these prices are nearly the best ones.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.problem.arrays import Floats
+from kvopt.kernels.interruptible import machine_code
+from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 
 _LARGEST = 2**52
 """Volume up to which a backlog is computed in floats, which hold its sums without rounding."""
 
-Stretch = tuple[Any, Any, int]
-"""Begin, end, and the request that is served without interruption."""
+
+class Stretches(NamedTuple):
+    """What a fluid serves without interruption: begins, ends, and the request that is served."""
+
+    begins: Numbers
+    ends: Numbers
+    who: Integers
 
 
-def one_at_a_time(
-    arrivals: Sequence[Any], works: Sequence[Any], keys: Sequence[Any]
-) -> Iterator[Stretch]:
-    """Yield what is served from when to when, always the least key of what has arrived."""
-    coming = sorted(range(len(arrivals)), key=lambda i: -arrivals[i])
-    upcoming = arrivals[coming[-1]] if coming else math.inf
-    left = list(works)
-    waiting: list[tuple[Any, int]] = []
-    clock: Any = 0
-    while coming or waiting:
-        if not waiting:
-            clock = max(clock, upcoming)
-        while upcoming <= clock:
-            i = coming.pop()
-            heappush(waiting, (keys[i], i))
-            upcoming = arrivals[coming[-1]] if coming else math.inf
+def one_at_a_time(arrivals: Numbers, works: Numbers, keys: Numbers) -> Stretches:
+    """Return what is served from when to when, always the least key of what has arrived."""
+    order, left = np.argsort(arrivals, kind="stable"), works.copy()
+    begins, ends = np.empty((2, 2 * len(order)), dtype=works.dtype)
+    found = Stretches(begins, ends, np.empty(2 * len(order), dtype=np.int64))
+    quick = machine_code(_serve) if works.dtype != object else _serve
+    count = quick(order, (arrivals, keys, left), found)
+    return Stretches(*(column[:count] for column in found))
+
+
+def _serve(order: Integers, jobs: tuple[Numbers, Numbers, Numbers], found: Stretches) -> int:
+    """Fill in what is served, and return how many stretches; in Python where numbers are large."""
+    arrivals, keys, left = jobs
+    waiting = [(keys[i], i) for i in order[:0]]
+    clock, coming, count = 0 * left.sum(), 0, 0
+    while coming < len(order) or len(waiting) > 0:
+        if len(waiting) == 0:
+            clock = max(clock, arrivals[order[coming]])
+        while coming < len(order) and arrivals[order[coming]] <= clock:
+            heappush(waiting, (keys[order[coming]], order[coming]))
+            coming += 1
         i = waiting[0][1]
         until = clock + left[i]
-        if upcoming < until:
-            until = upcoming
+        if coming < len(order) and arrivals[order[coming]] < until:
+            until = arrivals[order[coming]]
             left[i] -= until - clock
         else:
             heappop(waiting)
-        yield clock, until, i
+        found.begins[count], found.ends[count], found.who[count] = clock, until, i
         clock = until
+        count += 1
+    return count
 
 
 def fluid_prices(instance: Instance, share: float = 1.0) -> Floats:
@@ -67,7 +79,8 @@ def fluid_prices(instance: Instance, share: float = 1.0) -> Floats:
         return np.zeros(0)
     memory = max(1, int(share * instance.total_memory))
     if instance.last_arrival or sum(request.volume for request in instance) > _LARGEST:
-        falling = _lines([r.volume for r in instance], list(_stretches(instance, memory)), memory)
+        volumes = np.array([r.volume for r in instance], dtype=float)
+        falling = _lines(volumes, _stretches(instance, memory), memory)
     else:
         falling = _backlog(instance, memory)
     return _prices(falling, np.arange(0.5, int(np.ceil(falling.ends[-1]))))
@@ -78,8 +91,7 @@ def machine_prices(arrivals: Sequence[int], takes: Floats, count: int) -> tuple[
 
     The fluid serves what each request takes of a machine that serves one at a time.
     """
-    works = takes.tolist()
-    falling = _lines(works, list(one_at_a_time(arrivals, works, works)))
+    falling = _lines(takes, one_at_a_time(np.array(arrivals, dtype=float), takes, takes))
     times: Floats = np.linspace(min(arrivals), falling.ends[-1], count)
     return times, _prices(falling, times)
 
@@ -119,32 +131,33 @@ def fluid_end(instance: Instance) -> int:
     memory = instance.total_memory
     if not instance.last_arrival:
         return -(-sum(request.volume for request in instance) // memory)
-    return max((-(-end // memory) for _, end, _ in _stretches(instance, memory)), default=0)
+    return int(-(-_stretches(instance, memory).ends[-1] // memory))
 
 
 def fluid_order(instance: Instance) -> list[int]:
     """Return requests in the order in which the fluid begins to serve them."""
-    stretches = _stretches(instance, instance.total_memory)
-    return list(dict.fromkeys(i for _, _, i in stretches))
+    return list(dict.fromkeys(_stretches(instance, instance.total_memory).who.tolist()))
 
 
-def _lines(works: Sequence[Any], stretches: list[Stretch], rate: int = 1) -> _Falling:
+def _lines(works: Floats, stretches: Stretches, rate: int = 1) -> _Falling:
     """Return for each stretch what a price is at its end, and by how much it falls."""
-    slopes = [1.0 / works[i] for _, _, i in stretches]
-    values = np.zeros(len(stretches))
+    begins, ends, who = stretches
+    slopes = 1.0 / works[who]
+    values = np.zeros(len(who))
     completed: dict[int, tuple[int, float]] = {}  # completion, and the price there
     following, price = -1, 0.0  # begin of the stretch after this one, and the price there
-    for number, (begin, end, i) in reversed(list(enumerate(stretches))):
-        completion, level = completed.setdefault(i, (end, price if following == end else 0.0))
+    for number in range(len(who) - 1, -1, -1):
+        begin, end = begins[number], ends[number]
+        level = price if following == end else 0.0
+        completion, level = completed.setdefault(who[number], (end, level))
         values[number] = level + (completion - end) / rate * slopes[number]
         following = begin
         price = values[number] + (end - begin) / rate * slopes[number]
-    begins, ends, _ = np.array(stretches, dtype=float).T / rate
-    return _Falling(begins, ends, values, np.array(slopes))
+    return _Falling(begins.astype(float) / rate, ends.astype(float) / rate, values, slopes)
 
 
-def _stretches(instance: Instance, memory: int) -> Iterator[Stretch]:
-    """Yield what is served of the fluid; round t is the tokens ``(t - 1) M + 1 .. t M``."""
-    volumes = [request.volume for request in instance]
-    arrivals = [request.arrival * memory for request in instance]
+def _stretches(instance: Instance, memory: int) -> Stretches:
+    """Return what is served of the fluid; round t is the tokens ``(t - 1) M + 1 .. t M``."""
+    volumes = np.array([request.volume for request in instance], dtype=object)
+    arrivals = np.array([request.arrival * memory for request in instance], dtype=object)
     return one_at_a_time(arrivals, volumes, volumes)

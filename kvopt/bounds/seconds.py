@@ -204,8 +204,7 @@ def _taken(
     cut = parts_of(instance, slow, lines, part, chosen.parts)
     once = (part.alone / by, part.prompts / by, part.early / by)
     whole = Shares(part.takes / by, part.delays / by**2, *once)
-    columns = (column / by for column in (cut.takes, cut.begins, cut.works, cut.early))
-    return whole, Parts(cut.owners, *columns)
+    return whole, cut.map(lambda column: column / by)
 
 
 def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
@@ -225,18 +224,17 @@ class _Weights:
 
     def __init__(self, memory: int, arrivals: Floats, part: Shares, cut: Parts) -> None:
         self._arrivals, self._alone, self._cut = arrivals, part.alone, cut
+        self._works: Floats = cut.takes / memory
         self._takes: Floats = part.takes / memory
         self._ends: Floats = part.delays / (2.0 * part.takes)  # from mean service to completion
-        self._owners = np.array(cut.owners, dtype=np.int64)
-        self._begins: list[float] = (arrivals[self._owners] + cut.begins).tolist()
-        self._works: list[float] = (cut.takes / memory).tolist()
-        self._company: Company | None = None
+        self._begins: Floats = arrivals[cut.owners] + cut.begins
+        self._windows: Windows | None = None
         self._ways = _Way(len(arrivals)), _Way(len(arrivals))
         self._set(np.ones(len(arrivals)), np.zeros(len(arrivals)))
 
     def accompany(self, choices: Sequence[Floats]) -> None:
         """Go on from the best of some weights, and with company too."""
-        self._company = Company(self._arrivals, self._alone, self._cut)
+        self._windows = Windows.of(self._arrivals, self._alone, self._cut)
 
         def tried(weights: Floats) -> float:
             self._set(weights, _COMPANY * (1.0 - weights))
@@ -257,14 +255,13 @@ class _Weights:
         self._evaluate(whole / FULL, beside / FULL)
 
     def _evaluate(self, weights: Floats, company: Floats) -> None:
-        slopes = (weights / self._takes)[self._owners].tolist()
-        each = served(self._begins, self._works, slopes)
-        squares = np.bincount(self._owners, each, len(weights))
+        slopes = (weights / self._takes)[self._cut.owners]
+        squares = self._cut.summed(served(self._begins, self._works, slopes))
         fluid = squares / (2.0 * self._takes) + self._ends - self._arrivals
         self.value = float((self._alone + weights * (fluid - self._alone)).sum())
         latency = self._alone
-        if self._company is not None:
-            added, delays, met = self._company.evaluate(company, 1.0 - weights - company)
+        if self._windows is not None:
+            added, delays, met = _accompanied(self._windows, company, 1.0 - weights - company)
             self.value += added
             latency = latency + delays
             self._beside: Floats = met - delays
@@ -280,7 +277,7 @@ class _Weights:
         """Give a share to the side of a request that is the later one, and take it away."""
         by_weight, by_company = self._ways
         weights, company = self.weights + step * by_weight.after(self._gain), self.company
-        if self._company is not None:
+        if self._windows is not None:
             company = company + step * by_company.after(self._beside)
         self._set(np.clip(weights, 0.0, 1.0), np.clip(company, 0.0, 1.0))
 
@@ -304,23 +301,14 @@ class _Way:
         return mean / np.maximum(size, np.finfo(float).tiny)
 
 
-class Company:
-    """What shares of company add, and where each part of a request begins then."""
-
-    def __init__(self, arrivals: Floats, alone: Floats, cut: Parts) -> None:
-        self._windows, self._cut = Windows.of(arrivals, alone, cut), cut
-        self._arrivals, self._alone = arrivals, alone
-        all_ = np.maximum(self._windows.works, np.finfo(float).tiny)
-        self._part: Floats = cut.works / all_[self._windows.owners]
-
-    def evaluate(self, company: Floats, free: Floats) -> tuple[float, Floats, Floats]:
-        """Return what company adds, how long each is delayed, and others' works in each window."""
-        windows, works = self._windows, self._windows.works
-        costs, waits = windows.cheapest(company, free)
-        begins, delays = windows.first + waits, np.maximum(waits - windows.early, 0.0)
-        ranked = np.argsort(begins, kind="stable")
-        sums = np.concatenate([[0.0], np.cumsum(self._cut.works[ranked])])
-        edges = np.searchsorted(begins[ranked], self._arrivals + self._alone)
-        met = sums[edges] - sums[np.searchsorted(begins[ranked], self._arrivals)]
-        delayed = np.bincount(windows.owners, delays * self._part, len(company)).astype(float)
-        return float(costs @ self._part - company @ works), delayed, met - works
+def _accompanied(windows: Windows, company: Floats, free: Floats) -> tuple[float, Floats, Floats]:
+    """Return what company adds, how long each is delayed, and others' works in each window."""
+    cut, works = windows.cut, windows.works
+    part = cut.works / np.maximum(works, np.finfo(float).tiny)[cut.owners]
+    costs, waits = windows.cheapest(company, free)
+    begins, delays = windows.first + waits, np.maximum(waits - cut.early, 0.0)
+    ranked = np.argsort(begins, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(cut.works[ranked])])
+    first, last = (np.searchsorted(begins[ranked], x) for x in (windows.begins, windows.ends))
+    met = sums[last] - sums[first] - works
+    return float(costs @ part - company @ works), cut.summed(delays * part), met

@@ -44,9 +44,8 @@ less, and its delay is counted only beyond what its prompt takes alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -80,33 +79,29 @@ def shares_bound(
     """
     memory = instance.total_memory  # one of this size is served as fast as all workers
     model, lines, scale = mixed(model, proof)
-    when = [scale * a for a in (arrivals_ns(instance) if arrivals is None else arrivals)]
+    when = scale * _integers(arrivals_ns(instance) if arrivals is None else arrivals)
     assert not (chunks and proof.parts), "parts are not of prompts in pieces"
     part = shares(instance, model, lines, object, chunks=chunks)
     cut = parts_of(instance, model, lines, part, proof.parts)
-    takes, delays, alone = (column.tolist() for column in (part.takes, part.delays, part.alone))
-    weights = proof.weights or (FULL,) * len(instance)
-    unit = max(takes, default=1) << _FINE
-    slopes = [w * unit // (FULL * x) for w, x in zip(weights, takes, strict=True)]
-    begins = [(when[i] + begin) * memory for i, begin in cut.begun()]
-    squares = [0] * len(instance)
-    for i, square in zip(
-        cut.owners, served(begins, cut.takes.tolist(), [slopes[i] for i in cut.owners]), strict=True
-    ):
-        squares[i] += square
+    weights = _integers(proof.weights or (FULL,) * len(instance))
+    unit = max(part.takes.tolist(), default=1) << _FINE
+    slopes = weights * unit // (FULL * part.takes)
+    begins = (when[cut.owners] + cut.begins) * memory
+    squares = cut.summed(served(begins, cut.takes, slopes[cut.owners]))
     # Everything is 2 M unit times a time in nanoseconds.
-    total = 0
-    for a, x, delay, own, slope, square in zip(
-        when, takes, delays, alone, slopes, squares, strict=True
-    ):
-        total += 2 * memory * ((unit - slope * x) * (a + own) - unit * a)
-        total += slope * (memory * delay + square)
+    values = 2 * memory * ((unit - slopes * part.takes) * (when + part.alone) - unit * when)
+    total = int((values + slopes * (memory * part.delays + squares)).sum())
     if proof.company:
         assert instance.workers == 1, "company is of one worker"
-        rest = [FULL - w - c for w, c in zip(weights, proof.company, strict=True)]
-        added = company_value(when, alone, cut, proof.company, rest)
+        company = _integers(proof.company)
+        added = company_value(when, part.alone, cut, company, FULL - weights - company)
         total += 2 * memory * (unit // FULL) * added
     return -(-total // (2 * memory * unit * scale))
+
+
+def _integers(values: Sequence[int]) -> Numbers:
+    """Return an array of integers of any size."""
+    return np.array(values, dtype=object)
 
 
 def mixed(model: BatchTime, proof: SharesProof) -> tuple[BatchTime, list[Line], int]:
@@ -123,20 +118,16 @@ def mixed(model: BatchTime, proof: SharesProof) -> tuple[BatchTime, list[Line], 
     return BatchTime(slow, by * model.kv_ns, by * model.prompt_ns), [line], by
 
 
-def served(arrivals: list[Any], takes: list[Any], slopes: list[Any]) -> list[Any]:
-    """Serve one at a time, the largest slope first; return of each request 2 * (sum of t dt)."""
-    squares = [0 * x for x in takes]
-    for begin, end, i in one_at_a_time(arrivals, takes, [-slope for slope in slopes]):
-        squares[i] += (end - begin) * (end + begin)
+def served(begins: Numbers, takes: Numbers, slopes: Numbers) -> Numbers:
+    """Serve one at a time, the largest slope first; return of each part 2 * (sum of t dt)."""
+    begin, end, who = one_at_a_time(begins, takes, -slopes)
+    squares = 0 * takes
+    np.add.at(squares, who, (end - begin) * (end + begin))
     return squares
 
 
 def company_value(
-    arrivals: Sequence[int],
-    alone: Sequence[int],
-    cut: Parts,
-    company: Sequence[int],
-    rest: Sequence[int],
+    arrivals: Numbers, alone: Numbers, cut: Parts, company: Numbers, rest: Numbers
 ) -> int:
     """Return what company adds beyond the times alone, times 64.
 
@@ -149,20 +140,15 @@ def company_value(
     company, rest
         Shares of the latency of each request, in parts of 64.
     """
-    first, longest = min(arrivals), max(alone)  # no work, begin or delay is more than that
-    most = max(FULL * (max(arrivals) - first + longest), longest * sum(company))
-    columns: Iterator[Numbers] = (
-        np.array(column, dtype=np.int64 if most < 2**62 else object)
-        for column in ([a - first for a in arrivals], alone, company, rest)
-    )
-    windows = Windows.of(next(columns), next(columns), cut)
-    costs, _ = windows.cheapest(next(columns), next(columns))
-    paid = [0] * len(arrivals)
-    for i, cost, work in zip(cut.owners, costs.tolist(), cut.works.tolist(), strict=True):
-        paid[i] += work * cost
-    works: list[int] = windows.works.tolist()
-    total = sum(all_ // work for all_, work in zip(paid, works, strict=True) if work)
-    return total - sum(c * work for c, work in zip(company, works, strict=True))
+    arrivals, longest = arrivals - arrivals.min(), alone.max()
+    # No work, begin or delay is more than that.
+    most = max(FULL * (arrivals.max() + longest), longest * company.sum())
+    kind = np.int64 if most < 2**62 else object
+    windows = Windows.of(arrivals.astype(kind), alone.astype(kind), cut)
+    costs, _ = windows.cheapest(company.astype(kind), rest.astype(kind))
+    works, paid = windows.works.astype(object), cut.summed(cut.works * costs)
+    there = works > 0
+    return int((paid[there] // works[there]).sum() - (company * works).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,21 +157,20 @@ class Windows:
 
     Parameters
     ----------
-    owners
-        Of each part, the position of the request.
-    works
-        By how much all parts of each request make rounds longer.
-    first, early
-        When each part begins at the earliest, and how much later it may begin and delay nothing.
+    begins, ends, works
+        Of each request its window, and by how much all of its parts make rounds longer.
+    cut, first
+        The parts, and when each begins at the earliest.
     order, times, after
         The order of the ends and the begins of windows, their times, and how many of them there
         are up to the earliest begin of each part.
     """
 
-    owners: Integers
+    begins: Numbers
+    ends: Numbers
     works: Numbers
+    cut: Parts
     first: Numbers
-    early: Numbers
     order: Integers
     times: Numbers
     after: Integers
@@ -193,26 +178,24 @@ class Windows:
     @classmethod
     def of(cls, arrivals: Numbers, alone: Numbers, cut: Parts) -> Windows:
         """Return those of requests, in floats or in integers."""
-        owners, times = np.array(cut.owners, dtype=np.int64), np.append(arrivals + alone, arrivals)
-        begins, each, early = (x.astype(arrivals.dtype) for x in (cut.begins, cut.works, cut.early))
-        works: Numbers = np.zeros(len(arrivals), dtype=arrivals.dtype)
-        np.add.at(works, owners, each)
-        order, first = np.argsort(times, kind="stable"), arrivals[owners] + begins
+        ends, cut = arrivals + alone, cut.map(lambda column: column.astype(arrivals.dtype))
+        times, first = np.append(ends, arrivals), arrivals[cut.owners] + cut.begins
+        order = np.argsort(times, kind="stable")
         after = np.searchsorted(times[order], first, side="right")
-        return cls(owners, works, first, early, order, times[order], after)
+        works = cut.summed(cut.works)
+        return cls(arrivals, ends, works, cut, first, order, times[order], after)
 
     def cheapest(self, company: Numbers, free: Numbers) -> tuple[Numbers, Numbers]:
         """Return the least that each part pays, and how long it waits for that.
 
         It pays the company of the windows in which it begins, and free for each delay.
         """
-        changes = np.append(-company, company)[self.order]
+        changes, owners = np.append(-company, company)[self.order], self.cut.owners
         prices = np.append(0 * changes[:1], np.maximum(np.cumsum(changes), 0))
-        costs, waits = np.zeros((2, len(self.owners)), dtype=self.times.dtype)
+        costs, waits = np.zeros((2, len(owners)), dtype=self.times.dtype)
         quick = machine_code(_find_cheapest) if self.times.dtype != object else _find_cheapest
-        windows = (self.times, prices, self.after)
-        parts = (self.first, self.works[self.owners], self.early, free[self.owners])
-        quick(windows, parts, costs, waits)
+        parts = (self.first, self.works[owners], self.cut.early, free[owners])
+        quick((self.times, prices, self.after), parts, costs, waits)
         return costs, waits
 
 
@@ -341,15 +324,22 @@ class Parts:
         How late any of its rounds may begin, from the earliest begin on, and delay nothing.
     """
 
-    owners: list[int]
+    owners: Integers
     takes: Numbers
     begins: Numbers
     works: Numbers
     early: Numbers
 
-    def begun(self) -> Iterator[tuple[int, Any]]:
-        """Yield owners and begins."""
-        return zip(self.owners, self.begins.tolist(), strict=True)
+    def map(self, change: Callable[[Numbers], Numbers]) -> Parts:
+        """Return them with all columns of numbers changed."""
+        columns = (self.takes, self.begins, self.works, self.early)
+        return Parts(self.owners, *map(change, columns))
+
+    def summed(self, values: Numbers) -> Numbers:
+        """Return the sum of values over the parts of each request."""
+        sums: Numbers = np.zeros(max(self.owners.tolist(), default=-1) + 1, dtype=values.dtype)
+        np.add.at(sums, self.owners, values)
+        return sums
 
 
 def parts_of(
@@ -371,7 +361,7 @@ def parts_of(
     owners = np.arange(len(instance))
     if count == 0:
         parts = (whole.takes, 0 * whole.takes, whole.prompts, whole.early)
-        return Parts(owners.tolist(), *parts)
+        return Parts(owners, *parts)
     kind = whole.takes.dtype
     prompt: Numbers = np.array([request.prompt for request in instance], dtype=kind)
     rest = np.array([request.output - 1 for request in instance], dtype=object)
@@ -394,8 +384,7 @@ def parts_of(
     for there, takes, alone, works, early in rows:
         columns.append(tuple(x[there] for x in (owners, takes, begins, works, early)))
         begins = begins + alone
-    owner, *others = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return Parts(owner.tolist(), *others)
+    return Parts(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
 def _time(lines: Sequence[Line], tokens: int) -> int:

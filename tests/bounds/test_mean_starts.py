@@ -153,8 +153,8 @@ def test_prices_of_a_backlog_are_those_of_its_stretches(monkeypatch: pytest.Monk
         with monkeypatch.context() as patch:
             patch.setattr(fluid, "_LARGEST", -1)
             assert fluid.fluid_prices(backlog).tobytes() == quick.tobytes()
-        stretches = fluid._stretches(backlog, backlog.memory)
-        assert end == max((-(-end // backlog.memory) for _, end, _ in stretches), default=0)
+        ends = fluid._stretches(backlog, backlog.memory).ends
+        assert end == max((-(-end // backlog.memory) for end in ends), default=0)
 
 
 def test_no_schedule_has_a_smaller_lp() -> None:

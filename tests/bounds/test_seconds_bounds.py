@@ -151,8 +151,8 @@ def test_parts_are_the_rounds_they_say(
     assert sorted(set(found.owners)) == [0, 1]
     rows = [
         (begin, takes, work, early)
-        for (i, begin), takes, work, early in zip(
-            found.begun(), found.takes, found.works, found.early, strict=True
+        for i, begin, takes, work, early in zip(
+            found.owners, found.begins, found.takes, found.works, found.early, strict=True
         )
         if i == 1
     ]
@@ -213,8 +213,8 @@ def test_no_round_is_shorter_than_what_its_requests_take() -> None:
 )
 def test_no_other_service_has_less(jobs: list[tuple[int, int, int]], data: st.DataObject) -> None:
     """Against services that pick any request that is there, or none, for each unit of time."""
-    arrivals, takes, slopes = (list(column) for column in zip(*jobs, strict=True)) if jobs else ([], [], [])  # fmt: skip  # noqa: E501
-    least = sum(y * x for y, x in zip(slopes, served(arrivals, takes, slopes), strict=True))
+    arrivals, takes, slopes = np.array(jobs, dtype=object).reshape(-1, 3).T
+    least = (slopes * served(arrivals, takes, slopes)).sum()
     left, now, other = list(takes), 0, 0
     source = random.Random(data.draw(st.integers(0, 10**6)))
     while any(left):
@@ -229,7 +229,9 @@ def test_no_other_service_has_less(jobs: list[tuple[int, int, int]], data: st.Da
 
 def test_it_serves_with_interruptions() -> None:
     # 0 .. 2 the first, then the steeper one until 5, then the rest of the first.
-    assert served([0, 2], [4, 3], [1, 2]) == [4 + (49 - 25), 25 - 4]
+    for kind in (object, float):
+        arrivals, takes, slopes = np.array([(0, 2), (4, 3), (1, 2)], dtype=kind)
+        assert served(arrivals, takes, slopes).tolist() == [4 + (49 - 25), 25 - 4]
 
 
 # ---- the whole bound ---------------------------------------------------------------
