@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kvopt.certificates.picture import intervals_svg
+from kvopt.certificates.picture import intervals_html
 from kvopt.errors import one_line
 from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import PARTS, CheckedBound, SlowerBound
@@ -140,9 +140,13 @@ class Certificate(Summarised):
         An end is None while it is unknown, or when its bound is 0 and tells nothing; both are
         where the run makes use of what the scope leaves out.
         """
-        sides = self.optimum_of(run)
-        upper, lower = (None, None) if sides is None else sides.ends
+        upper, lower = self._ends(run)
         return ratio(run.objective, upper), ratio(run.objective, lower)
+
+    def _ends(self, run: PolicyRun) -> tuple[int | None, int | None]:
+        """Return what a run is compared with."""
+        sides = self.optimum_of(run)
+        return (None, None) if sides is None else sides.ends
 
     @cached_property
     def is_backlog(self) -> bool:
@@ -161,17 +165,16 @@ class Certificate(Summarised):
         run
             One of the runs; by default it is the best schedule.
         """
-        value = self.objective if run is None else run.objective
-        if value is None or not (run is None or self.scope.covers(run.scope)):
+        one, lower = self.whole.upper if run is None else run, self.lower_bound
+        value = None if one is None else one.objective
+        if one is None or value is None or self.slower is None:
             return None
-        if self.slower is None:
+        if not self.scope.covers(one.scope):
             return None
+        parts = [bound.parts for bound in self.slower if bound.value >= value]
         if self.is_backlog:
-            lower = self.lower_bound
-            return Fraction(-(-PARTS * value // lower), PARTS) if lower else None
-        parts = (bound.parts for bound in self.slower if bound.value >= value)
-        least = min(parts, default=None)
-        return None if least is None else Fraction(least, PARTS)
+            parts = [-(-PARTS * value // lower)] if lower else []
+        return Fraction(min(parts), PARTS) if parts else None
 
     def worded_slower_than(self, run: PolicyRun | None = None) -> str:
         """Return that factor in words."""
@@ -184,8 +187,7 @@ class Certificate(Summarised):
 
     def worded_ratio(self, run: PolicyRun) -> tuple[str, str]:
         """Return the ends of that interval in words, rounded outward."""
-        sides = self.optimum_of(run)
-        upper, lower = (None, None) if sides is None else sides.ends
+        upper, lower = self._ends(run)
         return times(run.objective, upper, up=False), times(run.objective, lower, up=True)
 
     @property
@@ -195,14 +197,12 @@ class Certificate(Summarised):
 
     def facts(self) -> Facts:
         """Return what a summary says: both sides, and how far each run is from the optimum."""
-        names = ("total latency", "lower bound")
-        if not self.clock.is_even:
-            names = ("total latency, ns", "lower bound, ns")
+        unit = "" if self.clock.is_even else ", ns"
         said: dict[str, object] = {
             "instance": self.instance.name,
             "requests": len(self.instance),
-            names[0]: "unknown" if self.objective is None else self.objective,
-            names[1]: "unknown" if self.lower_bound is None else self.lower_bound,
+            f"total latency{unit}": "unknown" if self.objective is None else self.objective,
+            f"lower bound{unit}": "unknown" if self.lower_bound is None else self.lower_bound,
             "gap": share(self.gap),
         }
         for run in self.runs:
@@ -220,7 +220,7 @@ class Certificate(Summarised):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the summary, and the intervals of runs as a picture."""
         rows = self._intervals()
-        return super()._repr_html_() + (intervals_svg(rows) if rows else "")
+        return super()._repr_html_() + (intervals_html(rows) if rows else "")
 
     def to_dataframe(self) -> DataFrame:
         """Return a row for each policy, as a DataFrame of pandas.
@@ -263,16 +263,12 @@ class Certificate(Summarised):
         if self.slower:
             heads.append("slower than>")
             meaning += "\non a machine so many times slower no such schedule is as good"
-
-        def slower(run: PolicyRun) -> list[str]:
-            return [self.worded_slower_than(run)] if self.slower else []
-
         rows = [
             [
                 run.policy,
                 self.worded_total(run.objective, up=True),
                 *self.worded_ratio(run),
-                *slower(run),
+                *([self.worded_slower_than(run)] if self.slower else []),
             ]
             for run in self.runs
         ]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-_WIDTH, _NAMES, _ROW = 640, 200, 22
-"""Pixels of the picture, of the column of names, and of a row."""
+_BAR = '<svg width="440" height="14"><rect {} height="14" fill="{}"/></svg>'
 
 
-def intervals_svg(rows: Sequence[tuple[str, float | None, float | None]]) -> str:
-    """Return bars from the least to the largest ratio to the optimum; an open end has no edge.
+def intervals_html(rows: Sequence[tuple[str, float | None, float | None]]) -> str:
+    """Return bars from the least to the largest ratio to the optimum; an open end is pale.
 
     Parameters
     ----------
@@ -19,32 +18,15 @@ def intervals_svg(rows: Sequence[tuple[str, float | None, float | None]]) -> str
     """
     ends = [end for _, least, most in rows for end in (least, most) if end is not None]
     farthest = max([1.05, *ends]) * 1.02
-    scale = (_WIDTH - _NAMES - 20) / (farthest - 1.0)
-
-    def across(ratio: float) -> float:
-        return round(_NAMES + scale * (max(ratio, 1.0) - 1.0), 1)
-
-    height = _ROW * (len(rows) + 1) + 8
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-        f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12" '
-        'role="img" aria-label="latency over the optimum">'
-    ]
-    for place, (name, least, most) in enumerate(rows):
-        y = _ROW * place + 4
-        left, right = across(1.0 if least is None else least), across(most or farthest)
-        color = "#4477aa" if least is not None and most is not None else "#4477aa55"
-        shown = name if len(name) < 30 else f"{name[:28]}…"
-        parts.append(
-            f'<text x="{_NAMES - 8}" y="{y + 14}" text-anchor="end" fill="currentColor">'
-            f"{escape(shown)}</text>"
-            f'<rect x="{left}" y="{y + 3}" width="{max(right - left, 2):.1f}" height="{_ROW - 8}" '
-            f'fill="{color}"><title>{escape(name)}</title></rect>'
-        )
-    y = _ROW * len(rows) + 18
-    ticks = (
-        f'<text x="{across(ratio)}" y="{y}" text-anchor="middle" fill="currentColor">'
-        f"{ratio:.2f}</text>"
-        for ratio in (1.0, (1.0 + farthest) / 2, farthest)
+    drawn = []
+    for name, least, most in rows:
+        ratios = max(least or 1.0, 1.0), max(most or farthest, 1.0)
+        left, right = (100 * (ratio - 1) / (farthest - 1) for ratio in ratios)
+        place = f'x="{left:.1f}%" width="{max(right - left, 0.5):.1f}%"'
+        bar = _BAR.format(place, "#4477aa" if least and most else "#4477aa55")
+        drawn.append(f"<tr><td>{escape(name)}</td><td>{bar}</td></tr>")
+    axis = f'1.00<span style="float:right">{farthest:.2f}</span>'
+    return (
+        f"<table><caption>latency over the optimum</caption>{''.join(drawn)}"
+        f"<tr><td></td><td>{axis}</td></tr></table>"
     )
-    return "".join([*parts, *ticks, "</svg>"])

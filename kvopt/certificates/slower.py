@@ -26,7 +26,6 @@ from kvopt.incumbent.proofs import PARTS, Proof, SharesProof, SlowerBound, Volum
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.clocks import arrivals_ns
-from kvopt.problem.instance import Instance
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slower import SlowRounds, is_backlog, slow_model
@@ -72,7 +71,7 @@ def slower_bounds(
         assert isinstance(known, SharesProof)
         machines = _InSeconds(search, known, seconds)
     else:
-        machines = _InRounds(search, seconds)
+        machines = _InRounds(search, seconds, _LEAST_IN_ROUNDS)
     bounds = [*_first(machines, sorted({*values}, reverse=True))]
     for place, bound in enumerate(bounds):
         if place and bounds[place - 1].phi < bound.phi:
@@ -94,7 +93,9 @@ def _first(machines: _Machines, values: list[int]) -> Iterator[SlowerBound]:
 
 
 class _Machines(ABC):
-    """Slower machines, and the least of them that rules out a value."""
+    """Slower machines, up to ``most`` parts, and the least of them that rules out a value."""
+
+    most: int
 
     def __init__(self, search: Search, seconds: float, least: float) -> None:
         self.search = search
@@ -110,33 +111,41 @@ class _Machines(ABC):
         """Whether time has run out, or a signal has come."""
         return self.remaining <= 0 or self.search.signal_number is not None
 
-    @abstractmethod
     def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
         """Return a phi that rules a value out, found at once; that of a larger value is known."""
+        if above is not None:
+            return least_of(self.quick, replace(above, value=value))
+        low, step = PARTS, PARTS // 20
+        for _ in range(_MOST_GROWTHS):
+            if low + step > self.most:
+                break
+            if (proof := self.quick(value, low + step)) is not None:
+                found = SlowerBound(Fraction(low + step, PARTS), value, proof)
+                return least_of(self.quick, found, low)
+            low, step = low + step, max(step, low // 4)
+        return None
+
+    @abstractmethod
+    def quick(self, value: int, parts: int) -> Proof | None:
+        """Return what proves at once that so many parts rule a value out, if anything does."""
 
     @abstractmethod
     def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
         """Return the least phi found within some seconds for the value of a bound."""
 
 
-def _grown(proves: Callable[[int], bool], most: int) -> tuple[int, int] | None:
-    """Return parts that do not prove it, and more that do; None if there are none up to a limit."""
-    low, step = PARTS, PARTS // 20
-    for _ in range(_MOST_GROWTHS):
-        if low + step > most:
-            break
-        if proves(low + step):
-            return low, low + step
-        low, step = low + step, max(step, low // 4)
-    return None
-
-
-def _halved(proves: Callable[[int], bool], low: int, high: int) -> int:
-    """Return some parts above ``low`` that prove it, where ``high`` do and one less does not."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if proves(middle) else (middle, high)
-    return high
+def least_of(
+    prove: Callable[[int, int], Proof | None], bound: SlowerBound, low: int = PARTS
+) -> SlowerBound:
+    """Return the least phi above ``low`` parts with a proof, where one part less has none."""
+    while bound.parts - low > 1:
+        middle = (low + bound.parts) // 2
+        proof = prove(bound.value, middle)
+        if proof is None:
+            low = middle
+        else:
+            bound = SlowerBound(Fraction(middle, PARTS), bound.value, proof)
+    return bound
 
 
 class _InSeconds(_Machines):
@@ -148,17 +157,11 @@ class _InSeconds(_Machines):
         self._arrivals = [PARTS * arrival for arrival in arrivals_ns(search.instance)]
         lines = (number for line in self._model.lines for number in (line.round_ns, line.token_ns))
         largest = max(*lines, self._model.kv_ns, self._model.prompt_ns)
-        self._most = LARGEST_INTEGER // (MIX * largest)
+        self.most = LARGEST_INTEGER // (MIX * largest)
 
-    def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
-        """Return the least phi that the shares prove which are known on this machine."""
-        ends: tuple[int, int] | None = (PARTS, 0 if above is None else above.parts)
-        if above is None:
-            ends = _grown(lambda parts: self._rules_out(value, self._known, parts), self._most)
-        if ends is None:
-            return None
-        parts = self._least_of(value, self._known, *ends)
-        return SlowerBound(Fraction(parts, PARTS), value, self._known)
+    def quick(self, value: int, parts: int) -> Proof | None:
+        """Return the shares that are known on this machine, if they rule a value out."""
+        return self._by(self._known, value, parts)
 
     def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
         """Return the least phi that shares prove which are found on slower machines."""
@@ -166,21 +169,19 @@ class _InSeconds(_Machines):
         for _ in range(_MOST_CLIMBS):
             if self.is_over() or working_time() >= end or bound.parts <= PARTS + 1:
                 break
-            found = self._climbed(bound.parts - 1, end - working_time())
-            parts = self._least_of(bound.value, found, PARTS, bound.parts)
-            if parts == bound.parts:
+            climbed = self._climbed(bound.parts - 1, end - working_time())
+            found = least_of(partial(self._by, climbed), bound)
+            if found is bound:
                 break
-            bound = SlowerBound(Fraction(parts, PARTS), bound.value, found)
+            bound = found
         return bound
 
-    def _least_of(self, value: int, proof: SharesProof, low: int, high: int) -> int:
-        return _halved(lambda parts: self._rules_out(value, proof, parts), low, high)
-
-    def _rules_out(self, value: int, proof: SharesProof, parts: int) -> bool:
+    def _by(self, proof: SharesProof, value: int, parts: int) -> SharesProof | None:
+        """Return shares if they rule a value out."""
         model = slow_model(self._model, parts)
         chunks = self.search.problem.scope.covers(Scope.CHUNKS)
         found = shares_bound(self.search.instance, model, proof, self._arrivals, chunks=chunks)
-        return found > PARTS * value
+        return proof if found > PARTS * value else None
 
     def _climbed(self, parts: int, seconds: float) -> SharesProof:
         return seconds_bound(
@@ -196,48 +197,14 @@ class _InSeconds(_Machines):
 class _InRounds(_Machines):
     """Machines by whatever bounds an instance in rounds: quick ones first, then all there are."""
 
-    def __init__(self, search: Search, seconds: float) -> None:
-        super().__init__(search, seconds, _LEAST_IN_ROUNDS)
-        self._best: SlowerBound | None = None
+    most = LARGEST_INTEGER
 
-    def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
-        """Return the least phi that is proved by quick bounds."""
-        self._best = None if above is None else replace(above, value=value)
-
-        def quick(parts: int) -> bool:
-            return self._is_proved(value, parts, self._quick)
-
-        ends = _grown(quick, LARGEST_INTEGER) if above is None else (PARTS, above.parts)
-        if ends is not None:
-            _halved(quick, *ends)
-        return self._best
-
-    def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
-        """Return the least phi that is proved when time is over, by all bounds there are."""
-        self._best, end = bound, working_time() + seconds
-
-        def thorough(parts: int) -> bool:
-            probes = 1 + max(1, parts - PARTS).bit_length()
-            limit = max(0.0, end - working_time()) / probes
-            return self._is_proved(bound.value, parts, partial(self._thorough, seconds=limit))
-
-        _halved(thorough, PARTS, bound.parts)
-        return self._best
-
-    def _is_proved(
-        self, value: int, parts: int, prove: Callable[[Instance, int], Proof | None]
-    ) -> bool:
-        """Whether a machine rules a value out; of those that do the last one is kept."""
-        if self.is_over():
-            return False
-        slow = SlowRounds.of(self.search.instance, Fraction(parts, PARTS))
-        proof = prove(slow.instance, slow.needed(value))
-        if proof is not None:
-            self._best = SlowerBound(slow.phi, value, proof)
-        return proof is not None
-
-    def _quick(self, instance: Instance, needed: int) -> Proof | None:
+    def quick(self, value: int, parts: int) -> Proof | None:
         """Return a proof by volumes, or by the prices of the fluid."""
+        if self.is_over():
+            return None
+        slow = SlowRounds.of(self.search.instance, Fraction(parts, PARTS))
+        instance, needed = slow.instance, slow.needed(value)
         if volume_bound(instance) >= needed:
             return VolumeProof()
         whole = self.search
@@ -248,8 +215,22 @@ class _InRounds(_Machines):
         prices = rounded_prices(values, denominator_for(instance, values))
         return prices if bound_by(instance, prices, whole.threads).value >= needed else None
 
-    def _thorough(self, instance: Instance, needed: int, seconds: float) -> Proof | None:
+    def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
+        """Return the least phi that is proved when time is over, by all bounds there are."""
+        end = working_time() + seconds
+
+        def thorough(value: int, parts: int) -> Proof | None:
+            probes = 1 + max(1, parts - PARTS).bit_length()
+            return self._thorough(value, parts, max(0.0, end - working_time()) / probes)
+
+        return least_of(thorough, bound)
+
+    def _thorough(self, value: int, parts: int, seconds: float) -> Proof | None:
         """Return a proof by whatever is found before a schedule shows that there is none."""
+        if self.is_over():
+            return None
+        slow = SlowRounds.of(self.search.instance, Fraction(parts, PARTS))
+        needed = slow.needed(value)
         whole = self.search
 
         def is_decided(known: Progress) -> bool:
@@ -257,7 +238,7 @@ class _InRounds(_Machines):
             proved = bound is not None and bound >= needed
             return proved or (objective is not None and objective < needed) or self.is_over()
 
-        search = whole.inside(instance, seconds, stop=is_decided, checkable=True)
+        search = whole.inside(slow.instance, seconds, stop=is_decided, checkable=True)
         plan.run(plan.FIRST, search)
         divided = plan.divided(search)
         divided.work(partial(plan.run, plan.BOUNDS), search.remaining)
