@@ -121,9 +121,7 @@ class Replay:
                 raise InvalidInput(f"must be {wanted}, got {shown(line[name])}", field=name)
             if not all(isinstance(each, str) for each in line.get(name, ())):
                 raise InvalidInput(f"must hold names, got {shown(line[name])}", field=name)
-        {"arrived": self._arrived, "processed": self._processed, "tokens": self._tokens}[kind](
-            line, number
-        )
+        getattr(self, f"_{kind}")(line, number)
 
     def _arrived(self, line: dict[str, Any], number: int) -> None:
         name = line["arrived"]
@@ -146,9 +144,7 @@ class Replay:
             seen.preempted.append(number)
             self._store(seen, 0)
         for name, tokens in line["processed"].items():
-            seen = self._request(name, number)
-            if number <= seen.arrival:
-                self._refuse(seen, f"is processed in round {number}, arrives at {seen.arrival}")
+            seen = self._request(name, number, "is processed")
             count = checked_integer(tokens, "processed", 1)
             self.has_gaps |= (seen.processed == number - 1) != (seen.stored > 0)
             seen.processed, seen.pieces[number] = number, count
@@ -164,9 +160,7 @@ class Replay:
             raise InvalidInput(f"has tokens twice, or was not processed: {number}", field="round")
         stored, processed, held = made
         for name, tokens in line["tokens"].items():
-            seen = self._request(name, number)
-            if number <= seen.arrival:
-                self._refuse(seen, f"yields a token in round {number}, arrives at {seen.arrival}")
+            seen = self._request(name, number, "yields a token")
             if tokens != 1:
                 self._refuse(seen, f"yields {shown(tokens)} tokens in round {number}")
             self._refuse_impossible(seen, stored.get(name), number)
@@ -205,10 +199,14 @@ class Replay:
         self._held += tokens - seen.stored
         seen.stored = tokens
 
-    def _request(self, name: str, number: int) -> Seen:
+    def _request(self, name: str, number: int, does: str | None = None) -> Seen:
+        """Return a request that does something in a round, which must have arrived before."""
         if name not in self.seen:
             raise InvalidInput(f"is in round {number} and never arrived", request=repr(name))
-        return self.seen[name]
+        seen = self.seen[name]
+        if does is not None and number <= seen.arrival:
+            self._refuse(seen, f"{does} in round {number}, arrives at {seen.arrival}")
+        return seen
 
     @staticmethod
     def _refuse(seen: Seen, reason: str) -> None:

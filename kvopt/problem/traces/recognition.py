@@ -90,7 +90,7 @@ def recognised(
     said = f"prompt tokens in {prompt}, output tokens in {output}, {arrivals}"
     if time is None and {*header} - {prompt, output}:
         said += "; --time-column names a column of arrivals"
-    cached = next((name for name in header if _plain(name).endswith("cachedtokens")), "")
+    cached = next((name for name in header if _plain(name).endswith("cachedtokens")), None)
     return Recognised(Columns(prompt, output, time, unit, cached), said)
 
 

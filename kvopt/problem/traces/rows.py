@@ -65,14 +65,14 @@ class Columns:
     unit
         Nanoseconds of a plain number in it; 0 where it counts rounds.
     cached
-        Name of the prompt tokens that were in the cache; empty where no column has them.
+        Name of the prompt tokens that were in the cache, None where no column has them.
     """
 
     prompt: str
     output: str
     time: str | None = None
     unit: int = NANOSECONDS
-    cached: str = ""
+    cached: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -145,9 +145,9 @@ def _from_line(line: str, columns: Columns) -> Row | Unread:
         return Unread("not JSON")
 
 
-def _flat(value: Any) -> dict[str, Any]:
+def _flat(value: Any) -> dict[str | None, Any]:
     """Return the fields of an object and of the objects in it, by name, without nulls."""
-    found: dict[str, Any] = {}
+    found: dict[str | None, Any] = {}
     for name, each in value.items() if isinstance(value, dict) else ():
         if isinstance(each, dict):
             found |= _flat(each)
@@ -156,26 +156,19 @@ def _flat(value: Any) -> dict[str, Any]:
     return found
 
 
-def _from_fields(fields: Mapping[str, Any], columns: Columns) -> Row | Unread:
+def _from_fields(fields: Mapping[str | None, Any], columns: Columns) -> Row | Unread:
     values = [fields.get(name) for name in columns.names]
-    if None in values:
+    texts = [str(value).strip() for value in values]
+    if None in values or not all(texts):
         return Unread("missing field")
-    row = _row([v if isinstance(v, str) else repr(v) for v in values], columns.unit)
-    if columns.cached in fields and isinstance(row, Row):
-        return row._replace(cached=_count(str(fields[columns.cached])) or 0)
-    return row
-
-
-def _row(texts: list[str], unit: int) -> Row | Unread:
-    """Return what the texts of prompt, output and perhaps time say."""
-    if not all(text.strip() for text in texts):
-        return Unread("missing field")
-    prompt, output = _count(texts[0]), _count(texts[1])
+    prompt, output = map(_count, texts[:2])
     if prompt is None or output is None:
         return Unread("tokens are not a whole number of at least 0")
-    time = texts[2] if len(texts) > 2 else "0"
-    moment = nanoseconds(time, unit) if unit else _count(time)
-    return Unread("unreadable time") if moment is None else Row(moment, prompt, output)
+    time = texts[2] if columns.time is not None else "0"
+    moment = nanoseconds(time, columns.unit) if columns.unit else _count(time)
+    if moment is None:
+        return Unread("unreadable time")
+    return Row(moment, prompt, output, _count(str(fields.get(columns.cached))) or 0)
 
 
 def _count(text: str) -> int | None:
