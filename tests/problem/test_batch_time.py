@@ -211,13 +211,6 @@ def test_tables_that_are_refused(run: Run, tmp_path: Path, text: str, said: str)
     assert not out.exists()
 
 
-def test_a_missing_table_is_one_line(run: Run, tmp_path: Path) -> None:
-    code, _, err = run("hardware", "fit", tmp_path / "none.csv", "-o", tmp_path / "model.json")
-    assert code == 2
-    assert err.count("\n") == 1
-    assert "none.csv: cannot be read" in err
-
-
 def test_run_in_seconds_prints_what_users_wait(run: Run, tmp_path: Path) -> None:
     path, model = tmp_path / "chat.json", tmp_path / "model.json"
     write_instance(generate("conversation", n=30, memory=2_000, seed=1), path)

@@ -24,7 +24,6 @@ CSV_REFUSED: dict[str, tuple[str | bytes, str]] = {
     "no header": ("0,1,1\n", "header: "),
     "column missing": ("arrival,prompt\n0,1\n", "header: "),
     "column unknown": ("arrival,prompt,output,id\n0,1,1,x\n", "header: "),
-    "column twice": ("arrival,prompt,prompt\n0,1,1\n", "header: "),
     "capitals": ("Arrival,Prompt,Output\n0,1,1\n", "header: "),
     "cell missing": (HEADER + "0,1,1\n0,1\n", "request r1 (line 3): output: is missing"),
     "cell missing, other order": (
@@ -39,12 +38,10 @@ CSV_REFUSED: dict[str, tuple[str | bytes, str]] = {
     "comma at the end": (HEADER + "0,1,1,\n", "request r0 (line 2): has 4 cells"),
     "semicolons": (HEADER + "0;1;1\n", "request r0 (line 2): prompt: is missing"),
     "empty cell": (HEADER + "0,,1\n", "request r0 (line 2): prompt: is missing"),
-    "blank cell": (HEADER + "0, ,1\n", "request r0 (line 2): prompt: is missing"),
     "negative": (HEADER + "-1,1,1\n", "request r0 (line 2): arrival: must be at least 0, got -1"),
     "no output": (HEADER + "0,1,0\n", "request r0 (line 2): output: must be at least 1, got 0"),
     "2^53": (HEADER + f"{2**53},1,1\n", "request r0 (line 2): arrival: must be at most"),
     "30 digits": (HEADER + "9" * 30 + ",1,1\n", TOO_LONG),
-    "31 digits": (HEADER + "9" * 31 + ",1,1\n", TOO_LONG),
     "400 digits": (HEADER + "9" * 400 + ",1,1\n", TOO_LONG + ", got an integer of 1329 bits"),
     "5000 digits": (HEADER + "9" * 5000 + ",1,1\n", TOO_LONG + ", got 5000 digits"),
     "400 digits below 0": (
@@ -115,6 +112,7 @@ LOST_IN_CSV = {
     "id": Instance(5, [Request(0, 1, 1, id="x")]),
     "seconds": Instance(5, [Request(0, 1, 1, arrival_seconds=1.0)]),
     "prediction": Instance(5, [Request(0, 1, 1, predicted=Prediction(1, 2))]),
+    "length of a round": Instance(5, [], round_ms=1.0),
 }
 
 
@@ -123,8 +121,3 @@ def test_csv_refuses_to_lose_what_it_cannot_hold(instance: Instance, tmp_path: P
     with pytest.raises(InvalidInput, match="CSV has no place"):
         write_instance(instance, tmp_path / "a.csv")
     assert os.listdir(tmp_path) == []
-
-
-def test_csv_refuses_to_lose_the_length_of_a_round(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="CSV has no place"):
-        write_instance(Instance(5, [], round_ms=20.0), tmp_path / "a.csv")

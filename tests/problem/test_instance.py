@@ -57,10 +57,6 @@ def test_fields_have_a_least_and_a_largest_value(field: str) -> None:
         assert refusal(partial(build, value)).startswith(f"{field}: must be at least ")
 
 
-def fits(request: Request) -> Instance:
-    return Instance(5, [Request(0, 1, 1, id="first"), request])
-
-
 def nested(levels: int) -> object:
     return {"a": nested(levels - 1)} if levels else 1
 
@@ -70,23 +66,10 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ("id is a number", lambda: Request(0, 1, 1, id=7), "id: "),  # type: ignore[arg-type]
     ("tuple", lambda: Request(0, 1, 1, predicted=(1, 2)), "predicted: "),  # type: ignore[arg-type]
     ("interval upside down", lambda: Prediction(4, 3), "predicted: lower 4 is above upper 3"),
-    ("negative seconds", lambda: Request(0, 1, 1, arrival_seconds=-0.5), "arrival_seconds: "),
-    ("seconds not a number", lambda: Request(0, 1, 1, arrival_seconds=math.nan), "arrival_seconds"),
-    ("endless seconds", lambda: Request(0, 1, 1, arrival_seconds=10**400), "arrival_seconds: "),
-    ("true seconds", lambda: Request(0, 1, 1, arrival_seconds=True), "arrival_seconds: "),
     ("round of no length", lambda: Instance(1, [], round_ms=0), "round_ms: "),
-    ("endless round", lambda: Instance(1, [], round_ms=math.inf), "round_ms: "),
-    ("name", lambda: Instance(1, [], name=3), "name: "),  # type: ignore[arg-type]
-    ("notes", lambda: Instance(1, [], notes=[1]), "notes: "),
     ("notes too deep", lambda: Instance(1, [], notes=nested(101)), "notes: has more than 100"),
     ("number inside", lambda: Request(0, [10**5000], 1), "prompt: must be "),  # type: ignore[arg-type]
     ("not a request", lambda: Instance(1, [(0, 1, 1)]), "position 0: requests"),  # type: ignore[list-item]
-    (
-        "too large",
-        lambda: fits(Request(0, 2, 4, id="big")),
-        "request 'big': output: needs 6 tokens",
-    ),
-    ("same id", lambda: fits(Request(0, 1, 1, id="first")), "request 'first': id: is used twice"),
     (
         "id that is a default",
         lambda: Instance(5, [Request(0, 1, 1, id="r1"), Request(0, 1, 1)]),
@@ -112,20 +95,11 @@ def test_errors_are_value_errors_of_one_line_that_take_a_place() -> None:
     assert one_line("tab\t, line\u2028") == "tab\\t, line\\u2028"
 
 
-def test_notes_may_be_deep_but_not_endless() -> None:
+def test_what_is_just_allowed() -> None:
     assert Instance(1, [], notes=nested(100)).notes == nested(100)
-
-
-def test_largest_request_fits_exactly() -> None:
-    assert fits(Request(0, 1, 4)).requests[1].peak == 5
-
-
-def test_ids_default_to_positions() -> None:
-    instance = Instance(5, [Request(0, 1, 1), Request(0, 1, 1, id="x"), Request(0, 1, 1)])
+    instance = Instance(5, [Request(0, 1, 1), Request(0, 1, 4, id="x"), Request(0, 1, 1)])
     assert [request.id for request in instance] == ["r0", "x", "r2"]
-
-
-def test_an_instance_may_be_empty() -> None:
+    assert instance.requests[1].peak == 5
     empty = Instance(1, [])
     assert (len(empty), empty.total_output, empty.last_arrival) == (0, 0, 0)
 
@@ -232,13 +206,9 @@ def test_instances_can_be_members_of_a_set(instance: Instance) -> None:
     assert {instance, again} == {instance}
 
 
-def test_notes_that_are_an_object_have_a_hash() -> None:
+def test_instances_and_schedules_have_a_hash_with_notes_that_are_an_object() -> None:
     assert len({full(notes={"x": 1}), full(notes={"x": 1}), full(notes="m"), full(memory=11)}) == 3
-
-
-def test_a_schedule_is_hashable_with_its_instance() -> None:
-    one, other = (Schedule(full(notes={"x": 1}), (2, 0)) for _ in range(2))
-    assert len({one, other}) == 1
+    assert len({Schedule(full(notes={"x": 1}), (2, 0)) for _ in range(2)}) == 1
 
 
 def test_hash_is_the_same_in_every_run() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 from commands import Run
 
-from kvopt import InvalidInput, Line
+from kvopt import InvalidInput
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time
 from kvopt.problem.hardware.capacity import SHARE, capacity
 from kvopt.problem.hardware.presets import GPUS, MODELS
@@ -25,8 +25,6 @@ from kvopt.problem.hardware.roofline import (
     roofline,
 )
 from kvopt.timetable.records import read_batches
-
-PAGE = Path("docs/seconds.md").read_text(encoding="utf-8")
 
 
 class Config(NamedTuple):
@@ -194,8 +192,6 @@ def test_where_a_measurement_exists_the_roofline_is_as_near_as_it_says() -> None
     ]
     assert is_checked(shape, gpu)
     assert EXTREMES[0] <= min(ratios) < max(ratios) <= EXTREMES[1]
-    said = f"{min(ratios):.2f} to {max(ratios):.2f} times what `llama-2-70b-2xa100` says"
-    assert said in " ".join(PAGE.split())
 
 
 def test_rounds_of_the_public_profile_are_as_near_as_the_roofline_says() -> None:
@@ -287,58 +283,15 @@ def test_presets_are_listed_and_shown(run: Run) -> None:
     _, out, _ = run("hardware", "show", "llama-3-8b@h100")
     assert "config.json of meta-llama/Meta-Llama-3-8B" in out
     assert "3,350 GB/s at 80%" in out
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("llama-3-8@h100", "did you mean llama-3-8b?"),
-        ("llama-2-70b-2xa10", "did you mean llama-2-70b-2xa100?"),
-    ],
-)
-def test_a_model_that_is_not_known_is_refused(run: Run, name: str, said: str) -> None:
-    code, out, err = run("hardware", "show", name)
-    assert (code, out) == (2, "")
-    assert said in err
+    assert run("hardware", "show", "llama-3-8@h100")[2].endswith("did you mean llama-3-8b?\n")
 
 
 def test_models_and_gpus_are_listed(run: Run) -> None:
-    _, out, _ = run("hardware", "list")
-    assert all(name in out for name in (*MODELS, *GPUS))
-    assert "config.json of Qwen/Qwen3-30B-A3B" in out
-    _, out, _ = run("hardware", "list", "--json")
-    found = json.loads(out)
+    assert all(name in run("hardware", "list")[1] for name in (*MODELS, *GPUS))
+    found = json.loads(run("hardware", "list", "--json")[1])
     assert [entry["name"] for entry in found["gpus"]] == [*GPUS]
     assert found["models"][3]["kv_heads"] == 8
-    _, out, _ = run(
-        "hardware", "capacity", "--gpu", "h200", "--gpus", 1, "--model", "llama-3-8b", "--json"
-    )
+    machine = ("--gpu", "h200", "--gpus", 1, "--model", "llama-3-8b", "--json")
     tokens = capacity(MODELS["llama-3-8b"], 141 * 10**9, 1, Fraction(9, 10))
-    assert json.loads(out)["memory"] == tokens
+    assert json.loads(run("hardware", "capacity", *machine)[1])["memory"] == tokens
     assert run("hardware", "capacity", "--gpu", "h20")[2].endswith("did you mean h200?\n")
-
-
-# ---- the page ----------------------------------------------------------------------
-
-
-def test_the_page_has_the_coefficients() -> None:
-    models = [
-        name for name in SHAPES if name.startswith(("llama-3", "mixtral", "qwen", "deepseek"))
-    ]
-    shown = ("a100", "h100", "h200", "b200", "l40s")
-    names = (f"{model}@{gpu}" for model in models for gpu in shown)
-    assert "\n".join(table_row(name) for name in names if name in pairs()) in PAGE
-
-
-def table_row(pair: str) -> str:
-    """Return a row of the table of the page."""
-    shape, gpu, gpus = parts(pair)
-    model = roofline(shape, gpu, gpus)
-    lines = ", ".join(map(line_of, model.lines))
-    near = "0.8 to 1.25" if is_checked(shape, gpu) else "not compared"
-    return f"| `{pair}` | {gpus} | max({lines}) + {model.kv_ns} ns H | {near} |"
-
-
-def line_of(line: Line) -> str:
-    tokens = f" + {line.token_ns / 1e3:.1f} µs b" if line.token_ns else ""
-    return f"{line.round_ns / 1e6:.2f} ms{tokens}"
