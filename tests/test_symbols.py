@@ -10,13 +10,14 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
     *("bounds", "certificates", "configurations", "engines", "finding-prices", "formulations"),
-    *("horizon", "problem", "seconds", "seconds-bounds", "three-partition"),
+    *("horizon", "pausing", "problem", "seconds", "seconds-bounds", "three-partition"),
 ]
 
 _FORMULA = re.compile(r"\$\$(.*?)\$\$|\$([^$\n][^$]*?)\$", re.DOTALL)
 _WORDS = re.compile(
     r"\\(?:mathtt|text|begin|end)\{[^}]*\}|\\(?:cdot|emptyset|exp|frac|ge|in|infty|int|lceil|ldots|le|"
-    r"left|lfloor|log|max|min|notin|qquad|quad|rceil|rfloor|right|setminus|sum|supseteq)(?![A-Za-z])"
+    r"left|lfloor|log|max|min|notin|qquad|quad|rceil|rfloor|right|setminus|sqrt|sum|supseteq)"
+    r"(?![A-Za-z])"
 )
 _LETTER = re.compile(r"\\mathrm\{([^}]*)\}|(\\[A-Za-z]+)|([A-Za-z])")
 

@@ -9,7 +9,7 @@ of i: in a run without a pause k is its start, and each pause lets k grow.
 * rows ``keep[i, j, t]``: ``y[i, j, t] <= y[i, j, t + 1]``;
 * rows ``after[i, j, t]``: ``y[i, j, t] <= y[i, j - 1, t - 1]``, for j above 1;
 * rows ``memory[t]``: the sum of ``(s_i + j) (y[i, j, t] - y[i, j, t - 1])`` is at most M;
-* rows ``order[i, h, j, t]``: ``y[h, j, t] <= y[i, j, t]`` for requests of one shape, i there first.
+* rows ``order[i, l, j, t]``: ``y[l, j, t] <= y[i, j, t]`` for requests of one shape, i there first.
 
 Without the memory rows every corner is integral, so a point of the relaxation is a mixture of
 paused runs: its least value is the best one that prices on memory prove.
