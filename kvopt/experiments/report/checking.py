@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvopt.experiments.report.study import Study
-from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.records import Record, grouped
 from kvopt.files.reading import parse_json, read_text
 from kvopt.verify import verify
 
@@ -22,26 +22,22 @@ class Checked:
 
 def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Checked:
     """Verify every certificate and compare it with its records; say how many of how many are."""
-    owners: dict[str, list[Record]] = {}
-    for record in study.records:
-        if record.certificate is not None:
-            owners.setdefault(record.certificate, []).append(record)
+    known = [record for record in study.records if record.certificate is not None]
+    owners = grouped(known, lambda record: record.certificate or "")
     faults = []
     for done, (certificate, records) in enumerate(sorted(owners.items()), 1):
         path = study.folder / certificate
         verdict = verify(path)
-        wrong = None if verdict.valid else verdict.lines[-1]
+        wrong = [] if verdict.valid else [verdict.lines[-1]]
         if verdict.valid:
             content = parse_json(read_text(path))
-            found = ((record.policy, _difference(content, record)) for record in records)
-            wrong = next((f"{policy}: {said}" for policy, said in found if said), None)
-        if wrong is not None:
-            faults.append(f"{certificate}: {wrong}")
+            wrong = [said for record in records for said in _differences(content, record)]
+        faults += [f"{certificate}: {said}" for said in wrong[:1]]
         progress(done, len(owners))
     return Checked(len(owners) - len(faults), tuple(faults))
 
 
-def _difference(content: Mapping[str, Any], record: Record) -> str | None:
+def _differences(content: Mapping[str, Any], record: Record) -> list[str]:
     """Return what a record says and its certificate does not."""
     runs = {run["policy"]: run for run in content.get("policies", ())}
     nothing = {"value": None}
@@ -51,12 +47,12 @@ def _difference(content: Mapping[str, Any], record: Record) -> str | None:
         "lower": (record.lower, (content["lower"] or nothing)["value"]),
         "value": (record.value, runs.get(record.policy, nothing)["value"]),
     }
-    if "deadlines" in content:
-        claim = content["deadlines"]
+    if claim := content.get("deadlines"):
         counts = dict(zip(runs, claim["attained"], strict=True))
         said["ceiling"] = (record.ceiling, claim["ceiling"])
         said["attained"] = (record.attained, counts.get(record.policy))
-    for name, (ours, theirs) in said.items():
-        if ours != theirs:
-            return f"{name} is {ours} in the record and {theirs} in the certificate"
-    return None
+    return [
+        f"{record.policy}: {name} is {ours} in the record and {theirs} in the certificate"
+        for name, (ours, theirs) in said.items()
+        if ours != theirs
+    ]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kvopt.experiments.report.words import counted, percent
 from kvopt.experiments.studies.intervals import Interval, four_digits
 from kvopt.show.optional import optional
 
@@ -24,15 +23,8 @@ from jinja2 import Environment, FileSystemLoader
 from kvopt.show.plots.embedding import Link, embedded
 from kvopt.show.plots.style import MARKERS, policy
 
-_FOLDER = Path(__file__).parent
 UNKNOWN = Interval(None, None)
 
-WORK = [
-    ("prompt", "█", "prompt tokens"),
-    ("growth", "█", "tokens produced"),
-    ("lost", "▨", "lost to an eviction"),
-]
-BANDS = [("running", "█", "requests that run"), ("waiting", "█", "requests that wait")]
 BOUND = ("bound", "╌", "proved bound")
 OPTIMUM = ("optimum", "█", "optimum")
 """What legends say: a colour, a sign that looks like what is drawn, and words."""
@@ -74,24 +66,19 @@ def _visible(value: object) -> object:
 
 
 ENVIRONMENT = Environment(
-    loader=FileSystemLoader(_FOLDER), autoescape=True, finalize=_visible, trim_blocks=True,
-    lstrip_blocks=True,
+    loader=FileSystemLoader(Path(__file__).parent), autoescape=True, finalize=_visible,
+    trim_blocks=True, lstrip_blocks=True,
 )  # fmt: skip
-ENVIRONMENT.filters["cell"] = _cell
-ENVIRONMENT.filters["sortable"] = lambda value: "" if value is None else f"{float(value):.9g}"
+ENVIRONMENT.globals.update(counted=counted)
+ENVIRONMENT.filters.update(
+    cell=_cell,
+    percent=percent,
+    thousands="{:,.0f}".format,
+    sortable=lambda value: "" if value is None else f"{float(value):.9g}",
+)
 
 pieces: Any = ENVIRONMENT.get_template("pieces.html").module
 """Functions that give markup: ``table``, ``cards``, ``figure``, ``gallery``, ``unfolded``, ..."""
-
-
-def note(section: str) -> str:
-    """Return what the page says of a section that is built in."""
-    return " ".join(_notes()[section].split())
-
-
-@cache
-def _notes() -> dict[str, str]:
-    return tomllib.loads((_FOLDER / "notes.toml").read_text(encoding="utf-8"))
 
 
 def picture(

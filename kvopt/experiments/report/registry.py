@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kvopt.errors import InvalidInput, shown
@@ -20,6 +21,11 @@ from kvopt.kernels.registry import Registry
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+TABLE: dict[str, dict[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("sections.toml").read_text(encoding="utf-8")
+)
+"""The built-in sections by name in the order of the page, and what is said of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,44 +96,21 @@ class Context:
         made: Markup = pieces.link(self.certificate(path), said, trouble)
         return made
 
-
-def gallery(
-    title: str, said: str, figures: Mapping[str, Sequence[Markup]], *, wide: bool = False
-) -> Section | None:
-    """Return a section of the pictures of each family, None where there are none."""
-    known = {name: found for name, found in figures.items() if found}
-    return Section(title, pieces.gallery(said, known, wide)) if known else None
+    def said(self, name: str) -> str:
+        """Return what stands above the content of a built-in section, on the clock of the study."""
+        row = TABLE[name]
+        said: str = row.get("seconds" if self.study.in_seconds else "said", row["said"])
+        return said
 
 
 Make = Callable[[Context], Section | None]
-
-_MODULES = {
-    "overview": "overview",
-    "verdicts": "overview",
-    "by-memory": "axes",
-    "by-rate": "axes",
-    "by-workers": "axes",
-    "latency": "seconds",
-    "worth": "tables",
-    "schedulers": "tables",
-    "ranking": "ratios",
-    "histograms": "ratios",
-    "runs": "ratios",
-    "gaps": "ratios",
-    "volume": "axes",
-    "evictions": "evictions",
-    "deadlines": "tables",
-    "memory": "seconds",
-    "worst": "worst",
-    "failures": "overview",
-    "provenance": "overview",
-}
-"""Built-in sections in the order of the page, and the modules that register them."""
+Body = Callable[[Context], str]
+Draw = Callable[[Context, Family], "Sequence[Markup]"]
 
 SECTIONS: Registry[Make] = Registry(
     "section",
     "kvopt.sections",
-    {name: f"kvopt.experiments.report.sections.{module}" for name, module in _MODULES.items()},
+    {name: f"kvopt.experiments.report.sections.{row['module']}" for name, row in TABLE.items()},
     "context",
     Section | None,
 )
@@ -140,12 +123,47 @@ _TAKEN = "content"
 """An address on the page that is no section."""
 
 
+def section(name: str) -> Callable[[Body], Make]:
+    """Return a decorator of what makes the content of a built-in section, empty without data."""
+
+    def add(make: Body) -> Make:
+        @register(name)
+        @wraps(make)
+        def whole(context: Context) -> Section | None:
+            body = make(context)
+            return Section(TABLE[name]["title"], body) if body else None
+
+        return whole
+
+    return add
+
+
+def pictures(name: str) -> Callable[[Draw], Make]:
+    """Return a decorator of what draws a family for a built-in section."""
+
+    def add(draw: Draw) -> Make:
+        @wraps(draw)
+        def whole(context: Context) -> str:
+            return gallery(name, context, {f.name: draw(context, f) for f in context.families})
+
+        return section(name)(whole)
+
+    return add
+
+
+def gallery(name: str, context: Context, drawn: Mapping[str, Sequence[Markup]]) -> str:
+    """Return the pictures of each family below what is said of them, empty without any."""
+    row, known = TABLE[name], {family: found for family, found in drawn.items() if found}
+    legend, is_wide = row.get("legend"), row.get("wide")
+    return pieces.gallery(context.said(name), known, legend, is_wide) if known else ""
+
+
 def sections_of(context: Context) -> dict[str, Section]:
     """Return the sections of a page by name, in order, without those that have no data.
 
     One's own stand behind the built-in section that they name, and behind the same one by name.
     """
-    places = {name: place for place, name in enumerate(SECTIONS.built_in)}
+    places = {name: place for place, name in enumerate(TABLE)}
     made: list[tuple[int, bool, str, Section]] = []
     found = SECTIONS.all().items()
     for name, make in sorted(found, key=lambda each: each[0] in places):  # what may fail first

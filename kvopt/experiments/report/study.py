@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
@@ -17,38 +16,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.experiments.report.words import limits_of, natural
+from kvopt.experiments.report.words import differing, in_words, limits_of, natural, shortened
 from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.claims.verdict import Judgement
-from kvopt.experiments.studies.intervals import Interval, ratio_of
-from kvopt.experiments.studies.records import FILE, Record, read_records
+from kvopt.experiments.studies.intervals import ratio_of
+from kvopt.experiments.studies.records import FILE, Record, grouped, read_records
 from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
 from kvopt.problem.families import FAMILIES
 
 _FILE = "file"
 """Key of an instance from a file, for which its name stands."""
 
-COUNTS = ("left_out", "unread")
-"""Keys of what was counted in a trace, and not asked for."""
-
 _SIZE = "n"
 """Key of a family that says how many requests there are: runs of all sizes stand together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A record of a policy, with the interval that holds its ratio.
-
-    It is None unless the run completed; an optimum of 0 has no ratio.
-    """
-
-    record: Record
-    ratio: Interval | None
-
-    @property
-    def least(self) -> Fraction:
-        """Lower end of the ratio, 0 where there is none."""
-        return (self.ratio and self.ratio.least) or Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -87,50 +67,42 @@ class Study:
             return {}
 
     @cached_property
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> list[Record]:
         """Records of policies under their headings, without instances that failed as a whole."""
-        records = headed([record for record in self.records if record.policy is not None])
-        return tuple(Run(r, ratio if (ratio := ratio_of(r)).least else None) for r in records)
+        return headed([record for record in self.records if record.policy is not None])
 
     @cached_property
-    def judged(self) -> tuple[Run, ...]:
+    def judged(self) -> list[Record]:
         """Runs with a ratio, the largest proved ratio first."""
-        found = [run for run in self.runs if run.ratio is not None]
-        return tuple(sorted(found, key=lambda run: (-run.least, _order(run.record))))
+        found = [run for run in self.runs if least_ratio(run)]
+        return sorted(found, key=lambda run: (-least_ratio(run), _order(run)))
 
     @cached_property
-    def failures(self) -> tuple[Record, ...]:
+    def failures(self) -> list[Record]:
         """Records with an error."""
-        return tuple(record for record in self.records if record.outcome == "error")
+        return [record for record in self.records if record.outcome == "error"]
 
     @cached_property
-    def instances(self) -> tuple[Record, ...]:
+    def _instances(self) -> dict[tuple[str, str], Record]:
+        return {_work(run): run for run in reversed(self.runs)}
+
+    @cached_property
+    def instances(self) -> list[Record]:
         """One record for each instance with both sides known or not: the first of its runs."""
-        found: dict[tuple[str, str], Record] = {}
-        for run in self.runs:
-            found.setdefault(_work(run.record), run.record)
-        return tuple(found.values())
+        return [*reversed(self._instances.values())]
 
-    def place(self, record: Record) -> int:
-        """Return the position of the instance of a record among `instances`."""
-        return self._places[_work(record)]
-
-    @cached_property
-    def _places(self) -> dict[tuple[str, str], int]:
-        return {_work(record): place for place, record in enumerate(self.instances)}
+    def first_run(self, record: Record) -> Record:
+        """Return the record that stands for the instance of another one among `instances`."""
+        return self._instances[_work(record)]
 
     @cached_property
     def _paths(self) -> dict[str, str]:
         """Files and modules of the description that lie somewhere, as a page names them."""
-        top = self._described
         found: list[object] = [_file(record) for record in self.records]
-        entries = top.get("instances")
-        for entry in entries if isinstance(entries, list) else ():
-            found += (
-                [entry.get(key) for key in ("file", "trace")] if isinstance(entry, dict) else []
-            )
-        modules = top.get("modules")
-        found += modules if isinstance(modules, list) else []
+        tables = [self._described.get(name) for name in ("instances", "modules")]
+        for entry in (entry for table in tables if isinstance(table, list) for entry in table):
+            files = isinstance(entry, dict) and (entry.get("file"), entry.get("trace"))
+            found += files or [entry]
         absolute = {p for p in found if isinstance(p, str) and PurePosixPath(p).is_absolute()}
         return shortened(sorted(absolute))
 
@@ -145,6 +117,11 @@ class Study:
     def has(self, certificate: str | None) -> bool:
         """Whether a certificate is in the folder."""
         return certificate is not None and (self.folder / certificate).is_file()
+
+
+def least_ratio(run: Record) -> Fraction:
+    """Return the lower end of the ratio of a run, 0 where it has none."""
+    return ratio_of(run).least or Fraction()
 
 
 def read_study(folder: Path) -> Study:
@@ -164,10 +141,9 @@ def read_study(folder: Path) -> Study:
         raise InvalidInput(reason, file=str(folder))
     warnings: list[str] = []
     records = sorted(read_records(folder, warnings.append), key=_order)
-    for record in records:
-        if record.certificate is not None:
-            _check_inside(record.certificate, path)
-        _check_bound(record, path)
+    with blamed_on(path):
+        for record in records:
+            _check(record)
     verdicts, description = folder / "verdicts.json", folder / "study.toml"
     return Study(
         folder=folder,
@@ -179,48 +155,50 @@ def read_study(folder: Path) -> Study:
     )
 
 
-def _check_bound(record: Record, path: Path) -> None:
-    """Refuse a bound that a schedule in the same record refutes."""
+def _check(record: Record) -> None:
+    """Refuse a bound that a schedule refutes, and a certificate outside of the folder."""
+    if record.certificate is not None:
+        _check_inside(record.certificate)
     known = [total for total in (record.value, record.upper) if total is not None]
     if record.lower is not None and known and min(known) < record.lower:
         reason = f"is {record.lower}, above the total latency {min(known)} that was reached"
         place = f"{record.instance.name}, {record.policy}"
-        raise InvalidInput(f"{place}: {reason}", field="lower", file=str(path))
+        raise InvalidInput(f"{place}: {reason}", field="lower")
 
 
-def _check_inside(certificate: object, path: Path) -> None:
+def _check_inside(certificate: object) -> None:
     """Refuse a certificate that would lead out of the folder."""
-    if isinstance(certificate, str) and certificate and "\0" not in certificate:
-        place = PurePosixPath(certificate)
-        if not place.is_absolute() and ".." not in place.parts:
-            return
-    reason = f"must be a path inside the folder, got {shown(certificate)}"
-    raise InvalidInput(reason, field="certificate", file=str(path))
+    path = PurePosixPath(certificate if isinstance(certificate, str) else "/")
+    if path.is_absolute() or {"..", "\0"} & {*path.parts, *str(path)} or not path.name:
+        reason = f"must be a path inside the folder, got {shown(certificate)}"
+        raise InvalidInput(reason, field="certificate")
 
 
 def _read_verdicts(path: Path) -> tuple[Verdict, ...]:
     """Read what became of published claims."""
     with blamed_on(path):
-        names = ("schema", "study", "verdicts")
-        value = parse_json(read_text(path))
-        top = check_fields(value, "verdicts", names, schema="kvopt.verdicts/1")
-        if not isinstance(top["verdicts"], list):
-            raise InvalidInput("must be a list", field="verdicts")
-        return tuple(_verdict(row, path) for row in top["verdicts"])
+        needed, content = ("schema", "study", "verdicts"), parse_json(read_text(path))
+        top = check_fields(content, "verdicts", needed, schema="kvopt.verdicts/1")
+        return tuple(map(_verdict, _typed(top, "verdicts", list)))
 
 
-def _verdict(value: object, path: Path) -> Verdict:
+def _typed(row: dict[str, Any], name: str, kind: type) -> Any:
+    if not isinstance(row[name], kind):
+        wanted = "a list" if kind is list else "text"
+        raise InvalidInput(f"must be {wanted}, got {shown(row[name])}", field=name)
+    return row[name]
+
+
+def _verdict(value: object) -> Verdict:
     names = [item.name for item in fields(Verdict)]
-    row = check_fields(value, "verdict", names, ())
+    row = check_fields(value, "verdict", names)
     for name in names:
-        kind, wanted = (list, "a list") if name == "certificates" else (str, "text")
-        if not isinstance(row[name], kind):
-            raise InvalidInput(f"must be {wanted}, got {shown(row[name])}", field=name)
+        _typed(row, name, list if name == "certificates" else str)
     if row["verdict"] not in (known := get_args(Judgement)):
         reason = f"must be one of {', '.join(known)}, got {shown(row['verdict'])}"
         raise InvalidInput(reason, field="verdict")
     for certificate in row["certificates"]:
-        _check_inside(certificate, path)
+        _check_inside(certificate)
     return Verdict(**{**row, "certificates": tuple(row["certificates"])})
 
 
@@ -232,16 +210,24 @@ def headed(records: Sequence[Record]) -> list[Record]:
     """
     files = {(r.instance.name, _file(r)) for r in records if r.instance.family is None}
     places = shortened(place for _, place in files)
-    parameters: dict[str, list[Mapping[str, Any]]] = {}
-    for record in records:
-        parameters.setdefault(record.instance.family or "", []).append(record.instance.parameters)
     ambiguous = len({name for name, _ in files}) < len(files)
-    varied = {family: differing(keys) for family, keys in parameters.items()}
+    families = grouped(records, lambda record: record.instance.family)
+    varied = {
+        family: differing(record.instance.parameters for record in mine)
+        for family, mine in families.items()
+    }
 
     def heading(record: Record) -> str:
-        family = record.instance.family
+        family, keys = record.instance.family, record.instance.parameters
         name = family or (places[_file(record)] if ambiguous else record.instance.name)
-        return _setting(record, name, varied[family or ""]) if record.in_seconds else name
+        if not record.in_seconds:
+            return name
+        source = FAMILIES[family].source if family in FAMILIES else ""
+        stand_in = " (stand-in)" if source.startswith("stand-in") else ""
+        said = in_words(keys, [key for key in varied[family] if key not in (_SIZE, _FILE)])
+        is_file = family and _FILE in keys and _FILE in varied[family]
+        parts = [name + stand_in, said, record.instance.name if is_file else ""]
+        return ", ".join(filter(None, parts))
 
     return [
         replace(record, instance=replace(record.instance, family=heading(record)))
@@ -251,43 +237,6 @@ def headed(records: Sequence[Record]) -> list[Record]:
 
 def _file(record: Record) -> str:
     return str(record.instance.parameters.get(_FILE, ""))
-
-
-def shortened(paths: Iterable[str]) -> dict[str, str]:
-    """Return as much of the end of each path as tells it apart: no page says where it was made."""
-    split = {path: PurePosixPath(path).parts for path in paths}
-    seen = Counter(parts[-n:] for parts in split.values() for n in range(1, len(parts) + 1))
-
-    def end(parts: tuple[str, ...]) -> tuple[str, ...]:
-        ends = (parts[-n:] for n in range(1, len(parts) + 1))
-        return next((each for each in ends if seen[each] == 1), parts)
-
-    return {path: "/".join(end(parts)) for path, parts in split.items()}
-
-
-def _setting(record: Record, name: str, varied: Sequence[str]) -> str:
-    """Return a name with the keys in which records under it differ; sizes stand together."""
-    keys = record.instance.parameters
-    found = FAMILIES.get(record.instance.family or "")
-    stand_in = " (stand-in)" if found and found.source.startswith("stand-in") else ""
-    said = settings(keys, [key for key in varied if key not in (_SIZE, _FILE)])
-    if _FILE in keys and _FILE in varied and record.instance.family is not None:
-        said.append(record.instance.name)
-    return ", ".join([name + stand_in, *said])
-
-
-def settings(keys: Mapping[str, Any], shown: Iterable[str]) -> list[str]:
-    """Return some of the keys of an instance with their values."""
-    return [f"{key} {keys[key]}" for key in shown if key in keys and key not in COUNTS]
-
-
-def differing(found: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys in which some mappings differ."""
-    values: dict[str, set[str]] = {}
-    for each in found:
-        for key, value in each.items():
-            values.setdefault(key, set()).add(repr(value))
-    return sorted(key for key, known in values.items() if len(known) > 1)
 
 
 def _work(record: Record) -> tuple[str, str]:

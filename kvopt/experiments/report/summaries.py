@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import fmean
 
-from kvopt.experiments.report.study import Run, Study, differing
-from kvopt.experiments.report.words import natural
+from kvopt.experiments.report.study import Study
+from kvopt.experiments.report.words import differing, in_words, natural
 from kvopt.experiments.studies.intervals import (
     Interval,
     asks_for_machines,
     largest_of,
     machine_of,
     mean_of,
+    ratio_of,
 )
-from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.records import Record, grouped
 from kvopt.problem.batch_time import NANOSECONDS
 
 Curve = dict[float, float]
@@ -37,12 +38,12 @@ class Group:
 
     family: str
     label: str
-    runs: tuple[Run, ...]
+    runs: Sequence[Record]
 
     @cached_property
     def ratios(self) -> list[Interval]:
         """Ratios of the runs that have one."""
-        return [run.ratio for run in self.runs if run.ratio is not None]
+        return [ratio for ratio in map(ratio_of, self.runs) if ratio.least]
 
     @property
     def are_many(self) -> bool:
@@ -62,28 +63,28 @@ class Group:
     @cached_property
     def machine(self) -> Interval | None:
         """Mean of how much slower a machine may be, None where the study does not ask."""
-        records = [run.record for run in self.runs if run.record.value is not None]
-        return mean_of(map(machine_of, records)) if asks_for_machines(records) else None
+        done = [run for run in self.runs if run.value is not None]
+        return mean_of(map(machine_of, done)) if asks_for_machines(done) else None
 
     def ended(self, outcome: str) -> int:
         """Return how many runs ended like this."""
-        return sum(run.record.outcome == outcome for run in self.runs)
+        return sum(run.outcome == outcome for run in self.runs)
 
     @property
     def completed(self) -> bool:
         """Whether every run completed."""
         return self.ended("completed") == len(self.runs)
 
-    def sized(self, size: int) -> Group:
-        """Return the group with its runs on instances of one size alone."""
-        return replace(
-            self, runs=tuple(run for run in self.runs if run.record.instance.requests == size)
-        )
+    def sized(self, size: int, among: Collection[str] | None = None) -> Group:
+        """Return the group with its runs on instances of one size alone, those with some hashes."""
+        runs = [run for run in self.runs if run.instance.requests == size]
+        known = runs if among is None else [run for run in runs if run.instance.hash in among]
+        return replace(self, runs=known)
 
     @property
     def evictions(self) -> int:
         """Evictions in all runs."""
-        return sum(run.record.evictions for run in self.runs)
+        return sum(run.evictions for run in self.runs)
 
 
 @dataclass(frozen=True)
@@ -91,32 +92,31 @@ class Family:
     """What stands under one heading: its groups, the least mean ratio first, and its instances."""
 
     name: str
-    groups: tuple[Group, ...]
-    instances: tuple[Record, ...]
+    groups: Sequence[Group]
+    instances: Sequence[Record]
+
+    @property
+    def runs(self) -> list[Record]:
+        """The runs of all groups."""
+        return [run for group in self.groups for run in group.runs]
 
 
 def families(study: Study) -> list[Family]:
     """Return the families of a study."""
-    unequal = differing(_told(run.record) for run in study.runs)
-    found: dict[tuple[str, str], list[Run]] = {}
-    for run in study.runs:
-        record = run.record
-        limits = (f"{name} {_told(record).get(name)}" for name in unequal)
-        label = ", ".join([record.policy or "", *limits])
-        found.setdefault((record.instance.family or "", label), []).append(run)
-    groups = [Group(*key, tuple(runs)) for key, runs in found.items()]
+    unequal = differing(map(_limits, study.runs))
+
+    def place(run: Record) -> tuple[str, str]:
+        limits = in_words(_limits(run), unequal)
+        return run.instance.family or "", ", ".join(filter(None, (run.policy, limits)))
+
+    groups = [Group(*key, runs) for key, runs in grouped(study.runs, place).items()]
     groups.sort(key=lambda g: (natural(g.family), g.mean.least is None, g.mean.least or 0, g.label))
-    return [
-        Family(
-            name,
-            tuple(group for group in groups if group.family == name),
-            tuple(record for record in study.instances if record.instance.family == name),
-        )
-        for name in dict.fromkeys(group.family for group in groups)
-    ]
+    instances = grouped(study.instances, lambda record: record.instance.family)
+    by_name = grouped(groups, lambda group: group.family)
+    return [Family(name, mine, instances.get(name, [])) for name, mine in by_name.items()]
 
 
-def _told(record: Record) -> dict[str, object]:
+def _limits(record: Record) -> Mapping[str, object]:
     """Return the limits of a record with the scope, which older records leave out."""
     return {**record.limits, "scope": str(record.scope)}
 
@@ -129,14 +129,16 @@ def mean_latencies(
 
     Where one is unknown there is none.
     """
-    places: dict[float, list[float]] = {}
-    for record, total in found:
-        count = record.instance.requests
-        unit = NANOSECONDS if record.in_seconds else 1
-        each = math.nan if total is None or not count else total / count / unit
-        places.setdefault(at(record), []).append(each)
-    means = {place: fmean(values) for place, values in places.items()}
-    return {place: mean for place, mean in means.items() if not math.isnan(mean)}
+    curve: Curve = {}
+    for place, mine in grouped(found, lambda pair: at(pair[0])).items():
+        means = [
+            total / record.instance.requests / (NANOSECONDS if record.in_seconds else 1)
+            for record, total in mine
+            if total is not None and record.instance.requests
+        ]
+        if len(means) == len(mine):
+            curve[place] = fmean(means)
+    return curve
 
 
 def quantile_of(found: Sequence[Interval], share: Fraction) -> Interval:

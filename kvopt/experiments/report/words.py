@@ -1,30 +1,26 @@
-"""Numbers in words.  Latencies in rounds are summed over requests, those in seconds are means."""
+"""Numbers and names in words.  Latencies in rounds are summed, those in seconds are means."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from pathlib import PurePosixPath
+from typing import Any
 
 from kvopt.experiments.studies.intervals import places_of, rounded
 from kvopt.experiments.studies.records import Record
 from kvopt.problem.batch_time import NANOSECONDS
 
+COUNTS = ("left_out", "unread")
+"""Keys of what was counted in a trace, and not asked for."""
+
 
 def natural(name: str) -> list[tuple[int, str]]:
     """Return what sorts names as people do: a2 before a10."""
-    return [(int(part or 0), "") if i % 2 else (0, part) for i, part in enumerate(_split(name))]
-
-
-def _split(name: str) -> list[str]:
-    return re.split(r"([0-9]{1,18})", name)
-
-
-def size_of(record: Record) -> str:
-    """Return how large an instance is, and at which rate it arrives where that was changed."""
-    instance = record.instance
-    rate = instance.parameters.get("rate", 1)
-    at = "" if rate == 1 else f", rate {rate:g}"
-    return f"{counted(instance.requests, 'request')}, M = {instance.memory:,}{at}"
+    parts = enumerate(re.split(r"([0-9]{1,18})", name))
+    return [(int(part), "") if place % 2 else (0, part) for place, part in parts]
 
 
 def counted(count: int, one: str) -> str:
@@ -39,25 +35,35 @@ def percent(share: Fraction | None) -> str:
     return "0%" if not share else f"{float(max(share * 100, Fraction(1, 100))):.2f}%"
 
 
+def size_of(record: Record) -> str:
+    """Return how large an instance is, and at which rate it arrives where that was changed."""
+    instance = record.instance
+    rate = instance.parameters.get("rate", 1)
+    at = "" if rate == 1 else f", rate {rate:g}"
+    return f"{counted(instance.requests, 'request')}, M = {instance.memory:,}{at}"
+
+
 def latency_of(record: Record) -> str:
     """Return the latency of a run."""
     if not record.in_seconds:
         return f"total latency {record.value:,}"
-    return f"mean latency {_seconds(record, record.value, up=True)} s"
+    return f"mean latency {_total(record, record.value, up=True)} s"
 
 
 def optimum_of(record: Record) -> str:
     """Return what is known of the optimum."""
-    if record.in_seconds:
-        low, high = (
-            _seconds(record, record.lower, up=False),
-            _seconds(record, record.upper, up=True),
-        )
-        return f"mean latency of the optimum in [{low}, {high}] s"
-    if record.proved:
+    if record.proved and not record.in_seconds:
         return f"optimum {record.upper:,}"
-    low, high = ("-" if end is None else f"{end:,}" for end in (record.lower, record.upper))
-    return f"optimum in [{low}, {high}]"
+    ends = f"[{_total(record, record.lower)}, {_total(record, record.upper, up=True)}]"
+    return f"mean latency of the optimum in {ends} s" if record.in_seconds else f"optimum in {ends}"
+
+
+def _total(record: Record, total: int | None, *, up: bool = False) -> str:
+    """Return a total, of nanoseconds its mean in seconds, rounded outward; a dash for unknown."""
+    if total is None or not record.in_seconds:
+        return "-" if total is None else f"{total:,}"
+    mean = Fraction(total, max(record.instance.requests, 1) * NANOSECONDS)
+    return rounded(mean, up=up, places=places_of(mean))
 
 
 def limits_of(record: Record) -> str:
@@ -66,13 +72,30 @@ def limits_of(record: Record) -> str:
         name: value.get("name") or "without a name" if isinstance(value, dict) else value
         for name, value in record.limits.items()
     }
-    return ", ".join(f"{name} {value}" for name, value in sorted(said.items()))
+    return in_words(said, sorted(said))
 
 
-def _seconds(record: Record, total: int | None, *, up: bool) -> str:
-    """Return a total in nanoseconds as seconds a request, rounded outward; a dash for unknown."""
-    count = record.instance.requests
-    if total is None or not count:
-        return "-"
-    mean = Fraction(total, count * NANOSECONDS)
-    return rounded(mean, up=up, places=places_of(mean))
+def in_words(keys: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return some keys of a table with their values."""
+    return ", ".join(f"{name} {keys[name]}" for name in names if name in keys)
+
+
+def differing(found: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the keys in which some tables differ, but for counts."""
+    values: dict[str, set[str]] = {}
+    for each in found:
+        for key, value in each.items():
+            values.setdefault(key, set()).add(repr(value))
+    return sorted(key for key, known in values.items() if len(known) > 1 and key not in COUNTS)
+
+
+def shortened(paths: Iterable[str]) -> dict[str, str]:
+    """Return as much of the end of each path as tells it apart: no page says where it was made."""
+    ends = {path: _ends(path) for path in paths}
+    seen = Counter(end for mine in ends.values() for end in mine)
+    return {path: next((e for e in mine if seen[e] == 1), path) for path, mine in ends.items()}
+
+
+def _ends(path: str) -> list[str]:
+    parts = PurePosixPath(path).parts
+    return ["/".join(parts[-n:]) for n in range(1, len(parts) + 1)]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from kvopt.experiments.report.layout import BOUND, OPTIMUM, note, picture, pieces, sign
-from kvopt.experiments.report.registry import Context, Section, gallery, register
-from kvopt.experiments.report.study import COUNTS, differing, settings
-from kvopt.experiments.report.summaries import Curve, mean_latencies
-from kvopt.experiments.report.words import natural
+from kvopt.experiments.report.layout import BOUND, OPTIMUM, picture, pieces, sign
+from kvopt.experiments.report.registry import Context, gallery, pictures, section
+from kvopt.experiments.report.summaries import Curve, Family, mean_latencies
+from kvopt.experiments.report.words import COUNTS, differing, in_words, natural
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.show.plots.charts import along, spread
 from kvopt.show.plots.embedding import panels
@@ -21,9 +20,8 @@ _FEWEST, _MOST = 3, 12
 """Numbers of requests from which on there is a curve, and up to which chance did not choose."""
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """What a picture goes along: its title, and where an instance stands, None for nowhere."""
+class _Axis(NamedTuple):
+    """What a picture goes along: its title, a key, and where an instance stands, if anywhere."""
 
     title: str
     key: str
@@ -39,143 +37,107 @@ def _memory(record: Record) -> float | None:
 
 _REQUESTS = _Axis("requests", "n", lambda record: record.instance.requests)
 _AXES = {
-    "by-memory": ("memory", _Axis("cache (tokens)", "memory", _memory)),
-    "by-rate": (
-        "the rate of arrivals",
-        _Axis("rate of arrivals (times)", "rate", lambda r: r.instance.parameters.get("rate", 1)),
-    ),
-    "by-workers": (
-        "the number of machines",
-        _Axis("machines", "workers", lambda r: r.instance.parameters.get("workers", 1)),
-    ),
+    "by-memory": _Axis("cache (tokens)", "memory", _memory),
+    "by-rate": _Axis("rate of arrivals (times)", "rate", lambda r: _asked(r, "rate")),
+    "by-workers": _Axis("machines", "workers", lambda r: _asked(r, "workers")),
 }
 
 
-@register("volume")
-def volume(context: Context) -> Section | None:
-    """Return a picture for each family with enough sizes that were not drawn at random."""
-    figures = {}
-    for family in context.families:
-        runs = {group.label: [run.record for run in group.runs] for group in family.groups}
-        sizes = {record.instance.requests for record in family.instances}
-        if _FEWEST <= len(sizes) <= _MOST:
-            drawn = _measured(family.name, runs, _REQUESTS)
-            figures[family.name] = [_figure(drawn, _REQUESTS, context.looks, drawn.values)]
-    said = note("volume-seconds" if context.study.in_seconds else "volume")
-    return gallery("Latency over request volume", said, figures, wide=True)
+def _asked(record: Record, key: str) -> Any:
+    return record.instance.parameters.get(key, 1)
 
 
-@register("by-memory")
-def by_memory(context: Context) -> Section | None:
-    """Return a picture for each trace or family that met several sizes of the cache."""
-    return _along("by-memory", context)
+@pictures("volume")
+def volume(context: Context, family: Family) -> list[Markup]:
+    """Return a picture of a family with enough sizes that were not drawn at random."""
+    sizes = {record.instance.requests for record in family.instances}
+    if not _FEWEST <= len(sizes) <= _MOST:
+        return []
+    runs = {group.label: group.runs for group in family.groups}
+    return _drawn(context, _REQUESTS, {family.name: runs})
 
 
-@register("by-rate")
-def by_rate(context: Context) -> Section | None:
-    """Return a picture for each trace or family that arrived at several rates."""
-    return _along("by-rate", context)
+def _register(name: str) -> None:
+    """Register pictures of each trace or family that differs in one axis alone."""
+
+    @section(name)
+    def make(context: Context) -> str:
+        axis = _AXES[name]
+        original = {record.key: record for record in context.study.records}
+        runs = ((group.label, original[run.key]) for group in context.groups for run in group.runs)
+        sources = grouped(
+            ((label, record) for label, record in runs if axis.at(record) is not None),
+            lambda each: each[1].instance.family or each[1].instance.name,
+        )
+        drawn = {}
+        for source, mine in sorted(sources.items(), key=lambda each: natural(each[0])):
+            varied = differing(_others(record, axis) for _, record in mine)
+            alike = grouped(mine, lambda each: json.dumps(_others(each[1], axis), sort_keys=True))
+            headed = {}
+            for others in sorted(alike, key=natural):
+                if len({axis.at(record) for _, record in alike[others]}) > 1:
+                    said = in_words(json.loads(others), varied)
+                    heading = context.study.portable(", ".join(filter(None, (source, said))))
+                    labels = grouped(alike[others], lambda each: each[0])
+                    headed[heading] = {k: [r for _, r in found] for k, found in labels.items()}
+            drawn[source] = _drawn(context, axis, headed)
+        return gallery(name, context, drawn)
 
 
-@register("by-workers")
-def by_workers(context: Context) -> Section | None:
-    """Return a picture for each trace or family that met several numbers of machines."""
-    return _along("by-workers", context)
+for _name in _AXES:
+    _register(_name)
 
 
-def _along(name: str, context: Context) -> Section | None:
-    """Return a picture for all that differs in one axis alone."""
-    title, axis = _AXES[name]
-    original = {record.key: record for record in context.study.records}
-    found: dict[tuple[str, str], dict[str, list[Record]]] = {}
-    rest: dict[str, list[Mapping[str, object]]] = {}
-    for group in context.groups:
-        for record in (original[run.record.key] for run in group.runs):
-            if axis.at(record) is not None:
-                source = record.instance.family or record.instance.name
-                keys = record.instance.parameters.items()
-                others = {k: value for k, value in keys if k not in (axis.key, *COUNTS)}
-                rest.setdefault(source, []).append(others)
-                place = source, json.dumps(others, sort_keys=True)
-                found.setdefault(place, {}).setdefault(group.label, []).append(record)
-    drawn: dict[str, list[_Curves]] = {}
-    for (source, said), runs in sorted(found.items(), key=lambda each: natural(" ".join(each[0]))):
-        if len({axis.at(record) for mine in runs.values() for record in mine}) > 1:
-            told = settings(json.loads(said), differing(rest[source]))
-            heading = context.study.portable(", ".join([source, *told]))
-            drawn.setdefault(source, []).append(_measured(heading, runs, axis))
-    figures = {
-        source: [
-            _figure(each, axis, context.looks, [v for other in alike for v in other.values])
-            for each in alike
-        ]
-        for source, alike in drawn.items()
-    }
-    return gallery(f"Latency against {title}", note(name), figures, wide=True)
+def _others(record: Record, axis: _Axis) -> dict[str, Any]:
+    """Return the parameters of an instance beside an axis."""
+    keys = record.instance.parameters
+    return {key: value for key, value in keys.items() if key not in (axis.key, *COUNTS)}
 
 
-@dataclass(frozen=True)
-class _Curves:
-    """What a picture shows: a curve for each scheduler, and both sides of the optimum."""
-
-    title: str
-    places: Sequence[float]
-    unit: str
-    found: Mapping[str, Curve]
-    lower: Curve
-    upper: Curve
-
-    @property
-    def values(self) -> list[float]:
-        """Every mean latency."""
-        curves = (*self.found.values(), self.lower, self.upper)
-        return [value for curve in curves for value in curve.values()]
-
-
-def _measured(title: str, runs: Mapping[str, Sequence[Record]], axis: _Axis) -> _Curves:
-    """Return mean latencies along an axis; a scheduler has no place without all of its runs."""
+def _drawn(
+    context: Context, axis: _Axis, headed: Mapping[str, Mapping[str, Sequence[Record]]]
+) -> list[Markup]:
+    """Return pictures by heading, which share their axis of latency, with their numbers."""
 
     def curve(found: Iterable[tuple[Record, int | None]]) -> Curve:
         return mean_latencies(found, lambda record: axis.at(record) or 0)
 
-    every = [record for mine in runs.values() for record in mine]
-    instances = grouped(every, lambda record: record.instance.hash).values()
-    # The best of each side, whatever the limits were.
-    lower, upper = (
-        curve(
-            (
-                mine[0],
-                best((end for r in mine if (end := getattr(r, side)) is not None), default=None),
-            )
-            for mine in instances
-        )
-        for side, best in (("lower", max), ("upper", min))
-    )
-    curves = {name: curve((r, r.value) for r in mine) for name, mine in runs.items()}
-    found = {name: means for name, means in curves.items() if means}
-    places = sorted({axis.at(record) or 0 for record in every})
-    unit = "seconds" if every[0].in_seconds else "rounds"
-    return _Curves(title, places, unit, found, lower, upper)
+    rows = {}
+    for heading, runs in headed.items():
+        every = [record for mine in runs.values() for record in mine]
+        instances = grouped(every, lambda record: record.instance.hash).values()
+        # The best of each side, whatever the limits were; a scheduler stands where all runs ended.
+        lower = curve((mine[0], _best(max, (r.lower for r in mine))) for mine in instances)
+        upper = curve((mine[0], _best(min, (r.upper for r in mine))) for mine in instances)
+        found = {name: curve((r, r.value) for r in mine) for name, mine in runs.items()}
+        known = {name: means for name, means in found.items() if means}
+        rows[heading] = {"proved bound": lower, "best schedule": upper, **known}
+    values = [
+        mean for curves in rows.values() for each in curves.values() for mean in each.values()
+    ]
+    made = []
+    for heading, curves in rows.items():
+        records = [record for mine in headed[heading].values() for record in mine]
+        places = sorted({axis.at(record) or 0 for record in records})
+        unit = "seconds" if records[0].in_seconds else "rounds"
+        cells = [[f"{x:,g}", *(curve.get(x) for curve in curves.values())] for x in places]
+        caption = f"Mean latency of a request in {unit}, {heading}."
+        more = pieces.unfolded("Numbers", pieces.table(caption, [axis.title, *curves], cells))
+        lower, upper, *schedulers = curves.values()
+        optimum = [(x, lower.get(x), upper.get(x)) for x in places]
+        lines = dict(zip([*curves][2:], ([*each.items()] for each in schedulers), strict=True))
+        figure, (ax,) = panels(2.4)
+        along(optimum, lines, ax, context.looks)
+        spread(ax.xaxis, places)
+        spread(ax.yaxis, values)
+        ax.set(xlabel=axis.title, ylabel=f"mean latency ({unit})")
+        name = f"{heading}: mean latency of a request against {axis.title}"
+        legend = [sign(context.looks[label], label) for label in lines]
+        is_known = any(None not in each for each in optimum)
+        shown = [*((OPTIMUM, BOUND) if is_known else ()), *legend]
+        made.append(picture(heading, figure, name, legend=shown, more=more))
+    return made
 
 
-def _figure(
-    drawn: _Curves, axis: _Axis, looks: Mapping[str, int], values: Sequence[float]
-) -> Markup:
-    """Return a picture, whose axis holds some values, with a table of its numbers."""
-    head = [axis.title, "proved bound", "best schedule", *drawn.found]
-    columns = (drawn.lower, drawn.upper, *drawn.found.values())
-    rows = [[f"{x:,g}", *(means.get(x) for means in columns)] for x in drawn.places]
-    caption = f"Mean latency of a request in {drawn.unit}, {drawn.title}."
-    figure, (ax,) = panels(2.4)
-    optimum = [(x, drawn.lower.get(x), drawn.upper.get(x)) for x in drawn.places]
-    along(optimum, {name: [*curve.items()] for name, curve in drawn.found.items()}, ax, looks)
-    spread(ax.xaxis, drawn.places)
-    spread(ax.yaxis, values)
-    ax.set_xlabel(axis.title)
-    ax.set_ylabel(f"mean latency ({drawn.unit})")
-    name = f"{drawn.title}: mean latency of a request against {axis.title}"
-    legend = [sign(looks[label], label) for label in drawn.found]
-    is_known = any(None not in each for each in optimum)
-    more = pieces.unfolded("Numbers", pieces.table(caption, head, rows))
-    shown = [*((OPTIMUM, BOUND) if is_known else ()), *legend]
-    return picture(drawn.title, figure, name, legend=shown, more=more)
+def _best(best: Callable[..., int | None], ends: Iterable[int | None]) -> int | None:
+    return best((end for end in ends if end is not None), default=None)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+import numpy as np
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
-from kvopt.experiments.report.layout import BANDS, Cell, note, picture, pieces
-from kvopt.experiments.report.registry import Context, Section, gallery, register
+from kvopt.experiments.report.layout import Cell, picture, pieces
+from kvopt.experiments.report.registry import Context, pictures, section
 from kvopt.experiments.report.summaries import Family, Group
 from kvopt.experiments.report.words import counted
 from kvopt.experiments.studies.intervals import four_digits
@@ -36,46 +38,44 @@ _UNEVEN = 3
 """Times by which ends may differ before each picture has its own time axis."""
 
 
-@register("latency")
-def latency(context: Context) -> Section | None:
-    """Return pictures and tables, None for a study in rounds."""
-    parts = [part for family in context.families for part in _parts(family)]
-    body = pieces.paragraphs([note("latency")]) + Markup().join(parts)
-    return Section("Latency", body) if parts else None
+@section("latency")
+def latency(context: Context) -> str:
+    """Return pictures and tables, empty for a study in rounds."""
+    body = Markup().join(map(_latencies, context.families))
+    return body and pieces.paragraphs([context.said("latency")]) + body
 
 
-def _parts(family: Family) -> list[Markup]:
+def _latencies(family: Family) -> Markup:
     """Return the largest number of requests as picture and table, and tables of the others."""
     sizes = {record.instance.requests for record in family.instances if record.in_seconds}
-    parts: list[Markup] = []
-    others = Markup()
+    cache = spread_of([record.instance.memory for record in family.instances])
+    where = "" if ", memory " in family.name else f", M = {cache}"
+    whole = Markup()
+    tables: list[Markup] = []
     for size in sorted(sizes, reverse=True):
-        cache = spread_of([r.instance.memory for r in family.instances])
-        said = "" if ", memory " in family.name else f", M = {cache}"
-        title = f"{family.name}, {size:,} requests{said}"
+        title = f"{family.name}, {size:,} requests{where}"
         groups = [group.sized(size) for group in family.groups]
         rows = [(group, _means(group)) for group in groups if group.runs]
         rows.sort(key=lambda row: (row[1]["mean"] is None, row[1]["mean"] or 0.0, row[0].label))
-        if parts:
-            others += _table(title, rows)
-        else:
-            parts = [*_picture(title, rows), _table(title, rows)]
-    if others:
-        parts.append(pieces.unfolded(f"{len(sizes) - 1} more numbers of requests", others))
-    return parts
+        whole = whole if tables else _picture(title, rows)
+        tables.append(_table(title, rows))
+    whole += Markup().join(tables[:1])
+    if tables[1:]:
+        title = f"{len(sizes) - 1} more numbers of requests"
+        whole += pieces.unfolded(title, Markup().join(tables[1:]))
+    return whole
 
 
 def _means(group: Group) -> Means:
     """Return means over runs; None where not all of them completed."""
-    times = [run.record.times for run in group.runs if run.record.times is not None]
     means: Means = {}
     for name, value in _TIMES.items():
-        known = [each for each in map(value, times) if each is not None]
+        known = [each for run in group.runs if run.times and (each := value(run.times)) is not None]
         means[name] = fmean(known) if group.completed and len(known) == len(group.runs) else None
     return means
 
 
-def _picture(title: str, rows: Sequence[tuple[Group, Means]]) -> list[Markup]:
+def _picture(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup:
     bars = []
     for group, means in rows:
         median, p99, mean = (means[name] for name in ("median", "p99", "mean"))
@@ -83,11 +83,12 @@ def _picture(title: str, rows: Sequence[tuple[Group, Means]]) -> list[Markup]:
             said = f"{four_digits(median)}, {four_digits(p99)} s"
             bars.append(Bar(group.label, median, p99, said, mean))
     if not bars:
-        return []
+        return Markup()
     figure, (ax,) = panels(0.36 * len(bars))
     intervals(bars, ax, "latency (s)", floor=0.0)
     name = f"{title}: median, 99th percentile and mean latency of {len(bars)} schedulers"
-    return [pieces.figures([picture(title, figure, name)])]
+    made: Markup = pieces.figures([picture(title, figure, name)])
+    return made
 
 
 def _table(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup:
@@ -95,7 +96,7 @@ def _table(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup:
     single = all(len(group.runs) == 1 and group.completed for group, _ in rows)
     for group, means in rows:
         *times, held = means.values()
-        share = None if held is None else held / group.runs[0].record.instance.memory
+        share = None if held is None else held / group.runs[0].instance.memory
         runs = () if single else (len(group.runs), group.ended("completed"))
         used = Cell("-" if share is None else f"{share:.1%}", share)
         cells.append([group.label, *runs, *times, used, group.evictions])
@@ -104,26 +105,33 @@ def _table(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup:
     return made
 
 
-@register("memory")
-def memory(context: Context) -> Section | None:
-    """Return a picture for each chosen run, None for a study in rounds."""
-    figures = {family.name: _figures(family) for family in context.families}
-    return gallery("Memory over time", pieces.signs(BANDS) + note("memory"), figures)
-
-
-def _figures(family: Family) -> list[Markup]:
-    runs = (run for group in family.groups for run in group.runs)
-    records = [r.record for r in runs if r.record.times is not None and r.record.times.memory]
-    drawn = [(record, record.times) for record in _chosen(records) if record.times is not None]
+@pictures("memory")
+def memory(_: Context, family: Family) -> list[Markup]:
+    """Return a picture for each chosen run, none for a study in rounds."""
+    records = _chosen([run for run in family.runs if run.times and run.times.memory])
+    drawn = [(record, record.times) for record in records if record.times]
     ends = [times.ended for _, times in drawn]
-    uneven = bool(ends) and max(ends) > _UNEVEN * min(ends)
+    is_uneven = max(ends, default=0.0) > _UNEVEN * min(ends, default=0.0)
     most = max(
         (a + b for _, t in drawn for a, b in zip(t.running, t.waiting, strict=True)), default=1
     )
-    return [
-        _figure(family.name, record, times, times.ended if uneven else max(ends), most)
-        for record, times in drawn
-    ]
+    made = []
+    for record, times in drawn:
+        figure = _over_time(record, times, most)
+        if not is_uneven:
+            figure.axes[-1].set_xlim(0, max(ends))
+        capacity = record.instance.memory
+        title = f"{record.policy}, {record.instance.requests:,} requests"
+        said = [f"at most {record.peak_memory or 0:,} of {capacity:,} tokens"]
+        if times.mean_memory is not None:
+            said.append(f"{times.mean_memory / capacity:.1%} in use on average")
+        if record.evictions:
+            said.append(counted(record.evictions, "eviction"))
+        if record.outcome != "completed":
+            said.append(record.outcome)
+        words = ", ".join(said)
+        made.append(picture(title, figure, f"{family.name}: {title}: {words}", words))
+    return made
 
 
 def _chosen(records: Sequence[Record]) -> list[Record]:
@@ -141,32 +149,16 @@ def _chosen(records: Sequence[Record]) -> list[Record]:
     return list({record.key: record for record in picked}.values())
 
 
-def _figure(family: str, record: Record, times: Times, end: float, most: int) -> Markup:
-    capacity = record.instance.memory
-    title = f"{record.policy}, {record.instance.requests:,} requests"
-    said = [f"at most {record.peak_memory or 0:,} of {capacity:,} tokens"]
-    if times.mean_memory is not None:
-        said.append(f"{times.mean_memory / capacity:.1%} in use on average")
-    if record.evictions:
-        said.append(counted(record.evictions, "eviction"))
-    if record.outcome != "completed":
-        said.append(record.outcome)
-    words = ", ".join(said)
-    width = times.ended / len(times.memory)
-    edges = [(k + side) * width for k in range(len(times.memory)) for side in (0, 1)]
-
-    def steps(values: Sequence[int]) -> list[int]:
-        return [value for value in values for _ in (0, 1)]
-
+def _over_time(record: Record, times: Times, most: int) -> Figure:
+    """Draw requests above and tokens below, level in each part of the time."""
+    count = len(times.memory)
+    edges = np.repeat(np.linspace(0, times.ended, count + 1), 2)[1:-1]
     figure, axes = panels(*((1.2, 1.3) if times.running else (1.3,)))
     if times.running:
-        there = [a + b for a, b in zip(times.running, times.waiting, strict=True)]
-        curves = {"waiting": (edges, steps(there)), "running": (edges, steps(times.running))}
-        stacked(curves, axes[0])
-        axes[0].set_ylim(0, 1.05 * max(most, 1))
-        axes[0].set_ylabel("requests")
-    tokens(axes[-1], (edges, steps(times.memory)), capacity)
-    axes[-1].set_xlim(0, end)
-    axes[-1].set_xlabel("time (s)")
-    axes[-1].set_ylabel("tokens held")
-    return picture(title, figure, f"{family}: {title}: {words}", words)
+        there = np.add(times.running, times.waiting)
+        kinds = {"waiting": there, "running": times.running}
+        stacked({kind: (edges, np.repeat(counts, 2)) for kind, counts in kinds.items()}, axes[0])
+        axes[0].set(ylim=(0, 1.05 * max(most, 1)), ylabel="requests")
+    tokens(axes[-1], (edges, np.repeat(times.memory, 2)), record.instance.memory)
+    axes[-1].set(xlim=(0, times.ended), xlabel="time (s)", ylabel="tokens held")
+    return figure
