@@ -210,12 +210,12 @@ def test_plot_shows_prices_of_all_parts(run: Run, tmp_path: Path) -> None:
     assert "price of a token" in picture.read_text()
 
 
-@pytest.mark.slow
-def test_a_policy_that_is_refused_leaves_the_runs_before_it(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "many.json"
-    assert run("generate", "conversation", "--n", 1000, "--seed", 1, "-o", file)[0] == 0
-    names = ("-P", "mc-sf", "-P", "sorted-f:phase1=dp")
-    code, out, err = run("run", file, *names, "--json")
+def test_a_policy_that_is_refused_leaves_the_runs_before_it(
+    run: Run, large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kvopt.simulate.policies.phase1.programs.MOST", 20)
+    names = ("-P", "mc-sf", "-P", "sorted-f:phase1=exact")
+    code, out, err = run("run", large, *names, "--json")
     assert code == 2
     assert [made["policy"] for made in json.loads(out)["policies"]] == ["mc-sf"]
-    assert "a table of" in err
+    assert "takes 20 waiting requests" in err

@@ -77,7 +77,7 @@ def generate(
     checked_integer(seed, "seed", 0)
     asked = {name: value for name, value in (("n", n), ("memory", memory)) if value is not None}
     for option, value in asked.items():
-        checked_integer(value, option, option == "memory")
+        checked_integer(value, option, 1 if option == "memory" else 0)
     if n is not None and n > MOST_REQUESTS:
         raise InvalidInput(f"must be at most {MOST_REQUESTS:,}, got {n:,}", field="n")
     chosen = FAMILIES[family]
