@@ -16,9 +16,8 @@ from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, written
 from kvopt.errors import InvalidInput, shown
 from kvopt.problem.batch_time import NANOSECONDS, BatchTime
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
-from kvopt.problem.hardware.capacity import SHARE, capacity
 from kvopt.problem.hardware.fitting import Fit, Measured, fit_linear, fit_roof
-from kvopt.problem.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, preset
+from kvopt.problem.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, SHARE, capacity, preset
 from kvopt.problem.hardware.roofline import pairs
 from kvopt.timetable.records import read_batches
 

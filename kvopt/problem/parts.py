@@ -55,10 +55,8 @@ class Part:
 
 def split(instance: Instance) -> list[Part]:
     """Return the parts of an instance in order of time; the whole, if it is one from 0 on."""
-    if not instance.last_arrival:
-        return [Part(0, tuple(range(len(instance))), instance)]
-    groups = list(_groups(instance))
-    if len(groups) == 1 and not instance.requests[groups[0][0]].arrival:
+    groups = list(_groups(instance)) if instance.last_arrival else []
+    if not groups or (len(groups) == 1 and not instance.requests[groups[0][0]].arrival):
         return [Part(0, tuple(range(len(instance))), instance)]
     return [part_of(instance, members) for members in groups]
 

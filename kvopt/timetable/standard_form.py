@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections import defaultdict
 
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
@@ -15,15 +15,10 @@ def identical_groups(instance: Instance) -> list[list[int]]:
     given to the later arrival: neither feasibility nor total latency changes.  So some
     optimum starts every group in this order.
     """
-
-    def key(i: int) -> tuple[int, int]:
-        return instance.requests[i].shape
-
-    def order(i: int) -> tuple[tuple[int, int], int, int]:
-        return key(i), instance.requests[i].arrival, i
-
-    groups = groupby(sorted(range(len(instance)), key=order), key)
-    return [members for _, group in groups if len(members := list(group)) > 1]
+    groups = defaultdict[tuple[int, int], list[int]](list)
+    for i in sorted(range(len(instance)), key=lambda i: instance.requests[i].arrival):
+        groups[instance.requests[i].shape].append(i)
+    return [members for _, members in sorted(groups.items()) if len(members) > 1]
 
 
 def in_standard_form(schedule: Schedule) -> Schedule:

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvopt import InvalidInput
-from kvopt.problem.hardware.capacity import capacity
-from kvopt.problem.hardware.presets import GIGABYTE, GPUS, MODELS, ModelShape
+from kvopt.problem.hardware.presets import GIGABYTE, GPUS, MODELS, ModelShape, capacity
 
 
 def test_the_papers_formula_does_not_give_the_papers_number() -> None:

@@ -13,8 +13,7 @@ from commands import Run
 
 from kvopt import InvalidInput
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time
-from kvopt.problem.hardware.capacity import SHARE, capacity
-from kvopt.problem.hardware.presets import GPUS, MODELS
+from kvopt.problem.hardware.presets import GPUS, MODELS, SHARE, capacity
 from kvopt.problem.hardware.roofline import (
     EXTREMES,
     LEAST_CACHE,

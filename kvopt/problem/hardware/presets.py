@@ -8,16 +8,19 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kvopt.errors import unknown_name
+from kvopt.errors import InvalidInput, unknown_name
 from kvopt.problem.requests import checked_integer
 
 GIGABYTE = 10**9
 """As papers and data sheets count: 80 GB are 80 * 10^9 bytes."""
 
 _TERA = 10**12
+SHARE = Fraction(9, 10)
+"""Of the memory, for weights and cache, where nothing else is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,13 @@ class ModelShape:
     def kv_bytes(self) -> int:
         """Bytes of a cached token: a key and a value for each layer and head."""
         return 2 * self.layers * self.kv_heads * self.head_size * self.bytes
+
+    def cached_bytes(self, gpus: int) -> Fraction:
+        """Return the bytes of a cached token on so many GPUs.
+
+        Several hold the same keys where there are more of them than heads of keys.
+        """
+        return self.kv_bytes * Fraction(gpus, min(gpus, self.kv_heads))
 
     @property
     def is_mixture(self) -> bool:
@@ -133,3 +143,35 @@ def preset(known: Mapping[str, Preset], name: str, option: str) -> Preset:
     if name.lower() not in known:
         raise unknown_name(name, known, option)
     return known[name.lower()]
+
+
+def capacity(shape: ModelShape, memory: int, gpus: int, fraction: Fraction) -> int:
+    """Return the tokens that fit beside the weights, rounded down.
+
+    Parameters
+    ----------
+    shape
+        The model.
+    memory
+        Bytes of one GPU.
+    gpus
+        How many hold the model together.
+    fraction
+        Share of the memory that weights and cache may take; the rest is for activations.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> capacity(MODELS["jaillet-2025-v1"], 80 * GIGABYTE, 2, Fraction(1))
+    7629
+    """
+    checked_integer(memory, "gpu-memory", 1)
+    checked_integer(gpus, "gpus", 1)
+    if not 0 < fraction <= 1:
+        raise InvalidInput(f"must be above 0 and at most 1, got {fraction}", field="fraction")
+    total = gpus * memory * fraction
+    tokens = (total - shape.weight_bytes) // shape.cached_bytes(gpus)
+    if tokens < 1:
+        reason = f"has no room: the weights take {shape.weight_bytes:,} bytes of {int(total):,}"
+        raise InvalidInput(reason, field=shape.name)
+    return tokens

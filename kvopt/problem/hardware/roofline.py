@@ -17,8 +17,16 @@ from fractions import Fraction
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.problem.batch_time import NANOSECONDS, BatchTime, Line
-from kvopt.problem.hardware.capacity import SHARE, capacity, copies
-from kvopt.problem.hardware.presets import ANY_GPU, MODELS, SHORT_NAMES, Gpu, ModelShape, preset
+from kvopt.problem.hardware.presets import (
+    ANY_GPU,
+    MODELS,
+    SHARE,
+    SHORT_NAMES,
+    Gpu,
+    ModelShape,
+    capacity,
+    preset,
+)
 
 READING = Fraction(8, 10)
 COMPUTING = Fraction(6, 10)
@@ -90,7 +98,7 @@ def least_gpus(shape: ModelShape, gpu: Gpu) -> int:
 
 
 def _fits(shape: ModelShape, gpu: Gpu, gpus: int) -> bool:
-    cache = LEAST_CACHE * shape.kv_bytes * copies(shape, gpus)
+    cache = LEAST_CACHE * shape.cached_bytes(gpus)
     return shape.weight_bytes + cache <= gpus * gpu.memory * SHARE
 
 
@@ -113,7 +121,7 @@ def roofline(shape: ModelShape, gpu: Gpu, gpus: int) -> BatchTime:
             Line(round(weights / reading + fixed), round(token)),
             Line(fixed, round(operations / computing + token)),
         ],
-        kv_ns=round(shape.kv_bytes * copies(shape, gpus) / reading),
+        kv_ns=round(shape.cached_bytes(gpus) / reading),
         name=f"{shape.name}@{gpus}x{gpu.name}",
         notes=_notes(shape, gpu, gpus),
     )

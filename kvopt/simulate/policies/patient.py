@@ -72,8 +72,8 @@ class Patient(Svf):
     def admit(self, view: View) -> Iterable[int]:
         """Start requests that fit among the first in line, until one has been patient enough."""
         line, passed = self._queue.items(), self._passed
-        place = seen = 0
-        while place < len(line) and seen < self.window:
+        place = 0
+        while place < min(len(line), self.window):
             item = line[-1 - place]
             first, i = -line[-1][-1], -item[-1]
             if place and passed[first] >= self.patience:
@@ -82,7 +82,6 @@ class Patient(Svf):
             # The look-ahead would say no too, but takes longer.
             no_room = view.next_load + prompt + 1 > view.memory
             if no_room or self._ahead.wait(prompt, output, view.now):
-                seen += 1
                 place += 1
                 continue
             if place:
