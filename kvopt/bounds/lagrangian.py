@@ -216,33 +216,20 @@ def ascend(
     Whenever its time has doubled, the ascent has to have gained that share of its value.
     """
     began = working_time()
-    end, look, steps, value = began + seconds, _FIRST_LOOK, 0, ascent.value
+    end, look, value = began + seconds, _FIRST_LOOK, ascent.value
     offer(ascent.prices)
-    spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
-
-    def is_late() -> bool:
-        nonlocal look, steps, value
-        if min(search.remaining, end - working_time()) < spare:
-            return True
-        steps += 1
-        if (took := working_time() - began) < look or steps < _LEAST_STEPS:
-            return False
-        gained, look, value = ascent.value - value, 2 * took, ascent.value
-        return gained < least_gain * value
-
-    _climb(search, ascent, offer, is_late)
-
-
-def _climb(
-    search: Search, ascent: Ascent, offer: Callable[[Floats], None], is_late: Callable[[], bool]
-) -> None:
-    """Take steps, and offer what they gave from time to time and at the end."""
     offered, at = ascent.value, 0
+    spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
     for count in range(search.params.lagrangian.most_steps):
-        if is_late() or not ascent.step():
+        if min(search.remaining, end - working_time()) < spare:
             break
-        due = count >= 2 * at + 16
-        if due and ascent.value > offered:
+        if (took := working_time() - began) >= look and count + 1 >= _LEAST_STEPS:
+            gained, look, value = ascent.value - value, 2 * took, ascent.value
+            if gained < least_gain * value:
+                break
+        if not ascent.step():
+            break
+        if count >= 2 * at + 16 and ascent.value > offered:
             offer(ascent.prices)
             offered, at = ascent.value, count
     if ascent.value > offered:

@@ -64,13 +64,27 @@ class Steps(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """What a request holds before its first token and with its last one, and `begun_blocks`."""
+    """What a scan of one request goes by.
+
+    Parameters
+    ----------
+    low, high
+        What it holds before its first token and with its last one.
+    prompt, output
+        Tokens of both.
+    first, final
+        As of `begun_blocks`.
+    reached
+        How many thresholds of the stairs it reaches.
+    """
 
     low: Any
     high: Any
+    prompt: int
     output: int
     first: int
     final: int
+    reached: int
 
 
 class _Lines(NamedTuple):
@@ -81,10 +95,7 @@ class _Lines(NamedTuple):
 
 
 class _Stairs(NamedTuple):
-    """Steps summed up: what is paid up to each time, and the least price of each stretch.
-
-    There is a row for all steps up to each threshold, and then one for each step by itself.
-    """
+    """Steps summed up: what is paid up to each time, and the least price of each stretch."""
 
     thresholds: Integers
     paid: Numbers
@@ -93,11 +104,10 @@ class _Stairs(NamedTuple):
     @classmethod
     def of(cls, steps: Steps, kind: Any, length: int) -> _Stairs:
         """Sum prices up over so many times, after the last of them 0."""
-        count, last = len(steps.thresholds), steps.prices.shape[1]
-        prices: Numbers = np.zeros((2 * count, length), dtype=kind)
-        prices[count:, :last] = steps.prices.astype(kind, copy=False)
-        np.cumsum(prices[count:], axis=0, out=prices[:count])
-        paid: Numbers = np.zeros((2 * count, length + 1), dtype=kind)
+        count, last = steps.prices.shape
+        prices: Numbers = np.zeros((count, length), dtype=kind)
+        prices[:, :last] = steps.prices.astype(kind, copy=False)
+        paid: Numbers = np.zeros((count, length + 1), dtype=kind)
         np.cumsum(prices, axis=1, out=paid[:, 1:])
         lows = np.array([_lows(row.astype(np.float64)) for row in prices])
         return cls(steps.thresholds, paid, lows)
@@ -161,23 +171,24 @@ def _lines(prices: Floats, paid: Floats) -> _Lines:
 _begun_blocks = compiled(begun_blocks)
 
 
-@steering
-def _least(
-    sums: Sums, stairs: _Stairs | None, steps: Any, way: _Way, k: int, end: int, found: Numbers
-) -> Any:
-    """Find the costs of the starts ``k .. end - 1``, and return the least.
+@compiled
+def _rounds_before(stairs: _Stairs, row: int, way: _Way) -> int:
+    """Return for how many rounds a request pays nothing for a step, before it is reached."""
+    return int(max(stairs.thresholds[row] - way.prompt - 1, 0))
 
-    Of a step, a row of the stairs, nothing is paid for so many rounds before it is reached.
-    """
-    begun, paid, held = sums.begun, sums.paid, sums.held
-    low, high, o, first, final = way
+
+@steering
+def _least(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, found: Numbers) -> Any:
+    """Find the costs of the starts ``k .. end - 1``, and return the least."""
+    begun, paid, held, o = sums.begun, sums.paid, sums.held, way.output
     for x in range(end - k):
-        before = begun[k + first + x] - low * paid[k + x]
-        found[x] = before + high * paid[k + o + x] - held[k + final + x]
+        before = begun[k + way.first + x] - way.low * paid[k + x]
+        found[x] = before + way.high * paid[k + o + x] - held[k + way.final + x]
     if stairs is not None:
-        for row, before in steps:
+        for row in range(way.reached):
+            before = k + _rounds_before(stairs, row, way)
             for x in range(end - k):
-                found[x] += stairs.paid[row, k + o + x] - stairs.paid[row, k + before + x]
+                found[x] += stairs.paid[row, k + o + x] - stairs.paid[row, before + x]
     least = found[0]
     for x in range(1, end - k):
         least = min(least, found[x])
@@ -185,12 +196,15 @@ def _least(
 
 
 @compiled
-def _bound(lines: _Lines, unit: float, way: _Way, s: int, begin: int, end: int) -> float:
-    """Return a number that no cost of the starts ``begin .. end - 1`` is below, steps left out."""
-    o = way.output
+def _bound(
+    lines: _Lines, stairs: _Stairs | None, unit: float, way: _Way, begin: int, end: int
+) -> float:
+    """Return a number that no cost of the starts ``begin .. end - 1`` is below."""
+    s, o = way.prompt, way.output
     level = _level(begin, end, o)
     shift = level + _SMALL
-    slope, low, mean, rough = lines.rows[lines.first[level] + (begin >> shift)]
+    at = lines.first[level] + (begin >> shift)
+    slope, low, mean, rough = lines.rows[at]
     offset = float(begin - (begin >> shift << shift))
     volume = s * o + o * (o + 1.0) / 2.0
     moment = o * (o + 1.0) * (3.0 * s + 2.0 * o + 1.0) / 6.0  # sum_j j (s + j)
@@ -198,8 +212,12 @@ def _bound(lines: _Lines, unit: float, way: _Way, s: int, begin: int, end: int) 
     wait = unit * (begin + way.first)
     rest = max(volume * low, volume * mean - (s + o) * rough)
     climb = min(0.0, (unit + slope * volume) * (end - 1 - begin))
-    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb)
-    return float(wait + rest + line + climb - _SAFETY * size)
+    stepped = 0.0
+    if stairs is not None:
+        for row in range(way.reached):
+            stepped += (o - _rounds_before(stairs, row, way)) * stairs.lows[row, at]
+    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb) + stepped
+    return float(wait + rest + line + climb + stepped - _SAFETY * size)
 
 
 @compiled
@@ -210,31 +228,6 @@ def _level(begin: int, end: int, o: int) -> int:
         level += 1
         span >>= 1
     return level
-
-
-@compiled
-def _stepped(lows: Floats, first: Integers, steps: Any, o: int, begin: int, end: int) -> float:
-    """Return a number that what these starts pay for steps is not below."""
-    level, stepped = _level(begin, end, o), 0.0
-    at = first[level] + (begin >> level + _SMALL)
-    for row, before in steps:
-        stepped += (o - before) * lows[row, at]
-    return (1 - _SAFETY) * stepped
-
-
-@compiled
-def _steps_of(thresholds: Integers, prompt: int, peak: int) -> Integers:
-    """Return rows of the stairs, and after how many rounds a request begins to pay them."""
-    first = int(np.searchsorted(thresholds, prompt + 1, side="right"))
-    last = int(np.searchsorted(thresholds, peak, side="right"))
-    begun = 1 if first > 0 else 0
-    steps = np.zeros((begun + last - first, 2), dtype=np.int64)
-    if begun:
-        steps[0, 0] = first - 1
-    for z in range(first, last):
-        steps[begun + z - first, 0] = len(thresholds) + z
-        steps[begun + z - first, 1] = thresholds[z] - prompt - 1
-    return steps
 
 
 @compiled
@@ -257,10 +250,12 @@ def _scan(
             costs[i], starts[i] = sums.unit * number(outputs[i]), a
             continue
         first, final = _begun_blocks(s, o, sums.block)
-        way = _Way(number(s + first), number(s + final), o, first, final)
-        steps = None if stairs is None else _steps_of(stairs.thresholds, s, s + o)
+        reached = 0
+        if stairs is not None:
+            reached = np.searchsorted(stairs.thresholds, s + o, side="right")
+        way = _Way(number(s + first), number(s + final), s, o, first, final, reached)
         start = min(max(starts[i], a), last)
-        best = _least(sums, stairs, steps, way, start, start + 1, found)
+        best = _least(sums, stairs, way, start, start + 1, found)
         # A start k costs at least D k.
         bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, min(last, int(best / unit) + 1) + 1
         left = 1
@@ -270,7 +265,7 @@ def _scan(
             if bounds[left] > best:
                 continue
             if end - begin <= 1 << _SMALL:
-                least = _least(sums, stairs, steps, way, begin, end, found)
+                least = _least(sums, stairs, way, begin, end, found)
                 if least < best or (least == best and begin < start):
                     best, start = least, begin
                     for x in range(end - begin):
@@ -279,11 +274,8 @@ def _scan(
                             break
                 continue
             middle = (begin + end) >> 1
-            lower = _bound(lines, unit, way, s, begin, middle)
-            upper = _bound(lines, unit, way, s, middle, end)
-            if stairs is not None:
-                lower += _stepped(stairs.lows, lines.first, steps, o, begin, middle)
-                upper += _stepped(stairs.lows, lines.first, steps, o, middle, end)
+            lower = _bound(lines, stairs, unit, way, begin, middle)
+            upper = _bound(lines, stairs, unit, way, middle, end)
             here = 1 if lower <= upper else 0  # the better half is looked at first
             bounds[left + here], bounds[left + 1 - here] = lower, upper
             blocks[left + here, 0], blocks[left + here, 1] = begin, middle
