@@ -6,6 +6,7 @@ What is read was checked by `kvopt.verify`, as if it had just been made.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,14 +14,15 @@ from typing import Any
 
 import kvopt.verify as checker
 from kvopt.certificates.certificate import Certificate, Optimum
-from kvopt.certificates.deadlines import in_time_from, members_of
 from kvopt.errors import FalseClaim, InvalidInput, TooLarge
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
+from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import (
     BlockPrices,
     CheckedBound,
     ConfigurationProof,
+    DeadlinePrices,
     PartProof,
     Prices,
     Proof,
@@ -33,6 +35,7 @@ from kvopt.incumbent.proofs import (
     VolumeProof,
 )
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.deadlines import OWN, Aim, Deadline
 from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA
 from kvopt.problem.hardware.batch_time_files import batch_time_from_json
 from kvopt.problem.instance import Instance
@@ -86,7 +89,7 @@ def certificate_text(certificate: Certificate) -> str:
         del members["slower"]
     if (in_time := certificate.in_time) is not None:
         best = in_time.best and {"attained": in_time.best_attained, **_run_to_json(in_time.best)}
-        members["deadlines"] = {**members_of(in_time), "best": best}
+        members["deadlines"] = {**_deadline_to_json(in_time), "best": best}
     members["budget"] = checker.MOST_STATED  # too much costs nobody anything
     members["provenance"] = {**certificate.provenance, "notes": certificate.notes}
     lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
@@ -137,7 +140,7 @@ def _certificate(value: Json) -> Certificate:
     if claim is not None:
         named = {"policy": "best in time", "outcome": "completed"}
         run = None if claim["best"] is None else _run({**named, **claim["best"]}, instance, clock)
-        in_time = in_time_from(claim, run, said, instance, rounds=clock.is_even)
+        in_time = _in_time(claim, run, said, instance, rounds=clock.is_even)
     slower = value.get("slower")
     return Certificate(
         instance=instance,
@@ -249,6 +252,44 @@ def _run(claim: Json, instance: Instance, clock: Clock) -> PolicyRun:
         resumed=resumed,
         policy=policy,
     )
+
+
+# ---- deadlines --------------------------------------------------------------------------
+
+
+def _deadline_to_json(in_time: InTime) -> dict[str, Any]:
+    """Return the object of a certificate file, but for the best run."""
+    return {
+        "aim": in_time.deadline.aim,
+        "after": OWN if in_time.after is None else in_time.after,
+        "ceiling": in_time.ceiling,
+        "proof": {"times": (), "numerators": (), **_members(in_time.proof, 0)},
+        "attained": in_time.attained,
+    }
+
+
+def _in_time(
+    value: dict[str, Any], best: PolicyRun | None, said: object, instance: Instance, *, rounds: bool
+) -> InTime:
+    """Return what `_deadline_to_json` gave, with the deadline as it is said where that is so."""
+    after, aim = value["after"], Aim(value["aim"])
+    length = None if after == OWN else int(after)
+    deadline = Deadline(aim, length, None) if rounds else Deadline(aim, None, length)
+    with suppress(InvalidInput):
+        worded = Deadline.parse(said)
+        if worded.aim is aim and worded.of_all(instance, rounds=rounds) == length:
+            deadline = worded
+    return InTime(
+        deadline=deadline,
+        count=len(instance),
+        after=length,
+        ceiling=value["ceiling"],
+        proof=_made(DeadlinePrices, value["proof"], 0),
+        sure_misses=None,
+        best=best,
+        best_attained=None if value["best"] is None else value["best"]["attained"],
+        attained=tuple(value["attained"]),
+    )  # fmt: skip
 
 
 # ---- proofs -----------------------------------------------------------------------------

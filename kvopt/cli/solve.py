@@ -60,6 +60,10 @@ class EngineOptions:
         float | None, option("--gap", "Stop at this certified gap, 0.05 for 5%.", "G", min=0)
     ] = None
     scope: common.Allows = None
+    deadline: common.Deadline = None
+    explain: Annotated[
+        bool, option("--explain", "Print the stages that apply, with their times, and end.")
+    ] = False
 
     def of_rounds(self) -> dict[str, object]:
         """Return those that are for rounds and were given, by name."""
@@ -77,10 +81,6 @@ def solve_command(
     limits: common.LimitOptions,
     how: EngineOptions,
     json: common.Json = False,
-    deadline: common.Deadline = None,
-    explain: Annotated[
-        bool, option("--explain", "Print the stages that apply, with their times, and end.")
-    ] = False,
     output: common.OptionalOutput = None,
     _modules: common.Modules = None,
 ) -> None:
@@ -93,7 +93,7 @@ def solve_command(
     if len(given.files) > 1 and (how.start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
     clock, scope = timing.clock(), how.scope or Scope.RUNS
-    aimed = None if deadline is None else Deadline.parse(deadline)
+    aimed = None if how.deadline is None else Deadline.parse(how.deadline)
     if timing.seconds:
         others = {"--output": output, "--params": limits.params, "--ram": limits.ram}
         for name, is_given in {**how.of_rounds(), **others}.items():
@@ -104,7 +104,7 @@ def solve_command(
     common.warn_oversubscription(limits.threads)
     work = _read(given, clock, scope)
     timing.say_assumed()
-    if explain:
+    if how.explain:
         for file, instance, _ in work:
             asked = limits_of({"time_limit": limits.time_limit, "params": limits.params})
             with common.blamed_on(file):

@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from textwrap import wrap
+from textwrap import fill
 from typing import Any
 
 from rich.cells import cell_len
@@ -84,7 +84,7 @@ def print_rows(
     print(*map(str.rstrip, printed.get().splitlines()), sep="\n")
     if left_out:
         text = f"left out: {', '.join(left_out)} (a wider terminal or --json has them)"
-        print(*wrap(text, width), sep="\n")
+        print(fill(text, width))
 
 
 def _table(
@@ -109,12 +109,14 @@ def _table(
 def _block(row: Mapping[str, object], width: int) -> str:
     """Return a row as lines with a column each; a name or a number is not broken."""
     widest = max(map(len, row)) + 2
-    lines = []
-    for name, value in row.items():
-        room = max(width - widest, _LEAST_PROSE)
-        parts = wrap(_cell(value), room, break_long_words=False, break_on_hyphens=False)
-        lines.append(f"{name + ':':{widest}}" + f"\n{'':{widest}}".join(parts))
-    return "\n".join(map(str.rstrip, lines))
+    return "\n".join(
+        fill(
+            _cell(value) or "-", max(width, widest + _LEAST_PROSE),
+            initial_indent=f"{name + ':':{widest}}", subsequent_indent=" " * widest,
+            break_long_words=False, break_on_hyphens=False,
+        )
+        for name, value in row.items()
+    )  # fmt: skip
 
 
 def _cell(value: object) -> str:
