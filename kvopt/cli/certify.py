@@ -121,8 +121,6 @@ def certify_command(
     aimed = None if judged.deadline is None else Deadline.parse(judged.deadline)
     if timing.seconds and judged.schedule is not None:
         raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
-    if timing.seconds and limits.params is not None:
-        raise InvalidInput("goes without --seconds: it is of searches in rounds", field="--params")
     clock = timing.clock()
     common.warn_oversubscription(limits.threads)
     began = time.monotonic()

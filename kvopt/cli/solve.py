@@ -65,15 +65,6 @@ class EngineOptions:
         bool, option("--explain", "Print the stages that apply, with their times, and end.")
     ] = False
 
-    def of_rounds(self) -> dict[str, object]:
-        """Return those that are for rounds and were given, by name."""
-        return {
-            "--engine": self.engine != "auto", "--scope": self.scope not in (None, Scope.RUNS),
-            "--start": self.start, "--cold": self.cold,
-            "--pyomo-solver": self.pyomo_solver != DEFAULT_SOLVER,
-            "--no-presolve": not self.presolve,
-        }  # fmt: skip
-
 
 def solve_command(
     given: FilesOptions,
@@ -94,11 +85,9 @@ def solve_command(
         raise InvalidInput("--start and -o go with a single FILE", field="options")
     clock, scope = timing.clock(), how.scope or Scope.RUNS
     aimed = None if how.deadline is None else Deadline.parse(how.deadline)
-    if timing.seconds:
-        others = {"--output": output, "--params": limits.params, "--ram": limits.ram}
-        for name, is_given in {**how.of_rounds(), **others}.items():
-            if is_given:
-                raise InvalidInput("is for rounds, not for --seconds", field=name)
+    for name, path in {"--start": how.start, "--output": output}.items():
+        if timing.seconds and path is not None:
+            raise InvalidInput("is in rounds, and goes without --seconds", field=name)
     # What cannot run is refused before anything is read.
     engine_named(how.engine, pyomo_solver=how.pyomo_solver, scope=scope)
     common.warn_oversubscription(limits.threads)

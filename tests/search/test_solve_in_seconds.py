@@ -177,10 +177,8 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     "options",
     [
         ("--engine", "exact"),
-        ("--scope", "pauses"),
         ("--start", "schedule.json"),
         ("-o", "schedule.json"),
-        ("--cold",),
     ],
 )
 def test_what_is_of_rounds_is_refused(options: tuple[str, ...], run: Run, tmp_path: Path) -> None:
@@ -190,6 +188,15 @@ def test_what_is_of_rounds_is_refused(options: tuple[str, ...], run: Run, tmp_pa
     assert status == 2
     assert "seconds" in err
     assert run("solve", file, "--batch-time", "llama-2-70b-2xa100")[0] == 2
+
+
+def test_options_of_searches_are_for_seconds_too(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "fleet.json"
+    write_instance(FLEET, file)
+    options = "--cold", "--ram", "2G", "--scope", "restarts", "-t", "20", "--json"
+    status, out, _ = run("solve", file, "--seconds", *options)
+    assert status == 0
+    assert json.loads(out)["scope"] == "restarts"
 
 
 def test_a_run_of_many_rounds_does_not_exhaust_the_stack() -> None:

@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactory
 
 from kvopt.errors import KvoptError
-from kvopt.formulations.pyomo.solutions import schedule_from
+from kvopt.formulations.pyomo.solutions import schedule_from, solved
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance
@@ -69,18 +69,7 @@ def solve(model: pyo.ConcreteModel, solver: str, time_limit: float | None = None
         if len(results.solution):
             model.solutions.load_from(results)
         return str(results.solver.termination_condition)
-    # Latencies are integers, so a gap below 1 is a proof; the usual relative one is not.
-    # A time limit would raise by default, and take what was found with it.
-    results = NewSolverFactory(solver).solve(
-        model,
-        time_limit=time_limit,
-        rel_gap=0.0,
-        abs_gap=0.5,
-        raise_exception_on_nonoptimal_result=False,
-        load_solutions=False,
-    )
-    if results.incumbent_objective is not None:
-        results.solution_loader.load_vars()
+    results = solved(NewSolverFactory(solver), model, time_limit)
     condition = results.termination_condition.name
     return "optimal" if condition == "convergenceCriteriaSatisfied" else str(condition)
 

@@ -1,14 +1,33 @@
-"""Back from a solved model to a schedule."""
+"""Solving a model, and back from it to a schedule."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pyomo.environ as pyo
+from pyomo.contrib.solver.common.base import SolverBase
 
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import INTEGRALITY
+
+
+def solved(
+    solver: SolverBase, model: pyo.ConcreteModel, time_limit: float | None, **more: Any
+) -> Any:
+    """Solve with a solver of the newer interface, load what was found, and return its results.
+
+    Latencies are integers, so a gap below 1 is a proof; the usual relative one is not.  A time
+    limit would raise by default, and take what was found with it.
+    """
+    results = solver.solve(
+        model, time_limit=time_limit, rel_gap=0.0, abs_gap=0.5, load_solutions=False,
+        raise_exception_on_nonoptimal_result=False, **more,
+    )  # fmt: skip
+    if results.incumbent_objective is not None:
+        results.solution_loader.load_vars()
+    return results
 
 
 def schedule_from(model: pyo.ConcreteModel, instance: Instance) -> Schedule | None:

@@ -21,6 +21,7 @@ from pyomo.contrib.solver.common.results import TerminationCondition as NewTermi
 from pyomo.opt import TerminationCondition
 
 from kvopt.formulations.pyomo import schedule_from, time_indexed, time_indexed_with_pauses
+from kvopt.formulations.pyomo.solutions import solved
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json
 
@@ -95,19 +96,10 @@ def _solve_with_new_interface(
         options["random_seed"] = task["seed"] % 2**31
         solver.set_instance(model)
         _watch_highs(solver, say)
-    # Without the two flags a time limit raises before the bound is filled in.
-    results = solver.solve(
-        model,
-        time_limit=task["time_limit"],
-        threads=task["threads"],
-        rel_gap=0.0,
-        abs_gap=0.5,
-        solver_options=options,
-        raise_exception_on_nonoptimal_result=False,
-        load_solutions=False,
+    results = solved(
+        solver, model, task["time_limit"], threads=task["threads"], solver_options=options
     )
     if results.incumbent_objective is not None:
-        results.solution_loader.load_vars()
         _say_schedule(model, instance, say)
     _say_bound(results.objective_bound, say)
     if results.termination_condition == NewTerminationCondition.maxTimeLimit:
