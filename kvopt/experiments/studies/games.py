@@ -72,14 +72,25 @@ GAMES = {
 """Every game by its name."""
 
 
-def check_game(name: str, policies: Sequence[str], asked: Mapping[str, Any]) -> None:
-    """Refuse a game, keys or opponents that it cannot be played with."""
-    _values(name, asked)
+def check_game(
+    name: str, policies: Sequence[str], asked: Mapping[str, Any]
+) -> tuple[int, dict[str, Any]]:
+    """Return the memory and every key with its value.
+
+    A game, keys or opponents that it cannot be played with are refused.
+    """
+    if name not in GAMES:
+        raise unknown_name(name, GAMES, "game")
+    if "n" in asked:
+        raise InvalidInput(f"follows from the memory in {name}", field="n")
+    given = {"memory": DEFAULT_MEMORY, **asked}
+    memory = checked_integer(given.pop("memory"), "memory", _LEAST_MEMORY)
     for label in policies:
         opponent = policy_from(label)
         if opponent.draws or Need.ARRIVALS in opponent.needs:
             why = "draws while it runs" if opponent.draws else "knows arrivals in advance"
             raise InvalidInput(f"{label} {why}: {name} is for others", field="policies")
+    return memory, values_of(name, GAMES[name].parameters, given)
 
 
 def play(
@@ -114,8 +125,7 @@ def play(
     ([(0, 1, 15), (14, 1, 1)], 9)
     """
     asked = {**(parameters or {}), **({} if memory is None else {"memory": memory})}
-    check_game(name, [policy], asked)
-    game, (size, values) = GAMES[name], _values(name, asked)
+    game, (size, values) = GAMES[name], check_game(name, [policy], asked)
     prompt, left, count = game.shape(size, values)
     long = Request(0, prompt, size - prompt)
     start = run(Instance(size, [long]), policy).starts[0]
@@ -151,14 +161,3 @@ def _batches(instance: Instance, begin: int) -> list[int]:
     short = instance.requests[1:]
     together = instance.memory // max((request.peak for request in short), default=1)
     return [begin + position // together for position in range(len(short))]
-
-
-def _values(name: str, asked: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Return the memory and every key with its value."""
-    if name not in GAMES:
-        raise unknown_name(name, GAMES, "game")
-    if "n" in asked:
-        raise InvalidInput(f"follows from the memory in {name}", field="n")
-    given = {"memory": DEFAULT_MEMORY, **asked}
-    memory = checked_integer(given.pop("memory"), "memory", _LEAST_MEMORY)
-    return memory, values_of(name, GAMES[name].parameters, given)

@@ -7,7 +7,7 @@ from functools import partial
 
 from kvopt.experiments.studies.claims.adversaries import adversary
 from kvopt.experiments.studies.claims.backlogs import chen, mixed, table_4
-from kvopt.experiments.studies.claims.mc_sf import ONE, TWO, arrivals, equal_prompts, regret
+from kvopt.experiments.studies.claims.mc_sf import arrivals, equal_prompts, regret
 from kvopt.experiments.studies.claims.traffic import errors, protection, table_1, traffic
 from kvopt.experiments.studies.claims.verdict import Verdict
 from kvopt.experiments.studies.records import Record
@@ -18,8 +18,8 @@ Claim = Callable[[Sequence[Record]], Iterable[Verdict]]
 """A function from the records of a study to verdicts; none where the records say nothing."""
 
 CLAIMS: dict[str, Claim] = {
-    "arrival-1": partial(arrivals, printed=ONE),
-    "arrival-2": partial(arrivals, printed=TWO),
+    "arrival-1": partial(arrivals, name="arrival-1"),
+    "arrival-2": partial(arrivals, name="arrival-2"),
     "wang-table-4": table_4,
     "wang-mixed": mixed,
     "chen-1": partial(chen, experiments=(1,)),

@@ -7,16 +7,14 @@ What is printed stands in ``printed.toml``.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from importlib.resources import files
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from kvopt.experiments.studies.claims.verdict import (
+    PRINTED,
     Judgement,
     Verdict,
     beaten,
@@ -26,10 +24,6 @@ from kvopt.experiments.studies.claims.verdict import (
 from kvopt.experiments.studies.intervals import rounded
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.problem.arrays import Integers
-
-_PRINTED: dict[str, Any] = tomllib.loads(
-    (files("kvopt.experiments.studies.claims") / "printed.toml").read_text(encoding="utf-8")
-)
 
 
 def chen(records: Sequence[Record], experiments: Sequence[int]) -> Iterator[Verdict]:
@@ -62,7 +56,7 @@ def _compared(records: Sequence[Record], name: str, source: str) -> Iterator[Ver
     """
     groups = _by_instance(records)
     busy = [group for group in groups if len({run.value for run in group.values()}) > 1]
-    for said in _PRINTED[name]:
+    for said in PRINTED[name]:
         for policy, other in product(said["policies"], said["others"]):
             pairs = [
                 (Fraction(runs[policy].value or 0, runs[other].value or 1), runs[policy])
@@ -76,7 +70,7 @@ def _compared(records: Sequence[Record], name: str, source: str) -> Iterator[Ver
             ends = f"{rounded(low, up=False)} to {rounded(high, up=True)}"
             clock = "seconds" if pairs[0][1].in_seconds else "rounds"
             least, most = Fraction(said.get("least", 0)), Fraction(said.get("most", high))
-            named = _PRINTED["names"].get(other, other)
+            named = PRINTED["names"].get(other, other)
             yield Verdict(
                 said["claim"].format(policy=policy, other=named),
                 source,
@@ -117,7 +111,7 @@ _LEAST_DRAWS = 5
 
 def table_4(records: Sequence[Record]) -> Iterator[Verdict]:
     """Judge each row of the table."""
-    for family, printed in _PRINTED["wang-table-4"].items():
+    for family, printed in PRINTED["wang-table-4"].items():
         runs = [r for r in records if r.instance.family == family and r.policy in _POLICIES]
         whole = [found for found in _by_instance(runs) if len(found) == len(_POLICIES)]
         if not whole:

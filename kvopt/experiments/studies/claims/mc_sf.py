@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import comb, sqrt
 from statistics import fmean, variance
 
-from kvopt.experiments.studies.claims.verdict import Verdict, beaten, certificates_of, settled
+from kvopt.experiments.studies.claims.verdict import (
+    PRINTED,
+    Verdict,
+    beaten,
+    certificates_of,
+    settled,
+)
 from kvopt.experiments.studies.intervals import (
     Interval,
     largest_of,
@@ -41,45 +46,34 @@ _LEAST_HORIZONS, _LEAST_SPAN, _LEAST_DRAWS = 3, 8, 3
 """Fewer horizons, a smaller factor between the ends, or fewer draws leave the matter undecided."""
 
 
-@dataclass(frozen=True)
-class Printed:
-    """What the paper prints of an arrival model: the mean, the worst ratio, and how often 1."""
-
-    model: str
-    mean: Fraction
-    worst: Fraction
-    exact: int | None = None
-
-
-ONE = Printed("arrival model 1", Fraction("1.005"), Fraction("1.074"), 114)
-TWO = Printed("arrival model 2", Fraction("1.047"), Fraction("1.227"))
-
-
-def arrivals(records: Sequence[Record], printed: Printed) -> Iterator[Verdict]:
-    """Judge what is printed of an arrival model."""
+def arrivals(records: Sequence[Record], name: str) -> Iterator[Verdict]:
+    """Judge what is printed of an arrival model: the mean, the worst ratio, and how often 1."""
+    printed = PRINTED[name]
+    model, exact = printed["model"], printed.get("exact")
+    printed_mean, limit = Fraction(printed["mean"]), Fraction(printed["worst"]) + _HALF_A_DIGIT
     runs = _largest_first(_completed(records))
     if not runs:
         return
     ratios, is_enough = list(map(ratio_of, runs)), len(runs) >= _TRIALS
     mean, ends = mean_of(ratios), [ratio.least for ratio in ratios if ratio.least is not None]
-    low, high = printed.mean - _HALF_A_DIGIT, printed.mean + _HALF_A_DIGIT
+    low, high = printed_mean - _HALF_A_DIGIT, printed_mean + _HALF_A_DIGIT
     yield Verdict(
-        f"In {printed.model} mc-sf is {float(printed.mean):g} times the optimum on average",
+        f"In {model} mc-sf is {printed['mean']} times the optimum on average",
         _SOURCE,
-        f"mean {float(printed.mean):g} over {_TRIALS} trials",
+        f"mean {printed['mean']} over {_TRIALS} trials",
         f"mean in {mean} over {len(runs)} draws of the printed distribution",
         settled(
             agrees=is_enough and mean.is_within(low, high),
-            contradicts=mean_is_above(ends, float(high), float(printed.worst), _TRIALS),
+            contradicts=mean_is_above(ends, float(high), float(printed["worst"]), _TRIALS),
         ),
         certificates_of(runs),
     )
-    limit, worst = printed.worst + _HALF_A_DIGIT, largest_of(ratios)
+    worst = largest_of(ratios)
     above = [record for record in runs if (ratio_of(record).least or 0) > limit]
     yield Verdict(
-        f"In {printed.model} mc-sf is at most {float(printed.worst):g} times the optimum",
+        f"In {model} mc-sf is at most {printed['worst']} times the optimum",
         _SOURCE,
-        f"worst {float(printed.worst):g} of {_TRIALS} trials",
+        f"worst {printed['worst']} of {_TRIALS} trials",
         f"worst in {worst}; {len(above)} of {len(runs)} draws are certainly above",
         settled(
             agrees=is_enough and worst.is_within(Fraction(), limit),
@@ -87,17 +81,17 @@ def arrivals(records: Sequence[Record], printed: Printed) -> Iterator[Verdict]:
         ),
         certificates_of(above or runs),
     )
-    if printed.exact is not None:
+    if exact is not None:
         better, optimal = beaten(runs), sum(record.value == record.lower for record in runs)
         yield Verdict(
-            f"In {printed.model} mc-sf is optimal in {printed.exact} of {_TRIALS} trials",
+            f"In {model} mc-sf is optimal in {exact} of {_TRIALS} trials",
             _SOURCE,
-            f"{printed.exact} of {_TRIALS}",
+            f"{exact} of {_TRIALS}",
             f"optimal in {optimal} of {len(runs)} draws, certainly not in {len(better)}",
             settled(
                 agrees=is_enough and len(better) + optimal == len(runs),
-                contradicts=_is_unlikely(len(better), len(runs), _TRIALS - printed.exact)
-                or _is_unlikely(optimal, len(runs), printed.exact),
+                contradicts=_is_unlikely(len(better), len(runs), _TRIALS - exact)
+                or _is_unlikely(optimal, len(runs), exact),
             ),
             certificates_of(better),
         )

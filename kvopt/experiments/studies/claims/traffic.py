@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from statistics import LinearRegression, linear_regression, mean, stdev
 
-from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, certificates_of
+from kvopt.experiments.studies.claims.verdict import PRINTED, Judgement, Verdict, certificates_of
 from kvopt.experiments.studies.intervals import largest_of, mean_of, ratio_of
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.problem.batch_time import NANOSECONDS
@@ -28,17 +28,7 @@ _STEEPER = {50.0: 3.0, 10.0: 8.0}
 _SLOPES = 1 / 6, 1 / 2
 """Printed for 50 requests a second, in seconds a request: of mc-sf and of the best other."""
 
-_TABLE_1 = {
-    _OURS: 32.112,
-    _BENCHMARK: 46.472,
-    "alpha-protect:alpha=0.3": 51.933,
-    "alpha-protect:alpha=0.25": 51.046,
-    "alpha-beta:alpha=0.2,beta=0.2": 50.401,
-    "alpha-beta:alpha=0.2,beta=0.1": 50.395,
-    "alpha-beta:alpha=0.1,beta=0.2": 53.393,
-    "alpha-beta:alpha=0.1,beta=0.1": 50.862,
-}
-"""Average latencies of 1,000 requests at 50 a second, in seconds."""
+_TABLE_1: dict[str, float] = PRINTED["v2-5.2-table-1"]
 _RATE, _REQUESTS, _LEAST_RUNS = 50.0, 1000, 5
 """Requests a second and requests of the published table, and least draws to judge it by."""
 _DEVIATION = 0.35

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from typing import Any, Literal
 
 from kvopt.experiments.studies.records import Record
 
 Judgement = Literal["reproduced", "not reproduced as printed", "refuted", "undecided", "measured"]
+
+PRINTED: dict[str, Any] = tomllib.loads(
+    (files("kvopt.experiments.studies.claims") / "printed.toml").read_text(encoding="utf-8")
+)
+"""What papers print, by claim."""
 
 _SHOWN = 5
 """Certificates that a verdict names, at most."""
