@@ -33,8 +33,15 @@ class Interval:
         places = places_of(max(abs(end or Fraction()) for end in (self.least, self.most)))
         if self.least is not None and self.least == self.most:
             return f"{float(self.least):,.{places}f}"
-        low = rounded(self.least, up=False, places=places)
-        return f"[{low}, {rounded(self.most, up=True, places=places)}]"
+        return self.to_places(places)
+
+    def to_places(self, places: int) -> str:
+        """Return both ends to some places, rounded outward."""
+        low, high = (
+            rounded(self.least, up=False, places=places),
+            rounded(self.most, up=True, places=places),
+        )
+        return f"[{low}, {high}]"
 
     def is_within(self, low: Fraction, high: Fraction) -> bool:
         """Whether the number is between two others for certain."""

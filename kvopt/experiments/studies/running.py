@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -163,17 +163,17 @@ def run_study(
         return run.result()
 
 
+@dataclass
 class _Run:
     """One run: what is known, and what it adds."""
 
-    def __init__(self, study: Study, directory: Path, observer: StudyObserver | None) -> None:
-        self.study = study
-        self.directory = directory
-        self.observer = observer
-        self.damaged: list[str] = []
-        self.signal_number: int | None = None
-        self.began = time.monotonic()
-        self.progress = StudyProgress(instances=0)
+    study: Study
+    directory: Path
+    observer: StudyObserver | None
+    damaged: list[str] = field(default_factory=list)
+    signal_number: int | None = None
+    began: float = 0.0
+    progress: StudyProgress = StudyProgress(instances=0)
 
     def left(self, limit: int | None, retry: bool) -> list[Task]:
         """Return the tasks that are not done, and count the others."""
@@ -186,11 +186,10 @@ class _Run:
         self.progress = replace(self.progress, instances=len(tasks))
         left = []
         for task in tasks:
-            done = _records_of(task, known, self.directory)
-            if done is None:
-                left.append(replace(task, folder=self.directory.resolve()))
-            else:
+            if done := _records_of(task, known, self.directory):
                 self.progress = self.progress.counting(done)
+            else:
+                left.append(replace(task, folder=self.directory.resolve()))
         self.progress = replace(self.progress, before=self.progress.done)
         return left
 

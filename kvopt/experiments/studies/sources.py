@@ -105,43 +105,32 @@ class Source:
         if self.kind == "family":
             found = generate(self.name, self.n, self.memory, self.seed or 0, self.parameters)
         else:
-            found = {"file": self._file, "trace": self._trace, "inline": self._inline}[self.kind]()
+            found = self._held()
         found = changed(found, self.memory, self.rate, self.max_total)
         return found if self.workers is None else replace(found, workers=self.workers)
 
-    def _file(self) -> Instance:
-        """Read an instance, whose cache the study may change; CSV has none."""
-        if not self.name.lower().endswith(".csv") or self.memory is None:
-            return read_instance(self.name)
-        return read_instance(self.name, LARGEST_INTEGER if self.max_total else self.memory)
+    def _held(self) -> Instance:
+        """Return the instance that a file, a trace or the description holds, not yet changed.
 
-    def _trace(self) -> Instance:
-        """Import a trace; what does not fit into the cache is refused, not left out."""
+        Requests that do not fit are refused later, once those that are too large are left out.
+        """
+        is_csv = self.name.lower().endswith(".csv")
+        if self.kind == "file" and (self.memory is None or not is_csv):
+            return read_instance(self.name)  # whose cache the study may change; CSV has none
         if self.memory is None:
             raise InvalidInput("is missing", field="memory")
+        memory = LARGEST_INTEGER if self.max_total or self.kind == "trace" else self.memory
+        if self.kind == "file":
+            return read_instance(self.name, memory)
+        if self.kind == "inline":
+            return Instance(memory, _requests(self.parameters["requests"]), self.name)
         for key in self.parameters:
             if key not in TRACE_KEYS:
                 reason = f"is not a key of a trace, which has {', '.join(TRACE_KEYS)}"
                 raise InvalidInput(reason, field=key)
         if "format" not in self.parameters:
             raise InvalidInput("is missing: parameters = { format = ... }", field="format")
-        checked_integer(self.memory, "memory", 1)
-        return import_trace(self.name, memory=LARGEST_INTEGER, **self.parameters)
-
-    def _inline(self) -> Instance:
-        """Build an instance from ``[arrival, prompt, output]`` of each request."""
-        rows = self.parameters["requests"]
-        if not isinstance(rows, (list, tuple)):
-            raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
-        for row in rows:
-            if not isinstance(row, (list, tuple)) or len(row) != 3:
-                reason = f"must hold [arrival, prompt, output], got {shown(row)}"
-                raise InvalidInput(reason, field="requests")
-        requests = [Request(*row) for row in rows]
-        if self.memory is None:
-            raise InvalidInput("is missing", field="memory")
-        memory = LARGEST_INTEGER if self.max_total else self.memory
-        return Instance(memory, requests, self.name)
+        return import_trace(self.name, memory=memory, **self.parameters)
 
     def reference(self, instance: Instance) -> Schedule | None:
         """Return the schedule that a proof compares policies with, where the source knows one."""
@@ -170,3 +159,14 @@ class Source:
             memory=(self.memory or 0) if instance is None else instance.memory,
             hash=f"none:{self}" if instance is None else instance.hash,
         )
+
+
+def _requests(rows: object) -> list[Request]:
+    """Return requests from the arrival, prompt and output of each."""
+    if not isinstance(rows, (list, tuple)):
+        raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
+    for row in rows:
+        if not isinstance(row, (list, tuple)) or len(row) != 3:
+            reason = f"must hold [arrival, prompt, output], got {shown(row)}"
+            raise InvalidInput(reason, field="requests")
+    return [Request(*row) for row in rows]
