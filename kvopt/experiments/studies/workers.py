@@ -111,14 +111,14 @@ class Worker:
                 start_new_session=True,  # Ctrl-C is for the study, which ends its workers
             )
 
-    def ask(self, task: Task, skip: Mapping[str, str]) -> TaskResult | str:
-        """Have a task done, or return what went wrong; a step that takes too long ends it."""
+    def ask(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
+        """Have a task done; a step that takes too long ends it."""
         step, seconds = "start", _STARTING
         try:
             self._pipe.send((task, skip))
             while self._pipe.poll(seconds):
-                answer: TaskResult | str | tuple[str, float] = self._pipe.recv()
-                if not isinstance(answer, tuple):
+                answer: TaskResult | tuple[str, float] = self._pipe.recv()
+                if isinstance(answer, TaskResult):
                     return answer
                 step, seconds = answer
         except (EOFError, OSError):
@@ -158,25 +158,20 @@ class WorkerPool:
 
     def run(self, task: Task) -> TaskResult:
         """Do a task; a policy that hangs or ends the process is left out in another try."""
-        began = time.monotonic()
-        skip: dict[str, str] = {}
-        tries = 0
+        began, tries, skip = time.monotonic(), 0, dict[str, str]()
         while True:
             try:
-                answer = self._asked(task, skip)
+                return self._asked(task, skip)
             except WorkerLost as lost:
                 if self._closed:
                     raise CancelledError from None
-                answer, label = str(lost), lost.step.removeprefix("policy ")
+                label = lost.step.removeprefix("policy ")
                 if label != lost.step:
-                    skip[label] = answer
+                    skip[label] = str(lost)
                     continue
                 tries += 1
-                if not lost.hung and tries < _TRIES:
-                    continue
-            if isinstance(answer, TaskResult):
-                return answer
-            return TaskResult((task.failure(answer, time.monotonic() - began),))
+                if lost.hung or tries == _TRIES:
+                    return TaskResult((task.failure(str(lost), time.monotonic() - began),))
 
     def interrupt(self) -> None:
         """Have those at work answer soon with what they have, and give out nothing more."""
@@ -194,7 +189,7 @@ class WorkerPool:
             for worker in self._workers.values():
                 worker.close()
 
-    def _asked(self, task: Task, skip: Mapping[str, str]) -> TaskResult | str:
+    def _asked(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
         thread = threading.get_ident()
         with self._guard:
             if self._closed:
@@ -204,7 +199,7 @@ class WorkerPool:
             worker = self._workers[thread]
         try:
             answer = worker.ask(task, skip)
-            if not self._closed and isinstance(answer, TaskResult) and answer.is_interrupted:
+            if not self._closed and answer.is_interrupted:
                 raise WorkerLost("interrupted by a signal", "certify")
         except WorkerLost:
             worker.close()
@@ -243,9 +238,11 @@ def work(descriptor: int) -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        answer: TaskResult | str
+        task, skip = tasks.get()
+        began = time.monotonic()
         try:
-            answer = run_task(*tasks.get(), lambda *step: pipe.send(step))
+            answer = run_task(task, skip, lambda *step: pipe.send(step))
         except Exception as error:  # recorded as the failure of this instance
-            answer = f"{type(error).__name__}: {error}"
+            said = f"{type(error).__name__}: {error}"
+            answer = TaskResult((task.failure(said, time.monotonic() - began),))
         pipe.send(answer)

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from functools import wraps
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
@@ -81,7 +80,7 @@ class Finding(NamedTuple):
 Parts = Iterator[Finding | Curve | dict[str, Any]]
 """What the function of a topic yields: findings, curves in the order of the legend, values."""
 
-Examiner = Callable[[Simulation], Examination]
+Examiner = Callable[[Simulation], Parts]
 
 TOPICS: dict[str, Examiner] = {}
 """Every topic that ``kvopt theory`` examines."""
@@ -92,27 +91,12 @@ _CLAIMED: dict[str, Any] = tomllib.loads(
 """What papers claim, and what pictures show, by topic."""
 
 
-def topic(name: str) -> Callable[[Callable[[Simulation], Parts]], Examiner]:
+def topic(name: str) -> Callable[[Examiner], Examiner]:
     """Return a decorator that makes a topic of the function that yields its parts."""
 
-    def added(parts: Callable[[Simulation], Parts]) -> Examiner:
-        @wraps(parts)
-        def examined(simulation: Simulation) -> Examination:
-            found, claims = list(parts(simulation)), iter(_CLAIMED[name]["claims"])
-            return Examination(
-                name,
-                verdicts=tuple(
-                    Verdict(**next(claims), **part._asdict())
-                    for part in found
-                    if isinstance(part, Finding)
-                ),
-                curves=tuple(part for part in found if isinstance(part, Curve)),
-                values={k: v for part in found if isinstance(part, dict) for k, v in part.items()},
-                **_CLAIMED[name]["picture"],
-            )
-
-        TOPICS[name] = examined
-        return examined
+    def added(parts: Examiner) -> Examiner:
+        TOPICS[name] = parts
+        return parts
 
     return added
 
@@ -149,4 +133,15 @@ def examine(topic: str, *, draws: int = 2, scale: int = 1) -> Examination:
         raise unknown_name(topic, TOPICS, "topic")
     checked_integer(draws, "draws", 1)
     checked_integer(scale, "scale", 1)
-    return TOPICS[topic](Simulation(draws, scale))
+    found, said = list(TOPICS[topic](Simulation(draws, scale))), _CLAIMED[topic]
+    findings = [part for part in found if isinstance(part, Finding)]
+    return Examination(
+        topic,
+        verdicts=tuple(
+            Verdict(**claim, **finding._asdict())
+            for claim, finding in zip(said["claims"], findings, strict=True)
+        ),
+        curves=tuple(part for part in found if isinstance(part, Curve)),
+        values={k: v for part in found if isinstance(part, dict) for k, v in part.items()},
+        **said["picture"],
+    )
