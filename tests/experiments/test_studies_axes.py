@@ -145,13 +145,6 @@ class TestDescriptions:
         one, two = (task.source.instance() for task in tasks_of(study_from_text(text)))
         assert [-(-r.arrival // 2) for r in one] == [r.arrival for r in two]
 
-    def test_without_them_nothing_about_a_source_is_new(self, folder: Path) -> None:
-        study = read_study(described(folder, 'file = "few.csv"\nmemory = 9\n'))
-        (task,) = tasks_of(study)
-        assert set(task.instance.parameters) == {"memory", "file"}
-        assert "rate" not in resolved_text(study)
-        assert "max_total" not in resolved_text(study)
-
     @pytest.mark.parametrize(
         ("text", "said"),
         [

@@ -22,6 +22,11 @@ def judgements(verdicts: Sequence[Verdict]) -> list[str]:
     return [verdict.verdict for verdict in verdicts]
 
 
+def judged(claim: str, records: Sequence[Record]) -> list[str]:
+    """Return what follows for each part of a published claim."""
+    return judgements(verdicts_on(claim, records))
+
+
 def proved(values: Sequence[int], optimum: int = 1000, **fields: Any) -> list[Record]:
     """Return runs of mc-sf on instances whose optimum is known."""
     return [
@@ -61,7 +66,7 @@ class TestArrivals:
     def test_the_printed_numbers_are_recognised(self) -> None:
         ratios = [1000] * 114 + [1012] * 85 + [1074]
         assert sum(ratios) / 200 == pytest.approx(1005, abs=0.5)
-        assert judgements(verdicts_on("arrival-1", proved(ratios))) == ["reproduced"] * 3
+        assert judged("arrival-1", proved(ratios)) == ["reproduced"] * 3
 
     def test_high_ratios_are_not_what_is_printed(self) -> None:
         verdicts = verdicts_on("arrival-1", proved([1080, 1090, 1100, 1110] * 5))
@@ -73,13 +78,13 @@ class TestArrivals:
 
     def test_wide_intervals_leave_it_open(self) -> None:
         wide = [record(n, value=1100, upper=1098, lower=500) for n in range(20)]
-        assert judgements(verdicts_on("arrival-1", wide))[:2] == ["undecided"] * 2
+        assert judged("arrival-1", wide)[:2] == ["undecided"] * 2
         unknown = [record(n, value=1100, upper=1100, lower=None) for n in range(200)]
-        assert judgements(verdicts_on("arrival-1", unknown)) == ["undecided"] * 3
+        assert judged("arrival-1", unknown) == ["undecided"] * 3
 
     def test_few_draws_leave_it_open(self) -> None:
-        assert judgements(verdicts_on("arrival-1", proved([1000, 1010]))) == ["undecided"] * 3
-        assert judgements(verdicts_on("arrival-2", proved([1050, 1200]))) == ["undecided"] * 2
+        assert judged("arrival-1", proved([1000, 1010])) == ["undecided"] * 3
+        assert judged("arrival-2", proved([1050, 1200])) == ["undecided"] * 2
 
     def test_only_mc_sf_counts(self) -> None:
         assert verdicts_on("arrival-1", [record(policy="fcfs")]) == []
@@ -97,27 +102,18 @@ class TestTable4:
         ]
 
     def test_impossible_from_below_and_from_above(self) -> None:
-        uniform = verdicts_on(
-            "wang-table-4", self.rows("uniform", (41_000, 40_000, 42_000), lower=30_000)
-        )
-        assert judgements(uniform) == ["not reproduced as printed", "undecided"]
-        assert "no schedule of any draw comes near what is printed" in uniform[0].found
-        exponential = verdicts_on(
-            "wang-table-4", self.rows("exponential", (1_300, 1_200, 1_250), lower=1_000)
-        )
-        assert judgements(exponential) == ["not reproduced as printed", "undecided"]
-        assert "the worst run of any draw is far below" in exponential[0].found
+        for family, values, lower, said in (
+            ("uniform", (41_000, 40_000, 42_000), 30_000, "no schedule of any draw comes near"),
+            ("exponential", (1_300, 1_200, 1_250), 1_000, "the worst run of any draw is far below"),
+        ):
+            found = verdicts_on("wang-table-4", self.rows(family, values, lower=lower))
+            assert judgements(found) == ["not reproduced as printed", "undecided"]
+            assert said in found[0].found
 
     def test_a_bound_below_or_near_the_table_leaves_it_open(self) -> None:
         for lower in (9_000, 15_000):
-            assert (
-                judgements(
-                    verdicts_on(
-                        "wang-table-4", self.rows("uniform", (41_000, 40_000, 42_000), lower=lower)
-                    )
-                )
-                == ["undecided"] * 2
-            )
+            rows = self.rows("uniform", (41_000, 40_000, 42_000), lower=lower)
+            assert judged("wang-table-4", rows) == ["undecided"] * 2
 
     def test_an_order_has_to_stand_out(self) -> None:
         printed = [(10_000 + i, 9_000 + i, 11_000 + i) for i in range(5)]  # uniform: b < a < c
@@ -130,10 +126,7 @@ class TestTable4:
             (other[:4], "undecided"),
             ([(10_000, 10_000, 10_000)] * 5, "undecided"),
         ):
-            assert (
-                verdicts_on("wang-table-4", self.rows("uniform", *values, lower=1))[1].verdict
-                == wanted
-            )
+            assert judged("wang-table-4", self.rows("uniform", *values, lower=1))[1] == wanted
 
 
 class TestCurves:
@@ -145,11 +138,11 @@ class TestCurves:
             record(0, "a-min:intervals=rough,width=1000", 1020, upper=990, lower=900),
             record(0, "a-max:intervals=rough,width=1000", 1900, upper=990, lower=900),
         ]
-        assert judgements(verdicts_on("chen-1", runs)) == ["reproduced", "reproduced", "refuted"]
+        assert judged("chen-1", runs) == ["reproduced", "reproduced", "refuted"]
         tight = [record(0, "h-sf", 1000, upper=1000, lower=1000)]
-        assert judgements(verdicts_on("chen-1", tight)) == ["reproduced"]
+        assert judged("chen-1", tight) == ["reproduced"]
         loose = [record(0, "h-sf", 1000, upper=1000, lower=900)]
-        assert judgements(verdicts_on("chen-1", loose)) == ["undecided"]
+        assert judged("chen-1", loose) == ["undecided"]
 
     def test_what_does_not_show_on_the_stand_in_is_left_open(self) -> None:
         runs = [
@@ -157,7 +150,7 @@ class TestCurves:
             record(0, "a-max:intervals=rough,width=1000", 1900),
             record(0, "a-max:intervals=buckets,width=100", 1500),
         ]
-        assert judgements(verdicts_on("chen-2", runs))[0] == "undecided"
+        assert judged("chen-2", runs)[0] == "undecided"
         assert "0.7894 to 0.7895 times" in verdicts_on("chen-2", runs)[0].found
 
     def test_instances_where_nothing_waits_say_nothing(self) -> None:
@@ -167,21 +160,15 @@ class TestCurves:
         assert verdict.claim.startswith("h-sf is a lower bound")
 
     def test_two_readings_of_the_benchmark(self) -> None:
-        values = {"h-sf": 1000, "mc-sf": 800, "a-min:intervals=rough,width=1000": 820}
-        verdicts = verdicts_on(
-            "chen-1", [record(0, policy, value) for policy, value in values.items()]
-        )
-        assert judgements(verdicts)[:2] == ["reproduced"] * 2
-        values["mc-sf"] = 700
-        verdicts = verdicts_on(
-            "chen-1", [record(0, policy, value) for policy, value in values.items()]
-        )
-        assert judgements(verdicts)[:2] == ["reproduced", "undecided"]
+        for value, wanted in ((800, "reproduced"), (700, "undecided")):
+            values = {"h-sf": 1000, "mc-sf": value, "a-min:intervals=rough,width=1000": 820}
+            runs = [record(0, policy, value) for policy, value in values.items()]
+            assert judged("chen-1", runs)[:2] == ["reproduced", wanted]
 
     def test_mixed(self) -> None:
         values = {"mc-sf": 1200, "sorted-f:phase1=swap": 1000, "lp-swap": 1010, "sorted-lp": 1100}
         runs = [record(0, policy, value) for policy, value in values.items()]
-        assert judgements(verdicts_on("wang-mixed", runs)) == ["reproduced"] * 4
+        assert judged("wang-mixed", runs) == ["reproduced"] * 4
 
 
 class TestEqualPrompts:
@@ -194,7 +181,7 @@ class TestEqualPrompts:
         assert "with 4 requests 28 against 27" in verdict.found
 
     def test_none_is_no_proof(self) -> None:
-        assert judgements(verdicts_on("equal-prompts", proved([1000] * 9))) == ["undecided"]
+        assert judged("equal-prompts", proved([1000] * 9)) == ["undecided"]
 
 
 class TestAdversaries:
@@ -214,7 +201,7 @@ class TestAdversaries:
         (verdict,) = verdicts_on("adversary", self.games([1, 2, 4]))
         assert verdict.verdict == "reproduced"
         assert "4.000 at n = 64; slope of the logarithms from n = 16 on: 0.50" in verdict.found
-        assert judgements(verdicts_on("adversary", self.games([2, 2, 2]))) == ["undecided"]
+        assert judged("adversary", self.games([2, 2, 2])) == ["undecided"]
         assert verdicts_on("adversary", self.games([1, 1, 2])) == []
 
     def test_growth_against_one_rule_has_to_be_certain(self) -> None:
@@ -224,8 +211,8 @@ class TestAdversaries:
                 for i, v in ((2, 150), (3, 200))
             ]
 
-        assert judgements(verdicts_on("adversary", runs(100))) == ["reproduced"]
-        assert judgements(verdicts_on("adversary", runs(70))) == ["undecided"]
+        assert judged("adversary", runs(100)) == ["reproduced"]
+        assert judged("adversary", runs(70)) == ["undecided"]
 
     def test_a_construction_that_falls_short_of_its_number(self) -> None:
         runs = [
@@ -238,7 +225,7 @@ class TestAdversaries:
 
     def test_a_theorem_on_every_constant_is_only_measured(self) -> None:
         runs = [record(1, policy, 200, family="v1-thm-6.4") for policy in ("mc-sf", "fcfs")]
-        assert judgements(verdicts_on("adversary", runs)) == ["measured"]
+        assert judged("adversary", runs) == ["measured"]
 
 
 def test_verdicts_have_the_words_of_the_contract() -> None:

@@ -27,7 +27,6 @@ def test_each_deadline_is_a_limit_of_its_own_and_survives_its_text() -> None:
     study = study_from_text(TEXT)
     assert [limits.deadline for limits in study.limits] == ["12", "first-token:4"]
     assert study_from_text(resolved_text(study)).limits == study.limits
-    assert "deadline" not in study_from_text(TEXT.replace("deadline", "# ")).limits[0].to_json()
 
 
 @pytest.mark.parametrize(("old", "new"), [('"12"', '"soon"'), ('"12"', "12")])

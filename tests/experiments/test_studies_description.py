@@ -20,6 +20,7 @@ from kvopt.experiments.studies.description import (
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
+from kvopt.problem.scopes import Scope
 
 HEAD = 'name = "x"\npolicies = ["mc-sf"]\n'
 
@@ -55,6 +56,19 @@ def test_every_part_is_multiplied_out() -> None:
     assert [source.seed for source in study.entries[0].sources(2)] == [7, 8]
     assert len(list(tasks_of(study))) == (4 * 3 + 1) * 2
     assert len(list(tasks_of(study, 1))) == 5 * 2
+
+
+def test_what_is_not_asked_for_is_not_said() -> None:
+    """Keys of records, and so what counts as done, stay as they are for what most studies are."""
+    study = study_from_text(HEAD + 'scope = "runs"\n' + ENTRY)
+    assert study.limits == (Limits(),)
+    assert study.limits[0].to_json() == {
+        "time_limit": 60.0, "policy_time_limit": 60.0, "threads": 1, "seed": 0,
+    }  # fmt: skip
+    assert Limits(scope=Scope.PAUSES).to_json()["scope"] == "pauses"
+    for key in ("scope", "deadline", "slower", "rate", "max_total", "workers", "router"):
+        assert f"{key} =" not in resolved_text(study)
+    assert study.entries[0].source.asked == {}
 
 
 def test_each_time_limit_may_have_its_own_for_policies() -> None:

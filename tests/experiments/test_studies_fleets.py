@@ -30,7 +30,10 @@ LABELS = tuple(
 
 
 def test_each_scheduler_runs_behind_each_router_on_each_number_of_machines(tmp_path: Path) -> None:
-    found = run_study(study_from_text(TEXT), tmp_path / "out", jobs=1)
+    study = study_from_text(TEXT)
+    assert study.entries[0].policies == LABELS
+    assert study_from_text(resolved_text(study)).entries == study.entries
+    found = run_study(study, tmp_path / "out", jobs=1)
     assert [entry.source.workers for entry in found.study.entries] == [1, 2]
     assert {(r.instance.parameters["workers"], r.policy) for r in found.records} == {
         (workers, label) for workers in (1, 2) for label in LABELS
@@ -48,20 +51,6 @@ def test_each_scheduler_runs_behind_each_router_on_each_number_of_machines(tmp_p
     page = write_report(tmp_path / "out").page.read_text()
     (picture,) = re.findall(r'<section id="by-workers".*?</section>', page, re.DOTALL)
     assert "round-robin + fcfs" in picture
-
-
-def test_a_description_that_is_written_out_gives_the_same() -> None:
-    study = study_from_text(TEXT)
-    again = study_from_text(resolved_text(study))
-    assert again.entries == study.entries
-    assert study.entries[0].policies == LABELS
-
-
-def test_without_workers_and_routers_nothing_is_new() -> None:
-    text = TEXT.replace('router = ["round-robin", "central"]\n', "").replace("workers = [1, 2]", "")
-    (entry,) = study_from_text(text).entries
-    assert entry.policies == ("fcfs", "svf")
-    assert "workers" not in entry.source.asked
 
 
 @pytest.mark.parametrize(

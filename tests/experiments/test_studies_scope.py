@@ -17,7 +17,7 @@ from studied import record
 from kvopt.experiments.report import write_report
 from kvopt.experiments.studies import builtin_study, read_records, read_study, run_study
 from kvopt.experiments.studies.answers import answer
-from kvopt.experiments.studies.description import Limits, resolved_text, study_from_text
+from kvopt.experiments.studies.description import resolved_text, study_from_text
 from kvopt.experiments.studies.intervals import Interval, percents
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.experiments.studies.worth import by_family, worths
@@ -41,16 +41,6 @@ def test_a_policy_meets_the_scopes_that_cover_it() -> None:
     times = study_from_text(BOTH + HEAD + "[limits]\ntime_limit = [1, 2]\n" + PAIR)
     assert len(times.limits) == 4
     assert study_from_text(resolved_text(times)) == times
-
-
-def test_without_a_scope_nothing_is_new_in_a_folder() -> None:
-    study = study_from_text('name = "x"\npolicies = ["svf"]\n' + PAIR)
-    assert study.limits == (Limits(),)
-    assert "scope" not in study.limits[0].to_json()
-    assert "scope" not in resolved_text(study)
-    named = study_from_text('name = "x"\nscope = "runs"\npolicies = ["svf"]\n' + PAIR)
-    assert named == study
-    assert Limits(scope=Scope.PAUSES).to_json()["scope"] == "pauses"
 
 
 @pytest.mark.parametrize(

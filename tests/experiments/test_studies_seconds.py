@@ -21,7 +21,7 @@ import kvopt
 from kvopt import BatchTime, Instance, Line, Request, write_instance
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import Record, read_records, read_study, run_study
-from kvopt.experiments.studies.description import Limits, resolved_text, study_from_text
+from kvopt.experiments.studies.description import resolved_text, study_from_text
 from kvopt.experiments.studies.intervals import ratio_of
 from kvopt.experiments.studies.records import FILE, DamagedRecord, digest
 from kvopt.experiments.studies.tasks import tasks_of
@@ -143,11 +143,6 @@ def test_another_model_is_another_study(done: tuple[Path, Path]) -> None:
         run_study(replace(study, limits=limits), done[1])
     (task, *_), (moved, *_) = tasks_of(study), tasks_of(replace(study, limits=limits))
     assert task.key("mc-sf") != moved.key("mc-sf")
-
-
-def test_keys_of_studies_in_rounds_stay() -> None:
-    limits = {"time_limit": 60.0, "policy_time_limit": 60.0, "threads": 1, "seed": 0}
-    assert Limits().to_json() == limits
 
 
 def test_a_task_comes_back_from_the_process_that_does_it(done: tuple[Path, Path]) -> None:
