@@ -20,12 +20,11 @@ from random import Random
 
 import numpy as np
 
-from kvopt.kernels.interruptible import machine_code
 from kvopt.problem.arrays import Flags, Integers
 from kvopt.simulate.policies.phase1.batch import Candidate, columns, fill
 
-_FEW = 128
-"""Candidates up to which loading a compiler takes longer than it saves."""
+_NEVER = 2**62
+"""More than any output."""
 
 
 def swap(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
@@ -55,42 +54,30 @@ def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Flags:
     """Return what is in the batch, for candidates in the order of scanning."""
     chosen = np.zeros(len(peaks), dtype=np.bool_)
     slack = fill(chosen, np.arange(len(peaks)), peaks, memory)
-    by_size = peaks.argsort(kind="stable")
-    exchanging = exchange if len(peaks) <= _FEW else machine_code(exchange)
-    exchanging(peaks, outputs, by_size, chosen, slack)
+    _exchange(peaks, outputs, chosen, slack)
     return chosen
 
 
-def exchange(
-    peaks: Integers, outputs: Integers, by_size: Integers, chosen: Flags, slack: int
-) -> None:
+def _exchange(peaks: Integers, outputs: Integers, chosen: Flags, slack: int) -> None:
     """Exchange the first member that a shorter one can replace by the first that can.
 
-    That is done to ``chosen`` as long as there is a pair.  Places are scanned in ascending
-    order; ``by_size`` has them by ascending peak.
+    That is done to ``chosen`` as long as there is a pair.  Places are scanned in ascending order.
     """
-    count = len(peaks)
-    sizes, shortest = peaks[by_size], np.empty(count + 1, np.int64)
-    shortest[0] = 2**62  # more than any output
+    by_size = peaks.argsort(kind="stable")
+    sizes, rank = peaks[by_size], by_size.argsort()
+    outside = np.where(chosen[by_size], _NEVER, outputs[by_size])
     while True:
-        for rank in range(count):
-            place = by_size[rank]
-            least = shortest[rank]
-            shortest[rank + 1] = least if chosen[place] else min(least, outputs[place])
-        out = 0
-        while out < count:
-            if chosen[out]:
-                within = np.searchsorted(sizes, peaks[out] + slack, "right")
-                if shortest[within] < outputs[out]:
-                    break
-            out += 1
-        if out == count:
+        members = np.flatnonzero(chosen)
+        within = sizes.searchsorted(peaks[members] + slack, "right")
+        gains = np.minimum.accumulate(outside)[within - 1] < outputs[members]
+        if not gains.any():
             return
-        into = 0
-        while chosen[into] or outputs[into] >= outputs[out] or peaks[into] > peaks[out] + slack:
-            into += 1
+        first = gains.argmax()
+        out, fitting = members[first], within[first]
+        into = by_size[:fitting][outside[:fitting] < outputs[out]].min()
         chosen[out], chosen[into] = False, True
-        slack += peaks[out] - peaks[into]
+        outside[rank[out]], outside[rank[into]] = outputs[out], _NEVER
+        slack += int(peaks[out] - peaks[into])
 
 
 def quantile(waiting: Sequence[Candidate], memory: int, seed: int = 0) -> list[Candidate]:
