@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, chain, islice, pairwise
@@ -287,7 +287,7 @@ class Schedule(Summarised):
     @cached_property
     def start_times(self) -> Times:
         """When each request starts for the last time."""
-        return self._times(self.starts, lambda stretch: (stretch.round, stretch.began))
+        return self._times(self.starts, "began")
 
     @cached_property
     def first_tokens(self) -> Times:
@@ -295,21 +295,28 @@ class Schedule(Summarised):
 
         Of a request that was evicted it is the first token that was not lost.
         """
-        rounds = [None if k is None else k + 1 for k in self.begins]
-        return self._times(rounds, lambda stretch: (stretch.round + 1, stretch.first))
+        more = int(self.clock.is_even)
+        return self._times([None if k is None else k + more for k in self.begins], "first")
 
     @cached_property
     def completions(self) -> Times:
         """Time of the last token of each request."""
-        return self._times(
-            self._ends, lambda stretch: (stretch.round + stretch.rounds, stretch.ended)
-        )
+        return self._times(self._ends, "ended")
 
-    def _times(self, rounds: Times, moment: Callable[[Stretch], tuple[int, int]]) -> Times:
-        """Return when rounds begin or end, of which a stretch knows one: its number and time."""
+    @cached_property
+    def _moments(self) -> dict[str, dict[int, int]]:
+        """When rounds in which one worker starts something begin and end, and when others end."""
+        return {
+            "began": {each.round: each.began for each in self.stretches},
+            "first": {each.round: each.first for each in self.stretches},
+            "ended": {each.round + each.rounds: each.ended for each in self.stretches},
+        }
+
+    def _times(self, rounds: Times, moment: str) -> Times:
+        """Return when rounds begin or end on the clock of their workers."""
         if self.clock.is_even:
             return tuple(rounds)
-        known = [dict(map(moment, part.stretches)) for part in self.parts]
+        known = [part._moments[moment] for part in self.parts]
         pairs = zip(self.workers, rounds, strict=True)
         return tuple(None if k is None else known[worker][k] for worker, k in pairs)
 
@@ -555,12 +562,11 @@ class Schedule(Summarised):
     def _early(self) -> Iterator[str]:
         """Say what begins before it can."""
         even, arrivals, unit = self.clock.is_even, self.arrivals, self.clock.unit
-        began = {} if even else {stretch.round: stretch.began for stretch in self.stretches}
         more = ((piece.request, piece.start) for piece in self._beside())
         for i, start in chain(enumerate(self.begins), more):
             if start is None or (even and start >= arrivals[i]):
                 continue
-            time = start if even else began[start]
+            time = start if even else self._moments["began"][start]
             if time < arrivals[i] or start < 0:
                 name = repr(self.instance.requests[i].id)
                 yield f"request {name}: starts at {time}{unit}, arrives at {arrivals[i]}{unit}"
@@ -667,15 +673,14 @@ class Schedule(Summarised):
 
         scale = self.clock.scale
         for worker, part in enumerate(self.parts):
-            begins = {s.round: (s.began / scale, s.first / scale) for s in part.stretches}
-            ends = {s.round + s.rounds: s.ended / scale for s in part.stretches}
             chunks = {(each.request, each.start, each.end): each.is_lost for each in part.chunks}
             lost = {*part.lost, *(piece for piece, is_lost in chunks.items() if is_lost)}
             before = [0] * len(part.instance)
             for piece in sorted(part.pieces(), key=itemgetter(1)):
                 i, start, end = piece
                 produced = 0 if piece in chunks else end - start
-                times = *begins[start], ends[end]
+                began, first, ended = part._moments.values()
+                times = began[start] / scale, first[start] / scale, ended[end] / scale
                 yield Work(
                     self.members[worker][i], worker, *times, before[i], produced, piece in lost
                 )
