@@ -16,12 +16,10 @@ from typing import NamedTuple
 from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.certificates import certify
-from kvopt.heuristics.beams import beam_from, end_early, line_of
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
-from kvopt.heuristics.reduced_costs import worth_nothing
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
 from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.heuristics.state_beams.searching import beams_of_states
@@ -104,9 +102,6 @@ def _local() -> None:
     offer_list_schedules(search)
     search_traces(search, math.inf)
     search_reinsertions(search, math.inf, most_passes=1)
-    crowd, _ = line_of(search)  # to the end as where time is up
-    beam = beam_from(crowd, width=2, draws=1)
-    end_early(crowd, worth_nothing(len(crowd.line)), beam)
 
 
 def _configurations() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.heuristics.habits import USUAL, arrange, end_usually, note
-from kvopt.heuristics.kept import ALIVE, NUMBER, Kept, draws_of, one_kept
+from kvopt.heuristics.kept import ALIVE, NUMBER, Kept, Past, draws_of, one_kept
 from kvopt.heuristics.passing import Habit, advance, cost_of_waiting
 from kvopt.heuristics.reduced_costs import Worth, worth_of
 from kvopt.heuristics.scenes import (
@@ -31,6 +31,8 @@ from kvopt.heuristics.scenes import (
     Scene,
     copy_scene,
     crowd_of,
+    empty_scenes,
+    first_scene,
     is_over,
     nothing_made,
     skip_idle_rounds,
@@ -80,21 +82,6 @@ class BeamPlan(NamedTuple):
     weight: float
 
 
-class Side(NamedTuple):
-    """Scenes at one round, in a row for each.
-
-    Parameters
-    ----------
-    scenes
-        Fields of `Scene` with one more dimension.
-    made
-        Where each has started its requests, with one more dimension too.
-    """
-
-    scenes: Scene
-    made: Made
-
-
 class Room(NamedTuple):
     """Room for a try: a scene, and where it starts its requests."""
 
@@ -108,13 +95,13 @@ class Beam(NamedTuple):
     Parameters
     ----------
     even, odd
-        Those of every other stretch, and room for the next ones.
+        Those of every other stretch, and room for the next ones, in a row for each.
     kept
         What they cost, and their habits: window, patience and choice of worker.
     """
 
-    even: Side
-    odd: Side
+    even: Scene
+    odd: Scene
     kept: Kept
 
 
@@ -171,8 +158,8 @@ def drawn_weight(random: np.random.Generator) -> float:
 
 def beam_from(crowd: Crowd, width: int, draws: int) -> Beam:
     """Return a beam that begins with empty caches."""
-    most = most_active(crowd)
-    even, odd = (_side(crowd, width, most) for _ in range(2))
+    count, most = len(crowd.line), most_active(crowd)
+    even, odd = (empty_scenes(width, count, crowd.workers, most) for _ in range(2))
     return Beam(even, odd, one_kept(width, draws, USUAL))
 
 
@@ -184,57 +171,47 @@ def most_active(crowd: Crowd) -> int:
 
 def room_for(crowd: Crowd) -> Room:
     """Return room for a try."""
-    scenes = _side(crowd, 1, most_active(crowd)).scenes
-    return Room(Scene(*(field[0] for field in scenes)), nothing_made(len(crowd.line)))
-
-
-def _side(crowd: Crowd, width: int, most: int) -> Side:
-    count, workers = len(crowd.line), crowd.workers
-    counts = np.zeros((width, 5), dtype=np.int64)
-    counts[:, [FRONT, STOP]] = count
-    active, bases = np.zeros((2, width, workers), dtype=np.int64)
-    queue, passed = (np.zeros((width, size), dtype=np.int64) for size in (2 * count, count))
-    ends, offsets, loads = np.zeros((3, width, workers, most), dtype=np.int64)
-    scenes = Scene(counts, active, bases, queue, passed, ends, offsets, loads)
-    return Side(scenes, Made(*np.zeros((2, width, count), dtype=np.int64)))
-
-
-def made_by(beam: Beam) -> Made:
-    """Return what the cheapest scene has made, where all are over."""
-    best = int(np.argmin(beam.kept.costs[: beam.kept.counts[ALIVE]]))
-    side = beam.odd if beam.kept.counts[NUMBER] % 2 == 1 else beam.even
-    return Made(side.made.starts[best], side.made.workers[best])
+    count = len(crowd.line)
+    return Room(first_scene(count, crowd.workers, most_active(crowd)), nothing_made(count))
 
 
 @compiled
-def is_ended(crowd: Crowd, beam: Beam) -> bool:
-    """Tell whether everything has been started; if nothing is there, go on to an arrival."""
-    side, over, idle = _sides(beam)[0], True, True
+def next_begin(crowd: Crowd, beam: Beam) -> tuple[bool, int]:
+    """Tell whether all scenes are over, and when the next stretch begins: if all wait, later."""
+    scenes, over, idle = _sides(beam)[0], True, True
     for row in range(beam.kept.counts[ALIVE]):
-        scene = _row(side.scenes, row)
+        scene = _row(scenes, row)
         over = over and is_over(crowd, scene)
         idle = idle and scene.counts[FRONT] == scene.counts[STOP] and not scene.active.any()
     if idle and not over:
         for row in range(beam.kept.counts[ALIVE]):
-            skip_idle_rounds(crowd, _row(side.scenes, row))
-    return over
+            skip_idle_rounds(crowd, _row(scenes, row))
+    return over, scenes.counts[0, NOW]
 
 
 @compiled
-def _sides(beam: Beam) -> tuple[Side, Side]:
+def make_again(
+    trace: Trace, plan: BeamPlan, past: Past, width: int, usual: Floats, room: Room
+) -> None:
+    """Go the way of a scene of a beam once more, and on to the end without tries."""
+    crowd, scene, rng = trace.crowd, room.copy, np.zeros(1, dtype=np.int64)
+    for number in range(len(past.ends)):
+        if not is_over(crowd, scene):
+            skip_idle_rounds(crowd, scene)
+        reseed(rng, plan.seed, number * width + past.rows[number], past.draws[number])
+        parts = arrange(crowd, trace.keys, scene, usual, rng, past.draws[number] == 0)
+        habit = Habit(*parts)
+        advance(crowd, scene, trace.worth, habit, past.ends[number], room.made)
+        note(habit, usual)
+    end_usually(crowd, trace.worth, scene, usual, room.made)
+
+
+@compiled
+def _sides(beam: Beam) -> tuple[Scene, Scene]:
     """Return the side that is, and the one to come."""
     if beam.kept.counts[NUMBER] % 2 == 1:
         return beam.odd, beam.even
     return beam.even, beam.odd
-
-
-@compiled
-def end_early(crowd: Crowd, worth: Worth, beam: Beam) -> None:
-    """Run the scene that looks cheapest on to its end, without tries, and keep no other one."""
-    side = _sides(beam)[0]
-    made = Made(side.made.starts[0], side.made.workers[0])
-    end_usually(crowd, worth, _row(side.scenes, 0), beam.kept.habits[0], made)
-    beam.kept.counts[ALIVE] = 1
 
 
 @compiled
@@ -264,49 +241,33 @@ def _habit_of(
 
 @compiled
 def make_tries(
-    crowd: Crowd,
-    worth: Worth,
-    keys: Floats,
-    beam: Beam,
-    plan: BeamPlan,
-    room: Room,
-    first: int,
-    last: int,
+    trace: Trace, beam: Beam, plan: BeamPlan, until: int, room: Room, first: int, last: int
 ) -> None:
     """Run scenes on in some of the many ways."""
-    side, tries, copy = _sides(beam)[0], beam.kept, room.copy
-    kept, draws = side.scenes.counts[0, NOW] + plan.stretch, draws_of(tries, plan.draws)
+    crowd, worth, tries, copy = trace.crowd, trace.worth, beam.kept, room.copy
+    scenes, draws = _sides(beam)[0], draws_of(tries, plan.draws)
     for x in range(first, last):
         row, draw = x // draws, x % draws
-        copy_scene(_row(side.scenes, row), copy, SEEN)
-        habit = Habit(*_habit_of(crowd, keys, copy, beam, plan, row, draw))
-        paid = beam.kept.costs[row] + advance(crowd, copy, worth, habit, kept, room.made)
+        copy_scene(_row(scenes, row), copy, SEEN)
+        habit = Habit(*_habit_of(crowd, trace.keys, copy, beam, plan, row, draw))
+        paid = tries.costs[row] + advance(crowd, copy, worth, habit, until, room.made)
         tries.states[x] = copy.counts[STATE]
-        seen = paid + advance(crowd, copy, worth, habit, kept + plan.ahead, room.made)
+        seen = paid + advance(crowd, copy, worth, habit, until + plan.ahead, room.made)
         tries.seen[x] = seen + plan.weight * cost_of_waiting(crowd, copy, worth)
 
 
 @compiled
 def keep_rows(
-    crowd: Crowd,
-    worth: Worth,
-    keys: Floats,
-    beam: Beam,
-    plan: BeamPlan,
-    first: int,
-    last: int,
+    trace: Trace, beam: Beam, plan: BeamPlan, until: int, room: Room, first: int, last: int
 ) -> None:
     """Run some of the chosen ones on once more, into the other side."""
-    (side, other), tries = _sides(beam), beam.kept
-    kept, draws = side.scenes.counts[0, NOW] + plan.stretch, draws_of(tries, plan.draws)
+    crowd, (scenes, others), tries = trace.crowd, _sides(beam), beam.kept
+    draws = draws_of(tries, plan.draws)
     for place in range(first, last):
         row, draw = tries.chosen[place] // draws, tries.chosen[place] % draws
-        scene = _row(other.scenes, place)
-        copy_scene(_row(side.scenes, row), scene, len(crowd.line))
-        made = Made(other.made.starts[place], other.made.workers[place])
-        made.starts[:] = side.made.starts[row]
-        made.workers[:] = side.made.workers[row]
-        habit = Habit(*_habit_of(crowd, keys, scene, beam, plan, row, draw))
-        cost = advance(crowd, scene, worth, habit, kept, made)
-        tries.next_costs[place] = beam.kept.costs[row] + cost
+        scene = _row(others, place)
+        copy_scene(_row(scenes, row), scene, len(crowd.line))
+        habit = Habit(*_habit_of(crowd, trace.keys, scene, beam, plan, row, draw))
+        cost = advance(crowd, scene, trace.worth, habit, until, room.made)
+        tries.next_costs[place] = tries.costs[row] + cost
         note(habit, tries.next_habits[place])

@@ -1,17 +1,21 @@
-"""What a beam keeps: of all tries of a stretch the cheapest that differ, whatever a scene is."""
+"""Beams, whatever a scene is: of all tries of a stretch the cheapest that differ are kept.
+
+A scene remembers of its past only which scene of the stretch before it came from, and by which
+try.  What a try does follows from its numbers, so the run of the best scene is made once more at
+the end, with its starts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats, Integers
-
-Room = TypeVar("Room")
 
 ALIVE, NUMBER = range(2)  # entries of `Kept.counts`
 _HEIRS = 4
@@ -19,6 +23,10 @@ _HEIRS = 4
 there are as many as may be kept."""
 _SAME = 1e-7
 """Costs that differ by less are those of the same scene."""
+_GROWTH = 2.0
+"""How many times as much effort the next beam takes at most; the first tells how long others do."""
+_WORTH_WHILE = 0.5
+"""Part of the effort of the last beam below which another one is not tried."""
 SHARED = 16
 """Tries of a stretch from which on threads share them; one does fewer in less time."""
 
@@ -99,8 +107,78 @@ def end_stretch(kept: Kept, taken: int) -> None:
     kept.counts[NUMBER] += 1
 
 
+class Past(NamedTuple):
+    """How a scene came about: its row and its draw in each stretch, and when that ended."""
+
+    rows: Integers
+    draws: Integers
+    ends: Integers
+
+
+class Work(NamedTuple):
+    """What a stretch of a beam does.
+
+    Parameters
+    ----------
+    begin
+        Given when the last one ended: whether all scenes are over, and when this one begins.
+    attempt, keep
+        Given when it ends, room, and a range: run these tries, or the chosen ones.
+    """
+
+    begin: Callable[[int], tuple[bool, int]]
+    attempt: Callable[[int, Any, int, int], None]
+    keep: Callable[[int, Any, int, int], None]
+
+
+class Course(NamedTuple):
+    """The stretches of a beam: the tries that were chosen, of how many a scene, and the ends."""
+
+    chosen: list[Integers]
+    draws: list[int]
+    ends: list[int]
+
+    def past(self, row: int) -> Past:
+        """Return how the scene of a row came about."""
+        past = Past(*np.zeros((3, len(self.ends)), dtype=np.int64))
+        past.ends[:] = self.ends
+        for number in range(len(self.ends) - 1, -1, -1):
+            row, draw = divmod(int(self.chosen[number][row]), self.draws[number])
+            past.rows[number], past.draws[number] = row, draw
+        return past
+
+
+def run_beam(
+    pool: Executor, rooms: Sequence[Any], kept: Kept, work: Work, length: int,
+    is_late: Callable[[], bool],
+) -> tuple[Course, bool]:  # fmt: skip
+    """Go on in stretches of a length until all is over, or it is late; return which it is too."""
+    until, course, draws = 0, Course([], [], []), len(kept.seen) // len(kept.costs)
+    shared = rooms if len(kept.seen) >= SHARED else rooms[:1]
+    while not is_late():
+        over, begin = work.begin(until)
+        if over:
+            return course, True
+        until, each = begin + length, draws_of(kept, draws)
+        share(pool, shared, partial(work.attempt, until), int(kept.counts[ALIVE]) * each)
+        taken = choose(kept, each)
+        share(pool, shared, partial(work.keep, until), taken)
+        course.chosen.append(kept.chosen[:taken].copy())
+        course.draws.append(each)
+        course.ends.append(until)
+        end_stretch(kept, taken)
+    return course, False
+
+
+def next_effort(effort: float, took: float, left: float) -> float:
+    """Return the effort of the next beam, 0 where too little time is left for a useful one."""
+    took = max(took, 1e-3)
+    more = _GROWTH if left > _GROWTH**2 * took else 0.9 * left / took
+    return more * effort if more >= _WORTH_WHILE else 0.0
+
+
 def share(
-    pool: Executor, rooms: Sequence[Room], work: Callable[[Room, int, int], None], count: int
+    pool: Executor, rooms: Sequence[Any], work: Callable[[Any, int, int], None], count: int
 ) -> None:
     """Do a part of so many tries, or of the chosen ones, in each room."""
     if len(rooms) == 1:

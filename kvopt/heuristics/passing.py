@@ -142,36 +142,11 @@ def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int)
 
 @compiled
 def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> float:
-    """Start requests that fit, and return the reduced costs of these starts."""
-    if habit.fill >= 0:
-        return _admit_gaining(crowd, scene, worth, habit, made)
-    counts, queue, cost = scene.counts, scene.queue, 0.0
-    seen, place = 0, counts[FRONT]
-    free = free_memory(crowd, scene)
-    while place < counts[STOP] and seen < habit.window:
-        front = queue[counts[FRONT]]
-        is_next = place > counts[FRONT] and scene.passed[front] >= habit.patience
-        if is_next and not _is_kept_back(crowd, scene, worth, habit, crowd.line[front]):
-            break
-        i, worker = crowd.line[queue[place]], -1
-        if crowd.prompts[i] < free:  # most do not, and are passed over at once
-            worker = worker_for(crowd, scene, crowd.prompts[i], crowd.outputs[i], habit.choice)
-        if worker >= 0 and not _is_kept_back(crowd, scene, worth, habit, i):
-            cost += _start(crowd, scene, worth, made, place, worker)
-            free = free_memory(crowd, scene)
-        else:
-            seen += 1
-        place += 1
-    return cost
-
-
-@compiled
-def _admit_gaining(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> float:
-    """Start those that gain most as long as some fit, and return the costs of these starts."""
+    """Start the first that fits, or what gains most, as long as some fit; return the costs."""
     counts, queue, cost, worker = scene.counts, scene.queue, 0.0, 0
-    paid, moment, cheapest, least = worth.paid, worth.moment, worth.cheapest, worth.least
+    paid, moment, gaining = worth.paid, worth.moment, habit.fill >= 0
     now, last = counts[NOW], len(paid) - 1
-    later, allowed = now + crowd.mean_output, habit.allowed
+    later = now + crowd.mean_output
     price = habit.fill * (paid[min(later, last)] - paid[min(now, last)])
     while worker >= 0:
         free, front, worker, best, most = free_memory(crowd, scene), counts[FRONT], -1, 0, -np.inf
@@ -180,18 +155,19 @@ def _admit_gaining(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made:
         if is_next and not _is_kept_back(crowd, scene, worth, habit, crowd.line[queue[front]]):
             stop = front + 1
         for place in range(front, stop):
-            i = crowd.line[queue[place]]
+            i, gain = crowd.line[queue[place]], 0.0
             prompt, output = crowd.prompts[i], crowd.outputs[i]
-            if prompt >= free:
+            if prompt >= free:  # most do not fit, and are passed over at once
                 continue
-            held = tokens_of(paid, moment, now, prompt, output)
-            then = tokens_of(paid, moment, later, prompt, output)
-            gain = price * prompt + then - held
-            dearer = now - crowd.arrivals[i] + output + held - least[i]
-            if gain > most and (now >= cheapest[i] or dearer <= allowed):
+            if gaining:
+                gain = price * prompt + tokens_of(paid, moment, later, prompt, output)
+                gain -= tokens_of(paid, moment, now, prompt, output)
+            if gain > most and not _is_kept_back(crowd, scene, worth, habit, i):
                 fits = worker_for(crowd, scene, prompt, output, habit.choice)
                 if fits >= 0:
                     worker, best, most = fits, place, gain
+                    if not gaining:
+                        break
         if worker >= 0:
             cost += _start(crowd, scene, worth, made, best, worker)
     return cost

@@ -110,12 +110,18 @@ def nothing_made(count: int) -> Made:
     return Made(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
 
 
-def first_scene(count: int, workers: int = 1) -> Scene:
-    """Return the scene before any request has arrived."""
-    counts = np.array([count, count, 0, 0, 0], dtype=np.int64)
-    active, bases = np.zeros((2, workers), dtype=np.int64)
-    queue, passed = np.zeros(2 * count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    ends, offsets, loads = np.zeros((3, workers, count), dtype=np.int64)
+def first_scene(count: int, workers: int = 1, most: int | None = None) -> Scene:
+    """Return the scene before any of so many requests has arrived; so many may be active."""
+    scenes = empty_scenes(1, count, workers, count if most is None else most)
+    return Scene(*(field[0] for field in scenes))
+
+
+def empty_scenes(width: int, count: int, workers: int, most: int) -> Scene:
+    """Return such scenes, in a row for each."""
+    counts = np.tile(np.array([count, count, 0, 0, 0], dtype=np.int64), (width, 1))
+    active, bases = np.zeros((2, width, workers), dtype=np.int64)
+    queue, passed = (np.zeros((width, size), dtype=np.int64) for size in (2 * count, count))
+    ends, offsets, loads = np.zeros((3, width, workers, most), dtype=np.int64)
     return Scene(counts, active, bases, queue, passed, ends, offsets, loads)
 
 

@@ -20,28 +20,24 @@ from kvopt.heuristics.beams import (
     between_starts,
     drawn_trace,
     drawn_weight,
-    end_early,
-    is_ended,
     keep_rows,
     line_of,
-    made_by,
+    make_again,
     make_tries,
+    next_begin,
     room_for,
 )
-from kvopt.heuristics.kept import ALIVE, SHARED, choose, draws_of, end_stretch, share
+from kvopt.heuristics.habits import USUAL
+from kvopt.heuristics.kept import ALIVE, Work, next_effort, run_beam
 from kvopt.heuristics.scenes import Crowd, Made
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
 
-_GROWTH = 2
-"""Factor on the effort of a beam; the first one has one scene, and tells how long others take."""
 _DRAWS, _STRETCHES, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
 """Tries to go on from a scene, requests started in a stretch at full memory, and look-ahead in
 mean outputs: ranges, as what one beam finds differs by as much as twice its width adds."""
 _COPY = 8
 """Requests that could be started in the time that a try takes beside."""
-_WORTH_WHILE = 0.5
-"""Part of the effort of the last beam below which another one is not tried."""
 _BYTES = 100
 """Bytes that a scene takes for each request."""
 
@@ -67,14 +63,12 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
             trace, plan = drawn_trace(search, crowd, keys, random), _plan(crowd, random)
             each = _effort(crowd, plan)
             width = min(max(1, int(effort / each)), widest)
-            made = begun_anew(pool, search.threads, trace, plan, width, is_late)
+            made = started_by_beam(pool, search.threads, trace, plan, width, is_late)
             starts, workers = made.starts.tolist(), made.workers.tolist()
             search.offer_starts(starts, "beams over the whole trace", workers)
-            took, left = max(working_time() - began, 1e-3), end - working_time()
-            more = _GROWTH if left > _GROWTH**2 * took else 0.9 * left / took
-            if width == widest or more < _WORTH_WHILE:
+            effort = next_effort(width * each, working_time() - began, end - working_time())
+            if width == widest or not effort:
                 return
-            effort = more * width * each
 
 
 def _plan(crowd: Crowd, random: np.random.Generator) -> BeamPlan:
@@ -91,27 +85,20 @@ def _effort(crowd: Crowd, plan: BeamPlan) -> float:
     return plan.draws * (copy + plan.stretch + plan.ahead) / plan.stretch
 
 
-def begun_anew(
-    pool: Executor,
-    threads: int,
-    trace: Trace,
-    plan: BeamPlan,
-    width: int,
+def started_by_beam(
+    pool: Executor, threads: int, trace: Trace, plan: BeamPlan, width: int,
     is_late: Callable[[], bool],
-) -> Made:
+) -> Made:  # fmt: skip
     """Start all requests; once it is late, those to come are started without tries."""
-    crowd = trace.crowd
-    beam = beam_from(crowd, width, plan.draws)
-    shared = threads if width * plan.draws >= SHARED else 1
-    rooms = [room_for(crowd) for _ in range(shared)]
-    attempt, keep = (partial(work, *trace, beam, plan) for work in (make_tries, keep_rows))
-    while not is_ended(crowd, beam):
-        draws = draws_of(beam.kept, plan.draws)
-        share(pool, rooms, attempt, int(beam.kept.counts[ALIVE]) * draws)
-        taken = choose(beam.kept, draws)
-        share(pool, rooms, lambda _, first, last: keep(first, last), taken)
-        end_stretch(beam.kept, taken)
-        if is_late():
-            end_early(crowd, trace.worth, beam)
-            break
-    return made_by(beam)
+    crowd, beam = trace.crowd, beam_from(trace.crowd, width, plan.draws)
+    rooms = [room_for(crowd) for _ in range(threads)]
+    work = Work(
+        lambda _: next_begin(crowd, beam), partial(make_tries, trace, beam, plan),
+        partial(keep_rows, trace, beam, plan),
+    )  # fmt: skip
+    course, over = run_beam(pool, rooms, beam.kept, work, plan.stretch, is_late)
+    alive = beam.kept.costs[: beam.kept.counts[ALIVE]]
+    row = int(np.argmin(alive)) if over else 0  # the first looks cheapest
+    room = room_for(crowd)
+    make_again(trace, plan, course.past(row), width, np.array(USUAL), room)
+    return room.made

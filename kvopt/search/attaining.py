@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from kvopt.bounds.deadlines import deadline_ceiling
-from kvopt.heuristics.attaining.fleets import attaining_on_workers
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
@@ -43,8 +42,7 @@ def search_in_time(search: Search, seconds: float) -> None:
     if model is None:
         found = attaining_in_rounds(search.instance, allowed, aim, costs, **limits)
     else:
-        work = attaining_on_workers if search.problem.is_fleet else attaining_in_seconds
-        found = work(search.instance, model, allowed, aim, costs, **limits)
+        found = attaining_in_seconds(search.instance, model, allowed, aim, costs, **limits)
     if found is not None and not search.problem.is_fleet:
         better = AllRuns(search.instance, model, allowed, aim).best(
             found.count,

@@ -18,7 +18,6 @@ from timed_oracle import Server
 
 from kvopt import BatchTime, Instance, Line, Request, Scope
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
-from kvopt.heuristics.attaining.fleets import attaining_on_workers
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.problem.deadlines import Aim
@@ -92,9 +91,8 @@ class Case(NamedTuple):
         if self.model is None:
             floor = attaining_in_rounds(*given, found.costs)
         else:
-            attaining = attaining_on_workers if self.workers > 1 else attaining_in_seconds
             instance, allowed, aim = given
-            floor = attaining(instance, self.model, allowed, aim, found.costs)
+            floor = attaining_in_seconds(instance, self.model, allowed, aim, found.costs)
         return known(floor).count, found.value
 
 

@@ -41,7 +41,7 @@ from kvopt.heuristics.scenes import (
     nothing_made,
     start_on,
 )
-from kvopt.heuristics.trace_beams import begun_anew, search_traces
+from kvopt.heuristics.trace_beams import search_traces, started_by_beam
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
@@ -148,7 +148,7 @@ def test_waiting_weighs_more_by_what_is_lost() -> None:
     trace, seen, many = drawn_trace(search, crowd, keys, np.random.default_rng(1)), [], 20
     for weight in (0.0, 1.0, 3.0):
         beam = beam_from(crowd, 1, many)
-        make_tries(*trace, beam, BeamPlan(many, 40, 60, 1, weight), room_for(crowd), 0, many)
+        make_tries(trace, beam, BeamPlan(many, 40, 60, 1, weight), 40, room_for(crowd), 0, many)
         seen.append(beam.kept.seen.copy())
     lost = seen[1] - seen[0]
     assert lost.min() > 0
@@ -183,7 +183,7 @@ def test_one_that_has_to_stop_ends_with_a_whole_schedule(workers: int) -> None:
     crowd, keys = crowd_of(instance)
     trace = Trace(crowd, worth_nothing(len(instance)), keys)
     with ThreadPoolExecutor(2) as pool:
-        made = begun_anew(pool, 2, trace, BeamPlan(3, 40, 60, 1, 1.0), 9, lambda: True)
+        made = started_by_beam(pool, 2, trace, BeamPlan(3, 40, 60, 1, 1.0), 9, lambda: True)
     assert Schedule(instance, made.starts.tolist(), made.workers.tolist()).check().feasible
 
 

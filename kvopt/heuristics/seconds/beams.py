@@ -2,10 +2,6 @@
 
 As in rounds (`kvopt.heuristics.beams`), with prices of machine time for prices of memory, and up
 to the same time instead of the same round: rounds of two runs last differently long.
-
-A scene remembers of its past only which scene of the stretch before it came from, and by which
-try.  What a try does follows from its numbers, so the run of the best scene is made once more at
-the end, with its starts.
 """
 
 from __future__ import annotations
@@ -20,12 +16,13 @@ import numpy as np
 from kvopt.heuristics.kept import (
     ALIVE,
     NUMBER,
-    SHARED,
+    Course,
     Kept,
-    choose,
-    end_stretch,
+    Past,
+    Work,
+    draws_of,
     one_kept,
-    share,
+    run_beam,
 )
 from kvopt.heuristics.seconds.passing import (
     ACTIVE,
@@ -33,6 +30,7 @@ from kvopt.heuristics.seconds.passing import (
     COME,
     DONE,
     LATENCY,
+    SEEN,
     WAITING,
     Done,
     Habits,
@@ -45,7 +43,7 @@ from kvopt.heuristics.seconds.passing import (
 )
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, normal, reseed, uniform
-from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.arrays import Floats
 
 _WIDEST, _FULLEST = 80.0, 100.0
 """Largest window in requests, and strongest preference for long prompts, that are drawn."""
@@ -100,14 +98,6 @@ class TimedBeam(NamedTuple):
     kept: Kept
 
 
-class Past(NamedTuple):
-    """How a scene came about: its row and its draw in each stretch, and when that ended."""
-
-    rows: Integers
-    draws: Integers
-    ends: Integers
-
-
 def room_for(server: Server) -> Room:
     """Return room for a try."""
     count = len(server.timed.arrivals)
@@ -127,7 +117,7 @@ def _most_active(server: Server) -> int:
 
 def run_alone(server: Server, room: Room) -> TimedScene:
     """Return how a run ends that is made without tries."""
-    return _made_again(server, TimedPlan(1, 1, 0, 0, 0), room, _no_past())
+    return _made_again(server, TimedPlan(1, 1, 0, 0, 0), room, Course([], [], []).past(0))
 
 
 def run_of_beam(
@@ -142,27 +132,14 @@ def run_of_beam(
     Once it is late, the scene that looks cheapest goes on without tries.
     """
     beam = _beam_for(server, plan)
-    until, kept = int(server.timed.arrivals.min()), beam.kept
-    chosen: list[Integers] = []
-    ends: list[int] = []
-    shared = rooms if plan.width * plan.draws >= SHARED else rooms[:1]
-    while not is_late():
-        over, begin = next_begin(server, beam, until)
-        if over:
-            break
-        until = begin + plan.stretch
-        tries = int(kept.counts[ALIVE]) * plan.draws
-        share(pool, shared, partial(make_tries, server, beam, plan, until), tries)
-        taken = choose(kept, plan.draws)
-        share(pool, shared, partial(keep_rows, server, beam, plan, until), taken)
-        chosen.append(kept.chosen[:taken].copy())
-        ends.append(until)
-        end_stretch(kept, taken)
-    side = beam.odd if kept.counts[NUMBER] % 2 == 1 else beam.even
-    ended = side.counts[: kept.counts[ALIVE]]
-    over = bool((ended[:, DONE] == len(rooms[0].noise)).all())
+    work = Work(
+        partial(next_begin, server, beam), partial(make_tries, server, beam, plan),
+        partial(keep_rows, server, beam, plan),
+    )  # fmt: skip
+    course, over = run_beam(pool, rooms, beam.kept, work, plan.stretch, is_late)
+    ended = _sides(beam)[0].counts[: beam.kept.counts[ALIVE]]
     row = int(np.argmin(ended[:, LATENCY])) if over else 0  # the first looks cheapest
-    scene = _made_again(server, plan, rooms[0], _past(row, plan, chosen, ends))
+    scene = _made_again(server, plan, rooms[0], course.past(row))
     assert not over or scene.counts[LATENCY] == ended[row, LATENCY], "the same tries"
     return scene
 
@@ -180,20 +157,6 @@ def _beam_for(server: Server, plan: TimedPlan) -> TimedBeam:
         for _ in range(2)
     )
     return TimedBeam(even, odd, one_kept(width, plan.draws, _USUAL))
-
-
-def _no_past() -> Past:
-    return Past(*np.zeros((3, 0), dtype=np.int64))
-
-
-def _past(row: int, plan: TimedPlan, chosen: list[Integers], ends: list[int]) -> Past:
-    """Return how the scene of a row came about."""
-    past = Past(*np.zeros((3, len(ends)), dtype=np.int64))
-    past.ends[:] = ends
-    for number in range(len(ends) - 1, -1, -1):
-        row, draw = divmod(int(chosen[number][row]), plan.draws)
-        past.rows[number], past.draws[number] = row, draw
-    return past
 
 
 def _made_again(server: Server, plan: TimedPlan, room: Room, past: Past) -> TimedScene:
@@ -254,9 +217,10 @@ def make_tries(
 ) -> None:
     """Run scenes on in some of the many ways."""
     side, kept, copy = _sides(beam)[0], beam.kept, room.copy
+    draws = draws_of(kept, plan.draws)
     for x in range(first, last):
-        row, draw = x // plan.draws, x % plan.draws
-        copy_timed(_row(side, row), copy)
+        row, draw = x // draws, x % draws
+        copy_timed(_row(side, row), copy, SEEN)
         habits = Habits(*_habits_of(copy, kept, plan, room, row, draw))
         paid = kept.costs[row]
         paid += run_on(server, room.noise, habits, copy, until, room.done)
@@ -271,24 +235,16 @@ def keep_rows(
 ) -> None:
     """Run some of the chosen ones on once more, into the other side."""
     (side, other), kept = _sides(beam), beam.kept
+    draws = draws_of(kept, plan.draws)
     for place in range(first, last):
-        row, draw = kept.chosen[place] // plan.draws, kept.chosen[place] % plan.draws
+        row, draw = kept.chosen[place] // draws, kept.chosen[place] % draws
         scene = _row(other, place)
-        _copy_all(_row(side, row), scene)
+        copy_timed(_row(side, row), scene, len(room.noise))
         habits = Habits(*_habits_of(scene, kept, plan, room, row, draw))
         cost = run_on(server, room.noise, habits, scene, until, room.done)
         kept.next_costs[place] = kept.costs[row] + cost
         kept.next_habits[place, 0], kept.next_habits[place, 1] = habits.window, habits.fill
         kept.next_habits[place, 2] = habits.together
-
-
-@compiled
-def _copy_all(scene: TimedScene, copy: TimedScene) -> None:
-    """Copy a scene, with those far behind in its queue."""
-    copy.counts[:] = scene.counts
-    waiting, active = scene.counts[WAITING], scene.counts[ACTIVE]
-    copy.queue[:waiting] = scene.queue[:waiting]
-    copy.active[:active] = scene.active[:active]
 
 
 @compiled

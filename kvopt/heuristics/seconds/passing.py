@@ -24,7 +24,7 @@ COME, ACTIVE, BASE, NOW, TIME, DONE, _ASK, WAITING, WAITS, _IDLE, LATENCY = rang
 """Entries of `TimedScene.counts`: how many have arrived, are active, the sum of their prompts less
 starts, the round, its time, how many are completed, whether to ask the line, how many wait, how
 often the server resumed work, whether it is idle, the total latency of those completed."""
-_SEEN = 2048
+SEEN = 2048
 """Waiting requests that a copy of a scene has at most, the first in line."""
 _UNHURRIED = 300
 """Requests in a row that lose nothing by waiting, after which those behind are not asked."""
@@ -133,10 +133,10 @@ def empty_scene(count: int) -> TimedScene:
 
 
 @compiled
-def copy_timed(scene: TimedScene, copy: TimedScene) -> None:
-    """Copy what matters for the next while: not those far behind in the queue."""
+def copy_timed(scene: TimedScene, copy: TimedScene, seen: int) -> None:
+    """Copy a scene, with so many of those that wait."""
     copy.counts[:] = scene.counts
-    waiting = copy.counts[WAITING] = min(scene.counts[WAITING], _SEEN)
+    waiting = copy.counts[WAITING] = min(scene.counts[WAITING], seen)
     for place in range(waiting):
         copy.queue[place] = scene.queue[place]
     for place in range(scene.counts[ACTIVE]):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 
 from kvopt.bounds.seconds_evaluation import Shares, shares
+from kvopt.heuristics.kept import next_effort
 from kvopt.heuristics.seconds.beams import (
     TimedPlan,
     bytes_of_scene,
@@ -34,14 +35,10 @@ STARTS, AHEAD = (2.0, 1.0, 4.0), (1.0, 2.0, 1.0)
 """In turn: requests that start in a stretch, and look-ahead in mean times of requests alone."""
 DRAWS = 16
 """Tries to go on from a scene."""
-WIDTHS, WIDEST = (2, 4, 8), 1024
-"""Scenes that are kept where there is no limit of time, and at most where there is."""
+WIDEST, WIDEST_WITHOUT_LIMIT = 1024, 8
+"""Scenes that are kept at most, and where there is no limit of time."""
 _MOST_WITHOUT_LIMIT = 30_000
 """Scenes times requests where there is no limit of time: ten seconds of a beam, or thirty."""
-_GROWTH = 2.0
-"""How many times as much effort the next beam takes at most."""
-_WORTH_WHILE = 0.5
-"""Part of the effort of the last beam below which another one is not tried."""
 IDLE_TURNS = 4
 """Beams without improvement after which they end."""
 _MOST_ROUNDS = 20_000_000
@@ -91,23 +88,18 @@ def beams_in_seconds(
     def is_over() -> bool:
         return should_stop() or working_time() >= end
 
-    turn, idle, effort = 0, 0, 0.0
-    widths = [width for width in WIDTHS if width * len(instance) <= _MOST_WITHOUT_LIMIT] or [1]
+    turn, idle, effort, widest = 0, 0, 0.0, beams.widest
+    if time_limit == math.inf:
+        widest = max(1, min(WIDEST_WITHOUT_LIMIT, _MOST_WITHOUT_LIMIT // len(instance), widest))
     with ThreadPoolExecutor(threads) as pool:
         while idle < IDLE_TURNS and not is_over():
-            began, before = working_time(), beams.best.objective
-            width = beams.width_for(turn, effort)
-            if time_limit == math.inf:
-                width = widths[turn]
+            began, before, each = working_time(), beams.best.objective, beams.effort(turn)
+            width = max(1, min(int(effort / each), widest))
             beams.search(pool, turn, width, is_over)
             turn, idle = turn + 1, 0 if beams.best.objective != before else idle + 1
-            if time_limit == math.inf and turn == len(widths):
+            effort = next_effort(width * each, working_time() - began, end - working_time())
+            if not effort or (time_limit == math.inf and width == widest):
                 break
-            took, left = max(working_time() - began, 1e-3), end - working_time()
-            more = _GROWTH if left > _GROWTH**2 * took else 0.9 * left / took
-            if more < _WORTH_WHILE:
-                break
-            effort = more * beams.effort(turn - 1, width)
     return replace(beams.best, wall_seconds=working_time() - start)
 
 
@@ -137,19 +129,15 @@ class _Beams:
         self._priced = partial(server_of, instance, clock.batch_time, lines, arrivals, part)
         server = self._priced(SLOWER[0])
         self._rooms = [room_for(server) for _ in range(threads)]
-        self._widest = max(1, min(WIDEST, min(room, _ROOM) // bytes_of_scene(server)))
+        self.widest = max(1, min(WIDEST, min(room, _ROOM) // bytes_of_scene(server)))
         self.best = self._as_run(run_alone(server, self._rooms[0]))
         self._between = float(part.takes.mean()) / instance.memory  # starts, on a busy machine
         self._alone = float(part.alone.mean())
 
-    def width_for(self, turn: int, effort: float) -> int:
-        """Return how many scenes a beam may keep at an effort."""
-        return max(1, min(int(effort / self.effort(turn, 1)), self._widest))
-
-    def effort(self, turn: int, width: int) -> float:
-        """Return about how long a beam takes, in runs."""
+    def effort(self, turn: int) -> float:
+        """Return about how long a scene of a beam takes, in runs."""
         stretch, ahead = self._horizons(turn)
-        return width * DRAWS * (1 + ahead / stretch)
+        return DRAWS * (1 + ahead / stretch)
 
     def search(self, pool: Executor, turn: int, width: int, is_over: Callable[[], bool]) -> None:
         """Keep the run of a beam if it is the best one."""

@@ -92,25 +92,24 @@ def guide_of(instance: Instance, states: States, knots: Knots, prices: Floats) -
     costs = np.zeros((len(unique), cells))
     _fill_costs(states.outputs[one_of], states.firsts[one_of], before, shares, padded, step, costs)
     later = np.ascontiguousarray(np.minimum.accumulate(costs[:, ::-1], axis=1)[:, ::-1])
-    guide = Guide(
+    cell = np.minimum(states.arrivals // step, cells - 2)
+    slopes = (later[shapes, cell + 1] - later[shapes, cell]) / step
+    return Guide(
         memory=instance.memory, most=states.most, smallest=int(table[:, 0].min()),
         arrivals=states.arrivals, prompts=np.ascontiguousarray(table[:, 0]),
         outputs=states.outputs, firsts=states.firsts,
         shapes=shapes, twins=_twins(states.arrivals, shapes), last=last, step=step, costs=costs,
-        later=later, least=np.zeros(len(instance)), knots=before, shares=shares, prices=padded,
-        largest=largest, paid=np.cumsum(largest),
+        later=later, least=later[shapes, cell] + (states.arrivals - cell * step) * slopes,
+        knots=before, shares=shares, prices=padded, largest=largest, paid=np.cumsum(largest),
     )  # fmt: skip
-    fill_least(guide, guide.least)
-    return guide
 
 
 def _twins(arrivals: Integers, shapes: Integers) -> Integers:
     """Return of each request the one of its shape that comes before it, -1 if there is none."""
+    order = np.lexsort((arrivals, shapes))
     twins = np.full(len(shapes), -1, dtype=np.int64)
-    latest: dict[int, int] = {}
-    for i in np.argsort(arrivals, kind="stable").tolist():
-        twins[i] = latest.get(int(shapes[i]), -1)
-        latest[int(shapes[i])] = i
+    same = shapes[order[1:]] == shapes[order[:-1]]
+    twins[order[1:][same]] = order[:-1][same]
     return twins
 
 
@@ -162,13 +161,6 @@ def value_at(guide: Guide, table: Floats, shape: int, now: int) -> float:
     beyond = now - cell * guide.step
     value: float = table[shape, cell] + beyond * slope_of(guide, table, shape, cell)
     return value
-
-
-@steering
-def fill_least(guide: Guide, least: Floats) -> None:
-    """Fill in the least cost of each request, from its arrival on."""
-    for i in range(len(least)):
-        least[i] = value_at(guide, guide.later, guide.shapes[i], guide.arrivals[i])
 
 
 @steering

@@ -92,19 +92,23 @@ def is_first(twins: Integers, waiting: Words, i: int) -> bool:
 def add_life(
     guide: Guide, rows: Floats, i: int, now: int, ahead: int, loads: Integers, values: Floats
 ) -> None:
-    """Add what a request holds, and what that is worth, that starts so many rounds after now."""
+    """Add what a request holds from the next time on, and what that is worth.
+
+    It starts so many rounds after now, or before.
+    """
     prompt, output, horizon = guide.prompts[i], guide.outputs[i], len(values) - 1
-    for age in range(1, output + 1):
+    youngest = max(1, 1 - ahead)
+    for age in range(youngest, output + 1):
         loads[ahead + age] += prompt + age
     state = guide.firsts[i] + output
-    for age in range(1, min(output, horizon - ahead) + 1):
+    for age in range(youngest, min(output, horizon - ahead) + 1):
         values[ahead + age] += rows[(now + ahead + age) % len(rows), state - age]
 
 
 @steering
 def copy_label(labels: Labels, row: int, others: Labels, other: int, passed: int) -> None:
     """Copy a label; where a round has passed, what lies ahead moves on."""
-    for x in range(labels.integers[row, ACTIVE]):
+    for x in range(labels.integers[row, ACTIVE]):  # slices take longer
         others.members[other, x] = labels.members[row, x]
         others.ends[other, x] = labels.ends[row, x]
     for x in range(labels.waiting.shape[1]):

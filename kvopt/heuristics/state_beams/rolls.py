@@ -58,6 +58,18 @@ def no_candidates(many: int) -> Candidates:
 
 
 @steering
+def cost_of(found: Candidates, y: int, since: int) -> float:
+    """Return the reduced cost of a start so many rounds after the list was made."""
+    return float(found.costs[y] + since * found.slopes[y])
+
+
+@steering
+def later_of(found: Candidates, y: int, since: int) -> float:
+    """Return the least reduced cost of a start then or later."""
+    return float(found.laters[y] + since * found.later_slopes[y])
+
+
+@steering
 def list_candidates(
     guide: Guide, some: Words, now: int, dearest: float, listed: int, found: Candidates
 ) -> None:

@@ -15,6 +15,7 @@ from kvopt.heuristics.state_beams.labels import (
     SPENT,
     TRAIL,
     Labels,
+    add_life,
     fill_rows,
     room_for,
 )
@@ -170,16 +171,4 @@ def _begin(guide: Guide, beam: Beam, starts: Integers) -> None:
             kept.members[0, x], kept.ends[0, x] = i, end
             kept.integers[0, ACTIVE] += 1
             kept.integers[0, HASH] += beam.salts[1, i] * end
-            _add_rest(guide, beam.rows, i, end, now, kept.loads[0], kept.values[0])
-
-
-@steering
-def _add_rest(
-    guide: Guide, rows: Floats, i: int, end: int, now: int, loads: Integers, values: Floats
-) -> None:
-    """Add what a running request will hold from the next time on, and what that is worth."""
-    peak = guide.prompts[i] + guide.outputs[i]
-    for time in range(now + 1, end + 1):
-        loads[time - now] += peak - (end - time)
-        if time - now < len(values):
-            values[time - now] += rows[time % len(rows), guide.firsts[i] + end - time]
+            add_life(guide, beam.rows, i, now, starts[i] - now, kept.loads[0], kept.values[0])

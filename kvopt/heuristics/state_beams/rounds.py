@@ -31,7 +31,7 @@ from kvopt.heuristics.state_beams.labels import (
     take_out,
     waits,
 )
-from kvopt.heuristics.state_beams.rolls import fill_caps, list_candidates
+from kvopt.heuristics.state_beams.rolls import cost_of, fill_caps, later_of, list_candidates
 from kvopt.heuristics.state_beams.rooms import (
     ALIVE,
     BEST,
@@ -74,7 +74,7 @@ def go_on(guide: Guide, plan: Plan, beam: Beam, rounds: int) -> int:
         is_crowded = opened > plan.width
         if is_crowded:
             for row in range(first):
-                _score(guide, plan, beam, row)
+                beam.opened.floats[row, SCORE] = _scored(guide, plan, beam, row, -1)
         _close(guide, plan, beam, opened, is_crowded)
         counts[NOW] += 1
     return ONGOING
@@ -171,8 +171,8 @@ def _find_children(guide: Guide, plan: Plan, beam: Beam, lower: int, upper: int)
                 continue
             if many == len(beam.scores):
                 return many
-            gain = row1[guide.firsts[i] + output - 1] - found.costs[y] - since * found.slopes[y]
-            gain += plan.urgency * (found.laters[y] + (since + 1) * found.later_slopes[y])
+            gain = row1[guide.firsts[i] + output - 1] - cost_of(found, y, since)
+            gain += plan.urgency * later_of(found, y, since + 1)
             beam.parents[many], beam.places[many], beam.scores[many] = row, y, base - gain
             many += 1
     return many
@@ -189,10 +189,11 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
         beam.places[:limit] = beam.places[:many][order]
         many = limit
     for child in range(many):
-        beam.scores[child] = _score_child(guide, plan, beam, child)
+        parent, y = beam.parents[child], beam.places[child]
+        beam.scores[child] = _scored(guide, plan, beam, parent, y)
     heirs = np.zeros(opened, dtype=np.int64)
-    now, since = beam.counts[NOW], beam.counts[NOW] - found.counts[1]
-    row = opened
+    now, row = beam.counts[NOW], opened
+    since = now - found.counts[1]
     for child in np.argsort(beam.scores[:many]):
         parent, y = beam.parents[child], beam.places[child]
         if row == opened + plan.width:
@@ -207,8 +208,8 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
         labels.integers[row, ACTIVE] += 1
         take_out(labels.waiting[row], i)
         labels.integers[row, LEFT] -= 1
-        labels.floats[row, SPENT] += found.costs[y] + since * found.slopes[y]
-        labels.floats[row, LATER] -= found.laters[y] + (since + 1) * found.later_slopes[y]
+        labels.floats[row, SPENT] += cost_of(found, y, since)
+        labels.floats[row, LATER] -= later_of(found, y, since + 1)
         labels.floats[row, SLOPE] -= found.later_slopes[y]
         labels.integers[row, BEGAN] += now
         labels.integers[row, HASH] += beam.salts[1, i] * end - beam.salts[0, i]
@@ -225,37 +226,21 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
 
 
 @steering
-def _score_child(guide: Guide, plan: Plan, beam: Beam, child: int) -> float:
-    """Return what a label may cost with one more start."""
-    labels, found, work = beam.opened, beam.candidates, beam.work
-    row, y, now = beam.parents[child], beam.places[child], beam.counts[NOW]
-    since, i = now - found.counts[1], found.requests[y]
+def _scored(guide: Guide, plan: Plan, beam: Beam, row: int, y: int) -> float:
+    """Return what a label may cost, with the start of a candidate, or without one."""
+    labels, found, work, now = beam.opened, beam.candidates, beam.work, beam.counts[NOW]
     work.loads[:], work.values[:] = labels.loads[row], labels.values[row]
     work.waiting[:] = labels.waiting[row]
-    take_out(work.waiting, i)
-    add_life(guide, beam.rows, i, now, 0, work.loads, work.values)
-    return _rolled(
-        guide, plan, beam,
-        labels.floats[row, SPENT] + found.costs[y] + since * found.slopes[y],
-        labels.floats[row, LATER] - found.laters[y] - (since + 1) * found.later_slopes[y],
-        labels.floats[row, SLOPE] - found.later_slopes[y],
-    )  # fmt: skip
-
-
-@steering
-def _score(guide: Guide, plan: Plan, beam: Beam, row: int) -> None:
-    """Fill in what a label may cost."""
-    labels, work = beam.opened, beam.work
-    work.loads[:], work.values[:] = labels.loads[row], labels.values[row]
-    work.waiting[:] = labels.waiting[row]
-    labels.floats[row, SCORE] = _rolled(
-        guide,
-        plan,
-        beam,
-        labels.floats[row, SPENT],
-        labels.floats[row, LATER],
-        labels.floats[row, SLOPE],
-    )
+    cost, later = labels.floats[row, SPENT], labels.floats[row, LATER]
+    slope = labels.floats[row, SLOPE]
+    if y >= 0:
+        i, since = found.requests[y], now - found.counts[1]
+        take_out(work.waiting, i)
+        add_life(guide, beam.rows, i, now, 0, work.loads, work.values)
+        cost += cost_of(found, y, since)
+        later -= later_of(found, y, since + 1)
+        slope -= found.later_slopes[y]
+    return _rolled(guide, plan, beam, cost, later, slope)
 
 
 @steering
@@ -272,8 +257,7 @@ def _rolled(guide: Guide, plan: Plan, beam: Beam, cost: float, later: float, slo
             longest = fill_caps(guide, loads, ahead, caps)
             if longest == 0:
                 break
-            since = now + ahead - found.counts[1]
-            most, best = 0.0, -1
+            since, most, best = now + ahead - found.counts[1], 0.0, -1
             for y in range(found.counts[0]):
                 output = found.outputs[y]
                 if output > longest or found.prompts[y] > caps[output]:
@@ -281,8 +265,8 @@ def _rolled(guide: Guide, plan: Plan, beam: Beam, cost: float, later: float, slo
                 i = found.requests[y]
                 if not is_first(guide.twins, waiting, i):
                     continue
-                gain = urgency * (found.laters[y] + (since + 1) * found.later_slopes[y])
-                gain -= found.costs[y] + since * found.slopes[y]
+                gain = urgency * later_of(found, y, since + 1)
+                gain -= cost_of(found, y, since)
                 state = guide.firsts[i] + output
                 for age in range(1, min(output, plan.depth, horizon - ahead) + 1):
                     gain += rows[(now + ahead + age) % len(rows), state - age]
@@ -291,8 +275,8 @@ def _rolled(guide: Guide, plan: Plan, beam: Beam, cost: float, later: float, slo
             if best < 0:
                 break
             i = found.requests[best]
-            cost += found.costs[best] + since * found.slopes[best]
-            later -= found.laters[best] + since * found.later_slopes[best]
+            cost += cost_of(found, best, since)
+            later -= later_of(found, best, since)
             slope -= found.later_slopes[best]
             take_out(waiting, i)
             add_life(guide, rows, i, now, ahead, loads, values)
