@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -336,8 +337,5 @@ def _last(holds: Callable[[int], bool], low: int, most: int) -> int:
     step = 1
     while low + step <= most and holds(low + step):
         low, step = low + step, 2 * step
-    high = min(low + step, most + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    untried = range(low + 1, min(low + step, most + 1))
+    return low + bisect_left(untried, True, key=lambda count: not holds(count))

@@ -50,8 +50,8 @@ class Space:
     def every(self, count: int) -> Iterator[Case]:
         """Yield every instance with so many requests; of equal ones up to order, one."""
         for memory, pool in self._pools():
-            groups = product(pool, repeat=count) if self.ordered else None
-            for requests in groups or combinations_with_replacement(pool, count):
+            unordered = combinations_with_replacement(pool, count)
+            for requests in product(pool, repeat=count) if self.ordered else unordered:
                 yield memory, requests
 
     def drawn(self, rng: Random) -> Case:

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -96,19 +97,16 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
     planned: set[str] = set()
     for entry in study.entries:
         for source in entry.sources(most):
-            if source.kind == "game":
-                opponents: list[tuple[str, ...]] = [(policy,) for policy in entry.policies]
-                known = source.described(None)
-            else:
-                opponents, known = [entry.policies], source.described(source.instance())
-            for limits in study.limits:
-                for wanted in opponents:
-                    policies = tuple(label for label in wanted if limits.covers(label))
-                    task = Task(study.name, source, policies, limits, study.modules, known)
-                    new = tuple(p for p in policies if task.key(p) not in planned)
-                    planned.update(map(task.key, new))
-                    if new:
-                        yield replace(task, policies=new)
+            is_game = source.kind == "game"
+            opponents = [(policy,) for policy in entry.policies] if is_game else [entry.policies]
+            known = source.described(None if is_game else source.instance())
+            for limits, wanted in product(study.limits, opponents):
+                policies = tuple(label for label in wanted if limits.covers(label))
+                task = Task(study.name, source, policies, limits, study.modules, known)
+                new = tuple(p for p in policies if task.key(p) not in planned)
+                planned.update(map(task.key, new))
+                if new:
+                    yield replace(task, policies=new)
 
 
 FOLDER = "certificates"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fractions import Fraction
 from itertools import pairwise
 from math import log
 
 from kvopt.experiments.studies.claims.verdict import Verdict, certificates_of, settled
-from kvopt.experiments.studies.intervals import Interval, mean_of, ratio_of
+from kvopt.experiments.studies.intervals import Interval, by_policy, ratio_of
 from kvopt.experiments.studies.records import Record, grouped
 
 _GROWING = 0.35
@@ -92,17 +91,14 @@ def _against_one_rule(
 
 def _no_constant(runs: Sequence[Record], kind: str, source: str) -> Verdict:
     """Say what was measured: a theorem about every constant is not settled by sizes."""
-    policies = grouped(runs, lambda run: run.policy)
-    means = {policy: mean_of(map(ratio_of, mine)) for policy, mine in policies.items()}
-    best, worst = (
-        end(means, key=lambda policy: means[policy].least or Fraction(0)) for end in (min, max)
-    )
+    rows = by_policy(runs)
+    best, worst = (end(rows, key=lambda row: row.mean.least or 0) for end in (min, max))
     return Verdict(
         f"No {kind} scheduler has a constant competitive ratio",
         source,
         "no constant, independent of M",
-        f"mean ratio of the best scheduler, {best}, in {means[best]}, of the worst, "
-        f"{worst}, in {means[worst]}, over {len(policies[best])} instances",
+        f"mean ratio of the best scheduler, {best.policy}, in {best.mean}, of the worst, "
+        f"{worst.policy}, in {worst.mean}, over {len(best.records)} instances",
         "measured",
         certificates_of(runs),
     )

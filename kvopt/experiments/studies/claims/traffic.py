@@ -315,11 +315,9 @@ def errors(records: Sequence[Record]) -> Iterator[Verdict]:
     for rate, runs in by_rate(records).items():
         best = {r.instance.hash: latency(r) for r in runs if r.policy == _BENCHMARK and r.value}
         noisy = [r for r in runs if "eps" in keys_of(r.policy)[1] and r.instance.hash in best]
-        guarded, bare = (
-            [record for record in noisy if ("alpha" in keys_of(record.policy)[1]) is has_margin]
-            for has_margin in (True, False)
-        )
-        loops = [record for record in guarded if record.outcome != "completed"]
+        margins = grouped(noisy, lambda record: "alpha" in keys_of(record.policy)[1])
+        guarded, bare = margins.get(True, []), margins.get(False, [])
+        loops, endless = ([r for r in some if r.outcome != "completed"] for some in (guarded, bare))
         if guarded:
             shares = [latency(r) / best[r.instance.hash] for r in guarded if r.value is not None]
             said = f"{min(shares):.2f} to {max(shares):.2f} times fcfs; " if shares else ""
@@ -331,13 +329,12 @@ def errors(records: Sequence[Record]) -> Iterator[Verdict]:
                 not loops and max(shares) <= _WELL_BELOW,
                 loops or guarded,
             )
-        loops = [record for record in bare if record.outcome != "completed"]
-        evicting = sum(record.evictions > 0 for record in bare)
         if bare:
+            evicting = sum(record.evictions > 0 for record in bare)
             yield told(  # what happens without a margin, which the paper adds to avoid it
                 f"Without a margin errors make memory overflow, {rate:g} requests a second",
                 "why there is a margin",
-                f"{evicting} of {len(bare)} runs evict, {len(loops)} never end",
+                f"{evicting} of {len(bare)} runs evict, {len(endless)} never end",
                 evicting > 0,
-                loops or bare,
+                endless or bare,
             )
