@@ -48,7 +48,7 @@ class Paced(Fcfs):
     """
 
     name = "paced"
-    source = "kvopt, benchmarks/findings/theory.md"
+    source = "kvopt, theory.md in benchmarks/findings"
 
     gap: int = 1
 
