@@ -13,14 +13,13 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, get_args
+from typing import Any
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.report.words import differing, in_words, limits_of, natural, shortened
 from kvopt.experiments.studies.claims import Verdict
-from kvopt.experiments.studies.claims.verdict import Judgement
 from kvopt.experiments.studies.intervals import ratio_of
-from kvopt.experiments.studies.records import FILE, Record, grouped, read_records
+from kvopt.experiments.studies.records import FILE, Record, built, grouped, read_records
 from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
 from kvopt.problem.families import FAMILIES
 
@@ -166,10 +165,10 @@ def _check(record: Record) -> None:
         raise InvalidInput(f"{place}: {reason}", field="lower")
 
 
-def _check_inside(certificate: object) -> None:
+def _check_inside(certificate: str) -> None:
     """Refuse a certificate that would lead out of the folder."""
-    path = PurePosixPath(certificate if isinstance(certificate, str) else "/")
-    if path.is_absolute() or {"..", "\0"} & {*path.parts, *str(path)} or not path.name:
+    path = PurePosixPath(certificate)
+    if path.is_absolute() or {"..", "\0"} & {*path.parts, *certificate} or not path.name:
         reason = f"must be a path inside the folder, got {shown(certificate)}"
         raise InvalidInput(reason, field="certificate")
 
@@ -178,28 +177,14 @@ def _read_verdicts(path: Path) -> tuple[Verdict, ...]:
     """Read what became of published claims."""
     with blamed_on(path):
         needed, content = ("schema", "study", "verdicts"), parse_json(read_text(path))
-        top = check_fields(content, "verdicts", needed, schema="kvopt.verdicts/1")
-        return tuple(map(_verdict, _typed(top, "verdicts", list)))
-
-
-def _typed(row: dict[str, Any], name: str, kind: type) -> Any:
-    if not isinstance(row[name], kind):
-        wanted = "a list" if kind is list else "text"
-        raise InvalidInput(f"must be {wanted}, got {shown(row[name])}", field=name)
-    return row[name]
-
-
-def _verdict(value: object) -> Verdict:
-    names = [item.name for item in fields(Verdict)]
-    row = check_fields(value, "verdict", names)
-    for name in names:
-        _typed(row, name, list if name == "certificates" else str)
-    if row["verdict"] not in (known := get_args(Judgement)):
-        reason = f"must be one of {', '.join(known)}, got {shown(row['verdict'])}"
-        raise InvalidInput(reason, field="verdict")
-    for certificate in row["certificates"]:
-        _check_inside(certificate)
-    return Verdict(**{**row, "certificates": tuple(row["certificates"])})
+        rows = check_fields(content, "verdicts", needed, schema="kvopt.verdicts/1")["verdicts"]
+        if not isinstance(rows, list):
+            raise InvalidInput(f"must be a list, got {shown(rows)}", field="verdicts")
+        names = [item.name for item in fields(Verdict)]
+        verdicts = tuple(built(Verdict, check_fields(row, "verdict", names)) for row in rows)
+        for certificate in (path for verdict in verdicts for path in verdict.certificates):
+            _check_inside(certificate)
+        return verdicts
 
 
 def headed(records: Sequence[Record]) -> list[Record]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from statistics import fmean
+from typing import Any
 
 from kvopt.experiments.report.study import Study
 from kvopt.experiments.report.words import differing, in_words, natural
@@ -119,6 +120,17 @@ def families(study: Study) -> list[Family]:
 def _limits(record: Record) -> Mapping[str, object]:
     """Return the limits of a record with the scope, which older records leave out."""
     return {**record.limits, "scope": str(record.scope)}
+
+
+def times_of(record: Record) -> dict[str, Any]:
+    """Return what users of a run waited by the columns of ``report.csv``, if it was in seconds."""
+    times = record.times
+    if times is None:
+        return {}
+    latency = {f"{name}_s": value for name, value in times.latency.items()}
+    first = {f"first_token_{name}_s": value for name, value in times.first_token.items()}
+    ends = {"requests_completed": times.completed, "ended_s": times.ended}
+    return {**vars(times), **latency, **first, **ends}
 
 
 def mean_latencies(

@@ -22,6 +22,7 @@ from kvopt.experiments.report.checking import check_certificates
 from kvopt.experiments.report.layout import ENVIRONMENT
 from kvopt.experiments.report.registry import Context, sections_of
 from kvopt.experiments.report.study import Study, read_study
+from kvopt.experiments.report.summaries import times_of
 from kvopt.experiments.studies.records import Record
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.show.plots.style import PALETTE
@@ -154,15 +155,10 @@ def _csv(study: Study) -> str:
 
 
 def _cells(study: Study, record: Record) -> dict[str, object]:
-    instance, times = record.instance, record.times
+    instance = record.instance
     least, most = record.ratio
-    cells: dict[str, object] = {}
-    if times is not None:
-        cells = {**vars(times), "requests_completed": times.completed, "ended_s": times.ended}
-        cells |= {f"{name}_s": value for name, value in times.latency.items()}
-        cells |= {f"first_token_{name}_s": value for name, value in times.first_token.items()}
     return {
-        **cells,
+        **times_of(record),
         **vars(instance),
         **vars(record),
         "instance": instance.name,

@@ -257,7 +257,8 @@ def _is(value: Any, kind: Any) -> bool:
             value, bool
         )
     parts = value.values() if isinstance(value, dict) else value
-    return isinstance(value, origin) and all(_is(part, inner[-1]) for part in parts)
+    is_whole = isinstance(value, origin) and not isinstance(value, str)
+    return is_whole and all(_is(part, inner[-1]) for part in parts)
 
 
 def grouped(records: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from markupsafe import Markup
 
 from kvopt.experiments.report.layout import BOUND, OPTIMUM, picture, pieces, sign
-from kvopt.experiments.report.registry import Context, gallery, pictures, section
+from kvopt.experiments.report.registry import TABLE, Context, gallery, pictures, section
 from kvopt.experiments.report.summaries import Curve, Family, mean_latencies
 from kvopt.experiments.report.words import COUNTS, differing, in_words, natural
 from kvopt.experiments.studies.records import Record, grouped
@@ -20,31 +20,13 @@ _FEWEST, _MOST = 3, 12
 """Numbers of requests from which on there is a curve, and up to which chance did not choose."""
 
 
-class _Axis(NamedTuple):
-    """What a picture goes along: its title, a key, and where an instance stands, if anywhere."""
-
-    title: str
-    key: str
-    at: Callable[[Record], float | None]
-
-
-def _memory(record: Record) -> float | None:
-    """Return the size of the cache, None where it was drawn at random."""
+def _place(record: Record, key: str) -> float | None:
+    """Return where an instance stands, None where its cache was drawn at random."""
     instance = record.instance
-    is_drawn = instance.seed is not None and "memory" not in instance.parameters
-    return None if is_drawn else instance.memory
-
-
-_REQUESTS = _Axis("requests", "n", lambda record: record.instance.requests)
-_AXES = {
-    "by-memory": _Axis("cache (tokens)", "memory", _memory),
-    "by-rate": _Axis("rate of arrivals (times)", "rate", lambda r: _asked(r, "rate")),
-    "by-workers": _Axis("machines", "workers", lambda r: _asked(r, "workers")),
-}
-
-
-def _asked(record: Record, key: str) -> Any:
-    return record.instance.parameters.get(key, 1)
+    if key == "memory":
+        is_drawn = instance.seed is not None and key not in instance.parameters
+        return None if is_drawn else instance.memory
+    return instance.requests if key == "n" else instance.parameters.get(key, 1)
 
 
 @pictures("volume")
@@ -54,7 +36,7 @@ def volume(context: Context, family: Family) -> list[Markup]:
     if not _FEWEST <= len(sizes) <= _MOST:
         return []
     runs = {group.label: group.runs for group in family.groups}
-    return _drawn(context, _REQUESTS, {family.name: runs})
+    return _drawn(context, "volume", {family.name: runs})
 
 
 def _register(name: str) -> None:
@@ -62,45 +44,46 @@ def _register(name: str) -> None:
 
     @section(name)
     def make(context: Context) -> str:
-        axis = _AXES[name]
+        key = TABLE[name]["key"]
         original = {record.key: record for record in context.study.records}
         runs = ((group.label, original[run.key]) for group in context.groups for run in group.runs)
         sources = grouped(
-            ((label, record) for label, record in runs if axis.at(record) is not None),
+            ((label, record) for label, record in runs if _place(record, key) is not None),
             lambda each: each[1].instance.family or each[1].instance.name,
         )
         drawn = {}
         for source, mine in sorted(sources.items(), key=lambda each: natural(each[0])):
-            varied = differing(_others(record, axis) for _, record in mine)
-            alike = grouped(mine, lambda each: json.dumps(_others(each[1], axis), sort_keys=True))
+            varied = differing(_others(record, key) for _, record in mine)
+            alike = grouped(mine, lambda each: json.dumps(_others(each[1], key), sort_keys=True))
             headed = {}
             for others in sorted(alike, key=natural):
-                if len({axis.at(record) for _, record in alike[others]}) > 1:
+                if len({_place(record, key) for _, record in alike[others]}) > 1:
                     said = in_words(json.loads(others), varied)
                     heading = context.study.portable(", ".join(filter(None, (source, said))))
                     labels = grouped(alike[others], lambda each: each[0])
                     headed[heading] = {k: [r for _, r in found] for k, found in labels.items()}
-            drawn[source] = _drawn(context, axis, headed)
+            drawn[source] = _drawn(context, name, headed)
         return gallery(name, context, drawn)
 
 
-for _name in _AXES:
+for _name in ("by-memory", "by-rate", "by-workers"):
     _register(_name)
 
 
-def _others(record: Record, axis: _Axis) -> dict[str, Any]:
+def _others(record: Record, key: str) -> dict[str, Any]:
     """Return the parameters of an instance beside an axis."""
     keys = record.instance.parameters
-    return {key: value for key, value in keys.items() if key not in (axis.key, *COUNTS)}
+    return {name: value for name, value in keys.items() if name not in (key, *COUNTS)}
 
 
 def _drawn(
-    context: Context, axis: _Axis, headed: Mapping[str, Mapping[str, Sequence[Record]]]
+    context: Context, name: str, headed: Mapping[str, Mapping[str, Sequence[Record]]]
 ) -> list[Markup]:
     """Return pictures by heading, which share their axis of latency, with their numbers."""
+    axis, key = TABLE[name]["axis"], TABLE[name]["key"]
 
     def curve(found: Iterable[tuple[Record, int | None]]) -> Curve:
-        return mean_latencies(found, lambda record: axis.at(record) or 0)
+        return mean_latencies(found, lambda record: _place(record, key) or 0)
 
     rows = {}
     for heading, runs in headed.items():
@@ -118,11 +101,11 @@ def _drawn(
     made = []
     for heading, curves in rows.items():
         records = [record for mine in headed[heading].values() for record in mine]
-        places = sorted({axis.at(record) or 0 for record in records})
+        places = sorted({_place(record, key) or 0 for record in records})
         unit = "seconds" if records[0].in_seconds else "rounds"
         cells = [[f"{x:,g}", *(curve.get(x) for curve in curves.values())] for x in places]
         caption = f"Mean latency of a request in {unit}, {heading}."
-        more = pieces.unfolded("Numbers", pieces.table(caption, [axis.title, *curves], cells))
+        more = pieces.unfolded("Numbers", pieces.table(caption, [axis, *curves], cells))
         lower, upper, *schedulers = curves.values()
         optimum = [(x, lower.get(x), upper.get(x)) for x in places]
         lines = dict(zip([*curves][2:], ([*each.items()] for each in schedulers), strict=True))
@@ -130,12 +113,12 @@ def _drawn(
         along(optimum, lines, ax, context.looks)
         spread(ax.xaxis, places)
         spread(ax.yaxis, values)
-        ax.set(xlabel=axis.title, ylabel=f"mean latency ({unit})")
-        name = f"{heading}: mean latency of a request against {axis.title}"
+        ax.set(xlabel=axis, ylabel=f"mean latency ({unit})")
+        said = f"{heading}: mean latency of a request against {axis}"
         legend = [sign(context.looks[label], label) for label in lines]
         is_known = any(None not in each for each in optimum)
         shown = [*((OPTIMUM, BOUND) if is_known else ()), *legend]
-        made.append(picture(heading, figure, name, legend=shown, more=more))
+        made.append(picture(heading, figure, said, legend=shown, more=more))
     return made
 
 

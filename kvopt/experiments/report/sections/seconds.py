@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 
 import numpy as np
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from kvopt.experiments.report.layout import Cell, picture, pieces
 from kvopt.experiments.report.registry import Context, pictures, section
-from kvopt.experiments.report.summaries import Family, Group
+from kvopt.experiments.report.summaries import Family, Group, times_of
 from kvopt.experiments.report.words import counted
 from kvopt.experiments.studies.intervals import four_digits
 from kvopt.experiments.studies.records import Record
@@ -21,16 +21,16 @@ from kvopt.show.plots.embedding import panels
 from kvopt.show.plots.panels import stacked, tokens
 from kvopt.show.summary import spread as spread_of
 
-_TIMES: dict[str, Callable[[Times], float | None]] = {
-    "median": lambda times: times.latency["median"],
-    "p99": lambda times: times.latency["p99"],
-    "mean": lambda times: times.latency["mean"],
-    "first token": lambda times: times.first_token["mean"],
-    "first token p99": lambda times: times.first_token["p99"],
-    "tokens/s": lambda times: times.tokens_per_second,
-    "cache in use": lambda times: times.mean_memory,
+_TIMES = {
+    "median": "median_s",
+    "p99": "p99_s",
+    "mean": "mean_s",
+    "first token": "first_token_mean_s",
+    "first token p99": "first_token_p99_s",
+    "tokens/s": "tokens_per_second",
+    "cache in use": "mean_memory",
 }
-"""Columns of the table, and how each is read off a run; the last in tokens."""
+"""Columns of the table, and those of ``report.csv`` whose means they show; the last in tokens."""
 
 Means = dict[str, float | None]
 
@@ -68,10 +68,11 @@ def _latencies(family: Family) -> Markup:
 
 def _means(group: Group) -> Means:
     """Return means over runs; None where not all of them completed."""
+    times = [times_of(run) for run in group.runs]
     means: Means = {}
-    for name, value in _TIMES.items():
-        known = [each for run in group.runs if run.times and (each := value(run.times)) is not None]
-        means[name] = fmean(known) if group.completed and len(known) == len(group.runs) else None
+    for name, column in _TIMES.items():
+        known = [each[column] for each in times if each.get(column) is not None]
+        means[name] = fmean(known) if group.completed and len(known) == len(times) else None
     return means
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from typing import Any, Literal
@@ -43,7 +43,7 @@ class Verdict:
     published: str
     found: str
     verdict: Judgement
-    certificates: tuple[str, ...] = ()
+    certificates: Sequence[str] = ()
 
     def __str__(self) -> str:
         said = f"{self.verdict}: {self.claim} ({self.source})"
