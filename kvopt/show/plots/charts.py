@@ -210,6 +210,7 @@ def fleet_sizes(
     ax = style.axes_of(ax, 5.0)
     counts, lower, upper = _columns(bands)
     named = "the best schedule is in here"
+    ax.use_sticky_edges = False  # the lowest bar would stand on the frame
     ax.bar(counts, upper - lower, 2 * _HALF, lower, color=style.OPTIMUM, label=named)
     for ends in (lower, upper):
         ax.hlines(ends, counts - _HALF, counts + _HALF, color=style.BOUND, linewidth=1.2)
