@@ -9,17 +9,13 @@ import math
 from itertools import count
 
 from kvopt.heuristics.turns import Turn, take_one
+from kvopt.incumbent import shares
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import share_of
+from kvopt.incumbent.shares import share_of
 from kvopt.kernels.compile_clock import working_time
 
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: more than one attempt uses."""
-_ORDERS_SHARE, _PRICED_SHARE = 0.6, 0.8
-"""Shares of the time for annealing over orders, and for beams by prices of states."""
-_BEAMS_SHARE, _STATE_BEAMS_SHARE = 0.95, 0.4
-"""Shares of the time for beams over a whole trace; and where states are priced, for beams by their
-prices and then for these."""
 _NOTHING_TO_DO = 0.1
 """Seconds below which an attempt had nothing to try, and a further one has not either."""
 
@@ -54,11 +50,11 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
         _improve_many(search, seconds, seed)
         return
     if not are_states_priced(search):
-        _anneal_until_priced(search, share_of(seconds, _ORDERS_SHARE), seed)
+        _anneal_until_priced(search, share_of(seconds, shares.ORDERS_FIRST), seed)
     if are_states_priced(search):
         left = end - working_time()
-        take_one(search, beams_of_states, share_of(left, _PRICED_SHARE), seed)
-        search_reinsertions(search, share_of(end - working_time(), _ORDERS_SHARE), seed)
+        take_one(search, beams_of_states, share_of(left, shares.STATE_BEAMS), seed)
+        search_reinsertions(search, share_of(end - working_time(), shares.ORDERS_FIRST), seed)
     take_one(search, beams_of_states, end - working_time(), seed)
     if seconds < math.inf:  # beams may have come to their end
         search_reinsertions(search, end - working_time(), seed)
@@ -83,9 +79,9 @@ def _improve_many(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
     from kvopt.heuristics.trace_beams import search_traces
 
-    end, share = working_time() + seconds, _BEAMS_SHARE
+    end, share = working_time() + seconds, shares.TRACE_BEAMS
     if are_states_priced(search):
-        share = _STATE_BEAMS_SHARE
+        share = shares.STATE_BEAMS_OF_MANY
         take_one(search, beams_of_states, share_of(seconds, share), seed)
     search_traces(search, share_of(end - working_time(), share), seed)
     take_one(search, beams_of_states, end - working_time(), seed)

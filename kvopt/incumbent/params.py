@@ -184,11 +184,6 @@ DEFAULT = SolveParams()
 """Those that hold unless others are given."""
 
 
-def share_of(seconds: float, share: float) -> float:
-    """Return a share of some seconds; none of infinitely many are none."""
-    return share * seconds if share else 0.0
-
-
 # ---- from tables, and to text ---------------------------------------------------------------
 
 

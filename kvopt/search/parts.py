@@ -14,7 +14,6 @@ from itertools import groupby, islice
 from kvopt.bounds.prices import bound_by
 from kvopt.bounds.volume import volume_bound
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import share_of
 from kvopt.incumbent.proofs import (
     BlockPrices,
     CheckedBound,
@@ -26,6 +25,7 @@ from kvopt.incumbent.proofs import (
     VolumeProof,
 )
 from kvopt.incumbent.result import Progress
+from kvopt.incumbent.shares import share_of
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.parts import Part, split
 

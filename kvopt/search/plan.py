@@ -17,8 +17,8 @@ from kvopt.bounds.coarse import has_large_requests
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import share_of
 from kvopt.incumbent.proofs import Proof, VolumeProof
+from kvopt.incumbent.shares import share_of
 from kvopt.search import attaining, stages
 from kvopt.search.exact.fleets import MOST_REQUESTS as MOST_OF_FLEETS
 from kvopt.search.meanwhile import solver_while_compiling

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import random
@@ -17,8 +18,10 @@ from effort import many
 from known import known
 from strategies import plain, random_instances
 
+import kvopt
 from kvopt import InvalidInput, SolveParams, bound, certify, generate, solve
-from kvopt.incumbent.params import DEFAULT, share_of
+from kvopt.incumbent.params import DEFAULT
+from kvopt.incumbent.shares import share_of
 from kvopt.problem.instance_files import write_instance
 
 Run = Callable[..., tuple[int, str, str]]
@@ -121,6 +124,16 @@ def test_no_share_of_no_limit_is_no_time() -> None:
     assert (share_of(8.0, 0.0), share_of(8.0, 0.5)) == (0.0, 4.0)
 
 
+def test_time_is_divided_by_shares_with_names() -> None:
+    """Those of stages stand in the plan, those of their steps in `kvopt.incumbent.shares`."""
+    source = Path(kvopt.__file__).parent
+    for path in source.rglob("*.py"):
+        if path != source / "search" / "plan.py":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "share_of":
+                    assert not isinstance(node.args[1], ast.Constant), f"{path}:{node.lineno}"
+
+
 @pytest.mark.slow
 def test_they_are_of_effect() -> None:
     instance = generate("arrival-1", 7, seed=4)
@@ -155,12 +168,12 @@ class TestCommands:
         assert code == 2
         assert f"{params}: exact.widht: is not one of" in errors
 
-    def test_in_seconds_there_is_nothing_to_turn(self, run: Run, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("command", ["solve", "certify"])
+    def test_commands_in_seconds_take_them(self, run: Run, tmp_path: Path, command: str) -> None:
         file, params = tmp_path / "i.json", tmp_path / "p.toml"
         write_instance(generate("arrival-1", 5, seed=1), file)
-        params.write_text("")
-        code, _, errors = run(
-            "certify", file, "--seconds", "--params", params, "-o", tmp_path / "c.json"
-        )
+        params.write_text("[exact]\nwidht = 50\n")
+        arguments: list[Any] = [command, file, "--seconds", "--params", params]
+        code, _, errors = run(*arguments)
         assert code == 2
-        assert "--params: goes without --seconds" in errors
+        assert f"{params}: exact.widht: is not one of" in errors

@@ -15,7 +15,7 @@ from kvopt.bounds.configurations.stages import Rising
 from kvopt.bounds.configurations.states import Knots
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import share_of
+from kvopt.incumbent.shares import share_of
 from kvopt.kernels.compile_clock import working_time
 
 _FINE = 64

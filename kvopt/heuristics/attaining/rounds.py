@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kvopt.errors import TooLarge
+from kvopt.incumbent.shares import ORDERS_IN_TIME
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.deadlines import Aim
@@ -35,8 +36,6 @@ _HURRIES = (0.0, 0.5, 0.75)
 """Shares of its length by which a request is taken for due earlier: long ones cannot wait."""
 _NOISE = 0.05
 """By how much costs are varied, as a share."""
-_ORDERS_SHARE = 0.3
-"""Share of the time for orders, before requests are exchanged."""
 _TRIALS = 60
 """Orders that are tried with varied costs."""
 _STEPS = 2000
@@ -96,7 +95,7 @@ def attaining_in_rounds(
     def is_over(share: float = 1.0) -> bool:
         return should_stop() or working_time() > began + share * time_limit
 
-    random, orders_over = np.random.default_rng(seed), partial(is_over, _ORDERS_SHARE)
+    random, orders_over = np.random.default_rng(seed), partial(is_over, ORDERS_IN_TIME)
     places, count = _filled(instance, empty, costs, random, orders_over)
     late = np.flatnonzero((places.starts < 0) & np.isfinite(costs))
     count += _exchanged(places, late, seed, is_over)

@@ -21,6 +21,7 @@ import numpy as np
 
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.heuristics.attaining.rounds import Attaining
+from kvopt.incumbent.shares import RUNS_IN_TIME
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Flags, Floats, Integers, columns_of
 from kvopt.problem.batch_time import BatchTime
@@ -63,8 +64,6 @@ _BESIDE = 0.7
 """Probability that a request beside a late one moves in its place."""
 _IDLE = 20
 """Moves in a row, for each request, without one that helps, after which the search ends."""
-_ALONE_SHARE = 0.4
-"""Share of the time for moves between workers, after each has looked for a better way."""
 _LARGEST = 2**61
 """Nanoseconds that loops in 64 bits can count to."""
 
@@ -100,10 +99,10 @@ def attaining_in_seconds(
         fleet = _Fleet(_dealt(table, instance, limit), workers, served)
         if best is None or fleet.count > best.count:
             best = fleet
-        if workers == 1 or is_over(_ALONE_SHARE) or best.count == best.most:
+        if workers == 1 or is_over(RUNS_IN_TIME) or best.count == best.most:
             break
     assert best is not None, "there is a limit at least"
-    alone = 1.0 - _ALONE_SHARE if workers > 1 else 1.0
+    alone = 1.0 - RUNS_IN_TIME if workers > 1 else 1.0
     for place, server in enumerate(best.servers):
         server.search(partial(is_over, alone * (place + 1) / workers))
     if workers > 1:

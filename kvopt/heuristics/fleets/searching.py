@@ -7,15 +7,11 @@ import math
 from kvopt.errors import TooLarge
 from kvopt.heuristics import improve
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import share_of
+from kvopt.incumbent.shares import EACH_WORKER, PLACED_FEW, PLACED_MANY, share_of
 from kvopt.kernels.compile_clock import working_time
 
-_ALONE_SHARE = 0.2
-"""Share of the time of a turn in which each worker is improved by itself."""
 _SOON_IN_LINE = 2_000
 """Requests up to which all habits of one line take moments."""
-_PLACED_SHARE, _FEW_SHARE = 0.85, 0.1
-"""Share of the time to place requests where they are many, and where moves find more."""
 _LONGER = 2.0
 """How many times as long as arrivals a fluid must take for most requests to wait for long."""
 
@@ -29,8 +25,8 @@ def improve_fleet(search: Search, seconds: float = math.inf) -> None:
     while not search.should_stop() and working_time() < end and search.schedule is not None:
         before = search.schedule.objective
         left = min(end - working_time(), math.inf if seconds == math.inf else turn_length)
-        search_reinsertions(search, (1 - _ALONE_SHARE) * left, search.seed + turn)
-        improve_workers(search, share_of(left, _ALONE_SHARE) if left < math.inf else turn_length)
+        search_reinsertions(search, (1 - EACH_WORKER) * left, search.seed + turn)
+        improve_workers(search, share_of(left, EACH_WORKER) if left < math.inf else turn_length)
         if seconds == math.inf and search.schedule.objective == before:
             return
         turn, turn_length = turn + 1, 2 * turn_length
@@ -49,7 +45,7 @@ def _place(search: Search, seconds: float) -> None:
 
     instance, count = search.instance, len(search.instance)
     has_many = count >= search.params.improve.beam_requests
-    limit = share_of(seconds, _PLACED_SHARE if has_many else _FEW_SHARE)
+    limit = share_of(seconds, PLACED_MANY if has_many else PLACED_FEW)
     if count <= _SOON_IN_LINE:
         offer_central_lines(search)
     if not has_many or fluid_end(instance.pooled()) < _LONGER * instance.last_arrival:

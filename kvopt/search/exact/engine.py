@@ -19,7 +19,7 @@ from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.params import share_of
+from kvopt.incumbent.shares import CLIMB_BEFORE_SEARCH, LOCAL_SEARCH_BESIDE, share_of
 from kvopt.kernels.compile_clock import working_time
 from kvopt.search.exact.forward import (
     FIRST_WIDTH,
@@ -34,10 +34,8 @@ from kvopt.search.registry import register
 
 _FACTOR = 3
 """Factor of beam width and label limit from one stage to the next."""
-_PATIENCE = 0.5
-"""Share of the time after which prices stop to climb; searches have the rest."""
-_AID_SHARE, _AID_LEAST = 0.2, 20.0
-"""Share of the time, and seconds at least, for local search beside searches forward."""
+_AID_LEAST = 20.0
+"""Seconds at least for local search beside searches forward."""
 _FIRST_LABELS = 1000
 """Labels in a round of the first search for a better bound."""
 _HORIZON = 5
@@ -63,7 +61,7 @@ def _run(search: Search, presolve: bool) -> None:
     is_priced = is_quick(search.instance, search.schedule.makespan)
     seconds = search.remaining
     if is_priced and count <= MOST_REQUESTS:
-        seconds = max(share_of(seconds, _AID_SHARE), _AID_LEAST)
+        seconds = max(share_of(seconds, LOCAL_SEARCH_BESIDE), _AID_LEAST)
     errors: list[Exception] = []
 
     def aid() -> None:
@@ -93,7 +91,7 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
     assert search.schedule is not None
     params, count = search.params.exact, len(search.instance)
     width, labels, forward, optimum = min(FIRST_WIDTH, params.width), _FIRST_LABELS, None, None
-    patience = _PATIENCE if count <= MOST_REQUESTS else 1.0
+    patience = CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
     began, searching = working_time(), 0.0
     try:
         for rising, evaluation in rising_bounds(search, rule_out=presolve, patience=patience):

@@ -14,6 +14,7 @@ from kvopt.bounds.configurations.lookahead import Lookahead
 from kvopt.bounds.configurations.states import States
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import ConfigurationProof, SearchProof
+from kvopt.incumbent.shares import COMPLETIONS
 from kvopt.kernels.compile_clock import working_time
 
 NAME = "exact"
@@ -36,9 +37,8 @@ _WIDE_HORIZONS, _EXCLUSION_HORIZON = (5, 3, 8), 20
 """Rounds of the look-ahead of wider beams, in turn, and of exhaustive searches."""
 RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
-_COMPLETION_SHARE, _COMPLETION_WINDOW = 0.6, 1 / 4
-"""Share of the time for completion bounds before the last searches; share of what is open that
-sets may cost more than the cheapest."""
+_COMPLETION_WINDOW = 1 / 4
+"""Share of what is open that sets with completion bounds may cost more than the cheapest."""
 _FIRST_RISE, _MORE_WORK = 1 / 64, 4.0
 """Share of what is open that the first search for a better bound tries; factor of its labels from
 one search to the next."""
@@ -114,7 +114,7 @@ class Forward:
         self._deadline = min(deadline, working_time() + seconds)
         try:
             if len(self._search.instance) > params.unaided and not checkable:
-                self.complete(_COMPLETION_SHARE * seconds)
+                self.complete(COMPLETIONS * seconds)
                 return self.raises(most_labels, look_ahead=True)
             if self._foreseen() > seconds:
                 return False
@@ -185,7 +185,7 @@ class Forward:
         """
         if self.raises(label_limit(self._search)):
             return True
-        self.complete(_COMPLETION_SHARE * self._affordable())
+        self.complete(COMPLETIONS * self._affordable())
         self.widen_beam(width, min(WIDER_WIDTH, self._params.widest_width))
         return self.raises(label_limit(self._search), look_ahead=True)
 

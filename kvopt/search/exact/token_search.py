@@ -16,20 +16,17 @@ from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import share_of
 from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.shares import CLIMB_OF_TOKENS, share_of
 from kvopt.kernels.compile_clock import working_time
 from kvopt.search.exact.forward import FIRST_WIDTH, NAME, RISING_LABELS, Forward
-
-_CLIMBING_SHARE = 0.3
-"""Share of the time for prices to climb, where none are known and the LP is too large."""
 
 
 def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
     """Raise the bound by searches below higher and higher targets, with beams on the way."""
     assert search.schedule is not None
     deadline = working_time() + seconds
-    prices = _prices(search, share_of(min(seconds, search.remaining), _CLIMBING_SHARE))
+    prices = _prices(search, share_of(min(seconds, search.remaining), CLIMB_OF_TOKENS))
     if prices is None or search.should_stop() or search.instance.workers > 1:
         return
     width = min(FIRST_WIDTH, search.params.exact.width)

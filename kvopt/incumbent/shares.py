@@ -1,0 +1,48 @@
+"""How the steps of one stage divide its time; how stages divide it stands in the plan.
+
+`kvopt.search.plan` gives every stage a share of what is left.  What a stage is made of, beams and
+then local search say, divides that by one of these shares and nothing else.
+"""
+
+from __future__ import annotations
+
+# ---- better schedules of one worker --------------------------------------------------------------
+
+ORDERS_FIRST = 0.6
+"""Annealing over orders before states have prices, and after beams that go by those."""
+STATE_BEAMS = 0.8
+"""Beams by prices of states, of some dozens of requests."""
+STATE_BEAMS_OF_MANY = 0.4
+"""The same for many requests, and of the rest for beams over the whole trace."""
+TRACE_BEAMS = 0.95
+"""Beams over a whole trace whose states have no prices; local search has the rest."""
+
+# ---- better schedules of a fleet -----------------------------------------------------------------
+
+PLACED_MANY, PLACED_FEW = 0.85, 0.1
+"""Requests that are dealt to workers: where they are many, and where moves find more."""
+EACH_WORKER = 0.2
+"""Of a turn, for each worker by itself; moves between workers have the rest."""
+
+# ---- exact searches ------------------------------------------------------------------------------
+
+CLIMB_BEFORE_SEARCH = 0.5
+"""Prices of states that climb; searches of what they leave have the rest."""
+LOCAL_SEARCH_BESIDE = 0.2
+"""Local search in a thread beside searches forward in time."""
+CLIMB_OF_TOKENS = 0.3
+"""Prices of tokens that climb before a search, where none are known and the LP is too large."""
+COMPLETIONS = 0.6
+"""Completion bounds before the last searches."""
+
+# ---- deadlines -----------------------------------------------------------------------------------
+
+ORDERS_IN_TIME = 0.3
+"""Orders by deadline, before requests are exchanged."""
+RUNS_IN_TIME = 0.4
+"""Of a fleet in seconds, moves between workers, after each has looked for a better run."""
+
+
+def share_of(seconds: float, share: float) -> float:
+    """Return a share of some seconds; none of infinitely many are none."""
+    return share * seconds if share else 0.0
