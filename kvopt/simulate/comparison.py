@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvopt.errors import InvalidInput, one_line
-from kvopt.problem.clocks import ROUNDS, Clock
+from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
-from kvopt.problem.instance_files import as_instance
+from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import least_scope
 from kvopt.show.dataframes import frame, latex
 from kvopt.show.summary import Facts, Summarised
@@ -192,10 +192,10 @@ class Comparison(Summarised):
 
 
 def compare(
-    instance: Instance | str | Path,
+    instance: Problem | Instance | str | Path,
     policies: str | Iterable[GivenSchedule],
     *,
-    clock: Clock = ROUNDS,
+    clock: Clock | str | None = None,
 ) -> Comparison:
     """Set schedulers and schedules side by side on one instance.
 
@@ -216,9 +216,9 @@ def compare(
     >>> [each.objective for each in found], found.best
     ([28, 28], 28)
     """
-    instance = as_instance(instance)
+    problem = as_problem(instance, clock=clock)
     chosen: list[Any] = [policies] if isinstance(policies, str) else list(policies)
-    runs = [_run(instance, given, clock, place) for place, given in enumerate(chosen, 1)]
+    runs = [_run(problem, given, place) for place, given in enumerate(chosen, 1)]
     scope = least_scope(each.scope for each in runs)
     optima = [
         each.objective
@@ -228,13 +228,13 @@ def compare(
     return Comparison(runs, min(optima, default=None))
 
 
-def _run(instance: Instance, given: GivenSchedule, clock: Clock, place: int) -> PolicyRun:
+def _run(problem: Problem, given: GivenSchedule, place: int) -> PolicyRun:
     """Return the run of a scheduler, or a schedule as one."""
     if isinstance(given, str | Policy):
-        return run(instance, given, clock=clock)
+        return run(problem, given)
     if isinstance(given, PolicyRun):
         return given
     schedule = getattr(given, "schedule", None)  # of a result, which may be in seconds
     if not isinstance(schedule, Schedule) or schedule.clock.is_even:
-        schedule = given_schedule(instance, given, "policies")
+        schedule = given_schedule(problem.instance, given, "policies")
     return PolicyRun.of(schedule, f"{getattr(given, 'status', 'schedule')} {place}")

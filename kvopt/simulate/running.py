@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from kvopt.errors import InvalidInput, PolicyFault, TooLarge, shown
 from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.guarding import blamed
-from kvopt.problem.clocks import ROUNDS, Clock, checked_clock
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
-from kvopt.problem.instance_files import as_instance
+from kvopt.problem.clocks import Clock
+from kvopt.problem.instance import Instance, refuse_fleet
+from kvopt.problem.problem import Problem, as_problem
 from kvopt.simulate.fleets import route, share
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
@@ -31,11 +31,11 @@ from kvopt.timetable.schedule_files import read_schedule
 
 
 def run(
-    instance: Instance | str | Path,
+    instance: Problem | Instance | str | Path,
     policy: str | Policy,
     *,
     router: str | Router = "central",
-    clock: Clock = ROUNDS,
+    clock: Clock | str | None = None,
     label: str | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> PolicyRun:
@@ -50,8 +50,9 @@ def run(
     router
         Of a fleet, how requests come to its workers: ``NAME[:key=value,...]`` or an object.
     clock
-        How long rounds last: `kvopt.problem.clocks.Seconds` lets them last as long as their
-        batches.  The policy is asked at the start of a round, and sees what arrived until then.
+        ``rounds``, ``seconds`` of the usual model, or a clock: `kvopt.problem.clocks.Seconds` lets
+        rounds last as long as their batches.  The policy is asked at the start of a round, and sees
+        what arrived until then.
     label
         What the run is called; as ``policy`` says when left out.
     should_stop
@@ -79,10 +80,10 @@ def run(
     >>> found.start_times, found.completions
     ((0, 92000000), (92000000, 138000000))
     """
-    instance = as_instance(instance)
+    problem = as_problem(instance, clock=clock)
+    instance, clock = problem.instance, problem.clock
     if isinstance(policy, (list, tuple)):
         raise InvalidInput("must be a single one; kvopt.compare takes several", field="policy")
-    checked_clock(clock)
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
     if label is None:
         label = policy if isinstance(policy, str) else policy.name
@@ -92,8 +93,6 @@ def run(
         refuse_fleet(instance, label)
     elif isinstance(scheduler, ServerPolicy):
         kind = Server
-    if instance.block_size > 1 and not clock.is_even:
-        refuse_blocks(instance, "a clock of seconds")
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)
     elif instance.block_size > 1:

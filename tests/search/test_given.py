@@ -134,7 +134,7 @@ def test_arguments_that_cannot_be_meant_are_one_line(
 
 def test_clocks_that_are_none_are_one_line() -> None:
     with pytest.raises(InvalidInput, match=r"^clock: must be Seconds\(model\) of kvopt"):
-        kvopt.run(EC1, "svf", clock="seconds")  # type: ignore[arg-type]
+        kvopt.run(EC1, "svf", clock=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=r"^clock: must be Seconds\(model\) of kvopt"):
         kvopt.compare(EC1, ["svf"], clock=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=r"^clock: must be Seconds\(model\) of kvopt"):

@@ -12,9 +12,23 @@ from hypothesis import strategies as st
 from literal_server import Served, serve
 from strategies import instances
 
-from kvopt import BatchTime, Instance, InvalidInput, Line, Outcome, Request, View, generate, run
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Outcome,
+    Problem,
+    Request,
+    View,
+    compare,
+    generate,
+    run,
+)
+from kvopt.experiments.fleets import fleet_sizes
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Seconds
+from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 from kvopt.simulate.policies import Policy
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.measures import summary
@@ -314,3 +328,16 @@ def test_the_check_sees_what_is_wrong() -> None:
     assert any("starts at" in line for line in said)
     twice = (Lost(0, 1, 2),)
     assert any("runs twice" in line for line in replace(found, lost=twice).violations())
+
+
+def test_problems_and_words_say_the_clock() -> None:
+    """`run`, `compare` and `fleet_sizes` take what `solve` takes."""
+    instance, seconds = generate("arrival-1", 6, seed=1), Seconds(batch_time(DEFAULT_MODEL))
+    known = run(instance, "svf", clock=seconds).objective
+    problem = Problem(instance, seconds)
+    for same in run(problem, "svf"), run(instance, "svf", clock="seconds"):
+        assert (same.clock, same.objective) == (seconds, known)
+    (compared,) = compare(problem, ["svf"])
+    assert compared.objective == known
+    found = fleet_sizes(problem, "mean=1000s", policies=["svf"], counts=[1], time_limit=1)
+    assert known in found.bands[0].runs.values()

@@ -19,10 +19,10 @@ from kvopt.incumbent.limits import Limits, limits_of
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.compile_clock import Abandoned, left_when
-from kvopt.problem.clocks import ROUNDS, Clock
+from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
-from kvopt.problem.instance_files import as_instance
+from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.search.bounding import bounds_by_workers
@@ -103,14 +103,14 @@ class Effort(TypedDict, total=False):
 
 
 def fleet_sizes(
-    instance: Instance | str | Path,
+    instance: Problem | Instance | str | Path,
     target: str | FleetMatch,
     *,
     policies: Sequence[str] = (),
     routers: Sequence[str] = (),
     deadline: Deadline | str | int | None = None,
     counts: Iterable[int] | None = None,
-    clock: Clock = ROUNDS,
+    clock: Clock | str | None = None,
     out: str | Path | None = None,
     **effort: Unpack[Effort],
 ) -> FleetSizes:
@@ -130,7 +130,7 @@ def fleet_sizes(
         Numbers of machines; when left out, from the largest that simple bounds rule out to one
         on which a scheduler reaches the target.
     clock
-        How long rounds last.
+        ``rounds``, ``seconds`` of the usual model, or a clock.
     out
         A folder for a certificate of each number of machines.  What is in there counts and is not
         done again.
@@ -150,8 +150,8 @@ def fleet_sizes(
     >>> [(band.workers, band.lower, band.upper) for band in late.bands]
     [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
-    instance = as_instance(instance)
-    aimed = None if deadline is None else Deadline.parse(deadline)
+    problem = as_problem(instance, clock=clock, deadline=deadline)
+    instance, clock = problem.instance, problem.clock
     if not len(instance):
         raise InvalidInput("has no requests", field="requests")
     time_limit = effort.get("time_limit", TIME_LIMIT)
@@ -159,7 +159,7 @@ def fleet_sizes(
     match = target if isinstance(target, FleetMatch) else None
     pairs = _pairs(match, policies, routers)
     needed = (policy_from(name).scope(rounds=clock.is_even) for _, name in pairs.values())
-    measure, scope = measure_of(instance, clock, aimed), least_scope(needed)
+    measure, scope = measure_of(instance, clock, problem.deadline), least_scope(needed)
     directory = None if out is None else Path(out)
     known = folder.read(directory, measure, scope) if directory else {}
     told = effort.get("observer", lambda _: None), effort.get("command")
