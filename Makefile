@@ -9,7 +9,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo lint types layers check test test-thorough docs proofs package walks clean
+.PHONY: demo lint types layers check test test-thorough test-bounds docs proofs package walks clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -53,6 +53,14 @@ test: lint types
 # Many other random examples, and what takes minutes: for the night.
 test-thorough: lint types layers
 	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m ''
+
+# Compiled loops with every index checked.  What is kept on disk does not know of the switch, so
+# this has a folder of its own, empty at first: else code without checks would run.
+CHECKED := $(VENV)/checked-kernels
+KERNEL_TESTS := tests/kernels tests/bounds tests/heuristics tests/search
+test-bounds: $(STAMP)
+	rm -rf $(CHECKED)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(abspath $(CHECKED)) $(PYTEST) $(KERNEL_TESTS)
 
 docs: $(DOCS_STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -35,6 +35,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as under nohup, also for what is begun here
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compiled loops wrap around in silence; as plain Python they would warn of it."""
+    if os.environ.get("NUMBA_DISABLE_JIT"):
+        config.addinivalue_line("filterwarnings", "ignore:.*encountered in:RuntimeWarning")
+
+
 _builtin_study = cache(description.builtin_study)
 
 

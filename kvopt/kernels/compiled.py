@@ -147,7 +147,10 @@ def _watched(function: Function, **options: bool) -> Function:
     """Let a thread compile where the main one would, and do without a disk that is full.
 
     The method that is replaced is called for signatures that are new, so nothing else is slower.
+    With ``NUMBA_DISABLE_JIT=1`` the function itself runs: slow, but seen by measures of coverage.
     """
+    if getattr(config, "DISABLE_JIT", False):
+        return function
     dispatcher = _with_callees(_kept(function, partial(njit, nogil=True, **options)))
     plain = dispatcher.compile
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from kvopt.errors import UnsupportedDependency
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import compiling
@@ -36,7 +37,10 @@ def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
     def work() -> None:
         while not is_over.wait(_GLANCE):
             if compiling().is_running:
-                _prove(search, is_over, presolve)
+                try:
+                    _prove(search, is_over, presolve)
+                except UnsupportedDependency as error:  # the engine that was asked for works on
+                    search.note(f"solver: {error}")
                 return
 
     with ThreadPoolExecutor(1, "kvopt-solver") as pool:

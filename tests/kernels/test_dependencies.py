@@ -65,6 +65,17 @@ def test_an_installed_bad_release_stops_every_solver_and_no_other_engine(tmp_pat
 
 
 @pytest.mark.slow
+def test_a_bad_release_does_not_end_a_search_that_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where loops are compiled a solver works beside them; it is missed, and that is all."""
+    install_bad_release(tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    done = run_python(SOLVE_WITH.format(engines=["auto"]), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("engines", [["highs", "cpsat"], ["cpsat", "highs"]])
 def test_both_orders_of_import_solve(engines: list[str]) -> None:
     done = run_python(SOLVE_WITH.format(engines=engines))

@@ -120,10 +120,10 @@ def _settled(end: int, now: int) -> int:
 @compiled
 def _slot(label: Integers, now: int, labels: Integers, slots: Integers) -> int:
     """Return the place of a label in a hash table of the labels found so far."""
-    key = 0
+    key = np.int64(0)
     for end in label:
-        key = (key ^ (_settled(end, now) + 2)) * 1_099_511_628_211
-    place = (key ^ (key >> 32)) & (len(slots) - 1)
+        key = (key ^ np.int64(_settled(end, now) + 2)) * np.int64(1_099_511_628_211)
+    place = int((key ^ (key >> 32)) & (len(slots) - 1))
     while slots[place] >= 0:
         other, same = labels[slots[place]], True
         for i in range(len(label)):

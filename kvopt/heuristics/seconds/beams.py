@@ -137,7 +137,8 @@ def run_of_beam(
         partial(keep_rows, server, beam, plan),
     )  # fmt: skip
     course, over = run_beam(pool, rooms, beam.kept, work, plan.stretch, is_late)
-    ended = _sides(beam)[0].counts[: beam.kept.counts[ALIVE]]
+    side = beam.odd if beam.kept.counts[NUMBER] % 2 == 1 else beam.even
+    ended = side.counts[: beam.kept.counts[ALIVE]]
     row = int(np.argmin(ended[:, LATENCY])) if over else 0  # the first looks cheapest
     scene = _made_again(server, plan, rooms[0], course.past(row))
     assert not over or scene.counts[LATENCY] == ended[row, LATENCY], "the same tries"
