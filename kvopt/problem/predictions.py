@@ -73,13 +73,17 @@ class PredictionModel:
 
     def beliefs(self, instance: Instance) -> Beliefs:
         """Return what is believed of every request."""
-        random, found = Random(self.seed), Beliefs([], [], [])
+        random, found, is_exact = Random(self.seed), Beliefs([], [], []), self.pred == "exact"
         for request in instance:
             most = instance.memory - request.prompt
-            lower, upper = (min(end, most) for end in self._interval(request))
+            lower, upper = self._interval(request)
+            lower, upper = min(lower, most), min(upper, most)
             found.lower.append(lower)
             found.upper.append(upper)
-            found.output.append(self._output(request.output, lower, upper, most, random))
+            output = request.output
+            if not is_exact:
+                output = self._output(output, lower, upper, most, random)
+            found.output.append(output)
         return found
 
     def _interval(self, request: Request) -> tuple[int, int]:
@@ -96,8 +100,6 @@ class PredictionModel:
         return (output, output) if predicted is None else (predicted.lower, predicted.upper)
 
     def _output(self, output: int, lower: int, upper: int, most: int, random: Random) -> int:
-        if self.pred == "exact":
-            return output
         if self.pred == "noise":
             eps = float(self.eps)
             return min(max(1, round(output * random.uniform(1 - eps, 1 + eps))), most)

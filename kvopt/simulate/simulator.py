@@ -101,6 +101,8 @@ class Worker(ABC):
         self._count(i, 1)
 
     def _count(self, i: int, sign: int) -> None:
+        if self.instance.workers == 1:
+            return  # nobody chooses
         self.requests += sign
         self.volume += sign * volume_of(self.instance.requests[i].prompt, self.believed[i])
 

@@ -25,7 +25,7 @@ def test_look_ahead_agrees_with_its_definition() -> None:
             now += rng.randint(0, 2)
             for item in [a for a in active if rng.random() < 0.1]:
                 active.remove(item)
-                table.remove(*item)
+                table.remove(*item, now)
             prompt, output = rng.randint(0, 6), rng.randint(1, 9)
             wait = table.wait(prompt, output, now)
             assert (wait == 0) == fits(capacity, active, (prompt, output, now), now)

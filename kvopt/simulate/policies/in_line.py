@@ -21,6 +21,7 @@ class AheadPolicy(Policy):
         """Start with nothing promised."""
         self._ahead = LookAhead(self.capacity(view))
         self._wake: int | None = None
+        self._refused: int | None = None  # what does not fit before the round to wake in
 
     def capacity(self, view: View) -> int:
         """Return the tokens that may be promised."""
@@ -32,7 +33,8 @@ class AheadPolicy(Policy):
 
     def finished(self, view: View, i: int, start: int) -> None:
         """Give back what was promised."""
-        self._ahead.remove(view.prompts[i], self.belief(view, i), start)
+        if self._ahead.remove(view.prompts[i], self.belief(view, i), start, view.now):
+            self._refused = None
 
     def evicted(self, view: View, i: int, start: int) -> None:
         """Give back what was promised and join the line again."""
@@ -67,7 +69,7 @@ class PrefixPolicy(AheadPolicy):
     def begin(self, view: View) -> None:
         """Start with no request in line."""
         super().begin(view)
-        self._line: list[tuple[Key, int]] = []
+        self._line: list[Key] = []
         self._gone: set[int] = set()  # of the line, what another worker has started
 
     @abstractmethod
@@ -80,7 +82,7 @@ class PrefixPolicy(AheadPolicy):
 
     def arrived(self, view: View, i: int) -> None:
         """Join the line."""
-        heapq.heappush(self._line, (self.full_key(view, i), i))
+        heapq.heappush(self._line, (*self.full_key(view, i), i))
 
     def withdrawn(self, view: View, i: int) -> None:
         """Pass over it when it comes to the front of the line."""
@@ -88,19 +90,22 @@ class PrefixPolicy(AheadPolicy):
 
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line until one does not fit."""
-        self._wake = None
         line = self._line
         while line:
-            i = line[0][1]
+            i = line[0][-1]
             if i in self._gone:
                 heapq.heappop(line)
                 continue
+            if i == self._refused and self._wake is not None and view.now < self._wake:
+                return
             prompt, output = view.prompts[i], self.belief(view, i)
             if self._must_wait(view, prompt, output):
+                self._refused = i
                 return
             heapq.heappop(line)
             self._ahead.add(prompt, output, view.now)
             yield i
+        self._wake = None
 
 
 @dataclass

@@ -1,16 +1,17 @@
 """The answer to whether a request would fit, now and at every later time.
 
 Memory grows between completions, so the believed completions of what is active and that of the
-newcomer are all the times that a look-ahead has to visit.  What is held at them follows from one
-sum over what is active, which is kept until something starts or leaves.
+newcomer are all the times that a look-ahead has to visit.  What is held at them does not depend on
+what time it is: it is kept, and changes when something starts or leaves.
 """
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 
 import numpy as np
+
+_most, _sum = np.maximum.reduce, np.add
 
 
 class LookAhead:
@@ -26,14 +27,16 @@ class LookAhead:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._ends = array("q")  # believed completions, negated: the last one comes first
-        self._offsets = array("q")  # prompt - start: tokens at t are this + t
-        self._total = 0  # sum of these
-        self._summed_at = -1  # when the sums were made, -1 for none
-        self._counts = np.arange(2, 66)  # with a newcomer, of the first, the first two ...
+        self._ends: list[int] = []  # believed completions, negated: the last one comes first
+        self._times = np.zeros(64, np.int64)  # believed completions
+        self._beside = np.zeros(64, np.int64)  # how many complete then or later
+        # What these hold then, with a token for each round until then, as a newcomer has them.
+        self._tops = np.zeros(64, np.int64)
+        self._numbers: dict[int, int] = {}  # of each completion, how many requests it has
+        self._size = self._total = 0  # requests, and their sum of prompt - start
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return self._size
 
     def wait(self, prompt: int, output: int, now: int) -> int:
         """Return 0 if a request fits at ``now``, else how many rounds it must wait at least.
@@ -42,50 +45,83 @@ class LookAhead:
         before its start no longer matter.  Requests that outlived their believed completion
         are expected to need one more round.
         """
-        if not self._ends:
+        ends = self._ends
+        if not ends:
             return int(prompt + output > self._capacity)
-        if now != self._summed_at:
-            self._sum(now)
-        later = bisect_right(self._ends, -now - output, 0, self._alive)
-        most = prompt + output
-        if later:
-            most += self._held.item(later - 1) + later * output
-        if self._alive < len(self._ends):
-            most = max(most, self._total + len(self._ends) * (now + 1) + prompt + 1)
+        alive = bisect_left(ends, -now)
+        later = bisect_right(ends, -now - output, 0, alive)
+        most = prompt + output + self._held(later, now + output)
+        if alive < len(ends):
+            most = max(most, self._total + self._size * (now + 1) + prompt + 1)
         wait = int(most > self._capacity)
-        if later < self._alive and prompt + (excess := self._excess[later:]).max() > 0:
-            least = np.minimum(excess + prompt, self._rest[later:])
-            wait = max(wait, int(least.max()))
+        if later < alive:
+            tops, free = self._tops[later:alive], self._capacity + now - prompt
+            if _most(tops) > free:
+                least = np.minimum(tops - free, self._times[later:alive] - now)
+                wait = max(wait, int(_most(least)))
         return wait
-
-    def _sum(self, now: int) -> None:
-        """Sum over those that have not outlived their beliefs.
-
-        For each of them: the rounds to its completion, what is held now by it and by those that
-        complete later, and what is held by them then beyond the capacity, with one token a round
-        for a newcomer.
-        """
-        self._alive = count = bisect_left(self._ends, -now)
-        while count > len(self._counts):
-            self._counts = np.arange(2, 2 * len(self._counts) + 2)
-        self._rest = -now - np.frombuffer(self._ends, np.int64, count)
-        self._held = (np.frombuffer(self._offsets, np.int64, count) + now).cumsum()
-        self._excess = self._held + self._counts[:count] * self._rest - self._capacity
-        self._summed_at = now
 
     def add(self, prompt: int, output: int, now: int) -> None:
         """Add a request that starts at ``now`` and is believed to produce ``output`` tokens."""
-        position = bisect_left(self._ends, -now - output)
-        self._ends.insert(position, -now - output)
-        self._offsets.insert(position, prompt - now)
+        end = now + output
+        place = bisect_left(self._ends, -end)
+        if end not in self._numbers:
+            self._insert(place, end)
+        self._numbers[end] += 1
+        self._size += 1
         self._total += prompt - now
-        self._summed_at = -1
+        self._change(place, 1, prompt - now)
 
-    def remove(self, prompt: int, output: int, start: int) -> None:
-        """Remove a request that was added with these three numbers."""
-        position = bisect_left(self._ends, -start - output)
-        while self._offsets[position] != prompt - start:
-            position += 1
-        del self._ends[position], self._offsets[position]
+    def remove(self, prompt: int, output: int, start: int, now: int) -> bool:
+        """Remove a request that was added with these; return whether it was to stay for longer."""
+        end = start + output
+        is_early = end > now
+        self._numbers[end] -= 1
+        self._size -= 1
         self._total -= prompt - start
-        self._summed_at = -1
+        if is_early:  # what is past is looked at no more
+            self._change(bisect_left(self._ends, -end), -1, start - prompt)
+        if not self._numbers[end]:
+            self._delete(end)
+        return is_early
+
+    def _change(self, place: int, requests: int, offset: int) -> None:
+        """Count a request, or one fewer, at its completion and at all before."""
+        own = slice(place, len(self._ends))
+        beside, tops = self._beside[own], self._tops[own]
+        beside += requests
+        tops += offset
+        _sum(tops, self._times[own] if requests > 0 else -self._times[own], tops)
+
+    def _insert(self, place: int, end: int) -> None:
+        """Make room for a completion."""
+        count = len(self._ends)
+        if count == len(self._times):
+            self._times, self._beside, self._tops = (
+                np.resize(column, 2 * count) for column in (self._times, self._beside, self._tops)
+            )
+        beside = self._beside.item(place - 1) if place else 0
+        columns = (
+            (self._times, end),
+            (self._beside, beside),
+            (self._tops, self._held(place, end) + end),
+        )
+        for column, value in columns:
+            column[place + 1 : count + 1] = column[place:count]
+            column[place] = value
+        self._ends.insert(place, -end)
+        self._numbers[end] = 0
+
+    def _delete(self, end: int) -> None:
+        place, count = bisect_left(self._ends, -end), len(self._ends)
+        del self._numbers[end], self._ends[place]
+        if place < count - 1:
+            for column in (self._times, self._beside, self._tops):
+                column[place : count - 1] = column[place + 1 : count]
+
+    def _held(self, count: int, time: int) -> int:
+        """Return what those of the last so many completions hold at a time before these."""
+        if not count:
+            return 0
+        end = -self._ends[count - 1]
+        return self._tops.item(count - 1) - end - self._beside.item(count - 1) * (end - time)
