@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -12,6 +14,10 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 from kvopt.version import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from options import with_options
 
 project = "kvopt"
 author = "The kvopt developers"
@@ -43,6 +49,12 @@ def setup(app: Sphinx) -> None:
         "mathml", inline_renderers=(_inline_math, None), block_renderers=(_block_math, None)
     )
     app.connect("doctree-resolved", _keep_together)
+    app.connect("source-read", _fill_options)
+
+
+def _fill_options(_: Sphinx, page: str, source: list[str]) -> None:
+    if page == "command-line":
+        source[0] = with_options(source[0])
 
 
 def _keep_together(_: Sphinx, page: nodes.document, __: str) -> None:

@@ -206,17 +206,16 @@ def test_every_public_name_is_described() -> None:
     assert sorted(described) == sorted(kvopt.__all__)
 
 
-def test_every_command_and_option_is_described() -> None:
+def test_every_command_has_a_section_with_the_table_of_its_options() -> None:
     page = PAGES["command-line.md"]
     group: Any = get_command(app)
     machines = group.commands.pop("hardware").commands
-    nested = {f"hardware {name}": command for name, command in machines.items()}
-    for name, command in (group.commands | nested).items():
+    nested = [f"hardware {name}" for name in machines]
+    for name in (*group.commands, *nested):
         _, found, rest = page.partition(f"\n## `kvopt {name}`\n")
         assert found, f"kvopt {name} has no section"
         section = rest.partition("\n## ")[0]
-        for option in options_of(command):
-            assert f"`{option}`" in section, f"kvopt {name} {option}"
+        assert "\n<!-- options -->\n" in section, f"kvopt {name}"
     shared = page.partition("\n## ")[0]
     for option in options_of(group, MESSAGES):
         assert f"`{option}" in shared, option

@@ -167,6 +167,8 @@ def sampled(instance: Instance, size: int) -> tuple[Instance, float]:
 
 def _program(instance: Instance, each: float, needs: Floats, borders: Integers) -> Program:
     """Return the program: a column for each request and cell, rows of requests, then of cells."""
+    from scipy.sparse import csc_array
+
     count, resources = len(instance), len(needs)
     arrivals = np.array([request.arrival for request in instance])
     lengths, cells = np.diff(borders), len(borders) - 1
@@ -178,11 +180,11 @@ def _program(instance: Instance, each: float, needs: Floats, borders: Integers) 
     middles = (borders[:-1] + borders[1:]) / 2
     cost: Floats = each * middles[when]
     ones, room = np.ones(count), np.tile(lengths.astype(float), resources)
+    ends = np.append(0, taken.sum(axis=1).cumsum())
+    shape = count + resources * cells, len(which)
     return Program(
         cost,
-        np.append(0, taken.sum(axis=1).cumsum()).astype(np.int32),
-        np.stack(rows, axis=1)[taken].astype(np.int32),
-        values[taken],
+        csc_array((values[taken], np.stack(rows, axis=1)[taken], ends), shape=shape),
         np.concatenate((ones, np.full(len(room), -np.inf))),
         np.concatenate((ones, room)),
     )

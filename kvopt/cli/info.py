@@ -31,11 +31,10 @@ def info_command(
         return
     missing = missing_extras()
     solvers, problem = [], None
-    if "pyomo" not in missing:
-        try:
-            solvers = available_solvers()
-        except KvoptError as error:
-            problem = str(error)
+    try:
+        solvers = available_solvers()
+    except KvoptError as error:
+        problem = str(error)
     facts: dict[str, object] = {
         "versions": versions(),
         "system": platform.platform(),

@@ -1,4 +1,4 @@
-"""Programs as sparse arrays, straight into HiGHS, and the time-indexed one among them.
+"""Programs as sparse matrices of SciPy, straight into HiGHS, and the time-indexed one among them.
 
 The same matrix as `kvopt.formulations.pyomo.time_indexed`, built without a Python loop over
 columns or nonzeros.
@@ -27,16 +27,18 @@ from kvopt.timetable.standard_form import in_standard_form
 
 if TYPE_CHECKING:
     from highspy import Highs
+    from scipy.sparse import csc_array
 
 Indices = npt.NDArray[np.int32]
 
+_EMPTY = np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
 _HIGHS_LARGEST = 1e15
 """HiGHS refuses a model with a coefficient of this size."""
 
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare to one truth value
 class Program:
-    """A model in compressed columns: minimise ``cost x`` with rows between their bounds.
+    """A model with a sparse matrix: minimise ``cost x`` with rows between their bounds.
 
     Every column is binary.
 
@@ -44,16 +46,14 @@ class Program:
     ----------
     cost
         Of each column.
-    start, index, value
-        Compressed sparse columns.
+    matrix
+        The coefficients, a row for each constraint, in compressed columns.
     row_lower, row_upper
         Bounds of the rows.
     """
 
     cost: Floats
-    start: Indices
-    index: Indices
-    value: Floats
+    matrix: csc_array
     row_lower: Floats
     row_upper: Floats
 
@@ -106,26 +106,22 @@ class ScheduleProgram(Program, ABC):
         columns: tuple[Integers, ...],
     ) -> Self:
         """Return the program with these families of rows, one after the other."""
+        from scipy.sparse import coo_array  # a policy that is looked up does not need it
+
         sizes = [family.size for family in families]
-        entries: list[tuple[Numbers, ...]] = [(np.zeros(0),) * 3]
+        pieces: list[tuple[Indices, Indices, Floats]] = []
         for first, family in zip(accumulate(sizes, initial=0), families, strict=False):
-            entries += [
-                np.broadcast_arrays(np.asarray(rows) + first, places, values)
-                for rows, places, values in family.entries
-            ]
-        kinds = np.int32, np.int32, np.float64
-        row, column, value = (
-            np.concatenate([part.ravel() for part in parts], dtype=kind, casting="unsafe")
-            for parts, kind in zip(zip(*entries, strict=True), kinds, strict=True)
-        )
-        order = np.argsort(column.astype(np.int64) * sum(sizes) + row, kind="stable")
-        start = np.append(0, np.bincount(column, minlength=len(cost)).cumsum()).astype(np.int32)
+            for entry in family.entries:
+                rows, places, values = np.broadcast_arrays(*entry)
+                rows = rows.astype(np.int32).ravel() + np.int32(first)
+                pieces.append((rows, places.astype(np.int32).ravel(), values.astype(float).ravel()))
+        shape = sum(sizes), len(cost)
+        row, column, value = map(np.concatenate, zip(*pieces, strict=True)) if pieces else _EMPTY
+        pieces.clear()
+        matrix = coo_array((value, (row, column)), shape=shape).tocsc()
         lower = np.repeat([float(family.lower) for family in families], sizes)
         upper = np.repeat([float(family.upper) for family in families], sizes)
-        return cls(
-            cost, start, row[order], value[order], lower, upper,
-            instance, plan, columns,
-        )  # fmt: skip
+        return cls(cost, matrix, lower, upper, instance, plan, columns)
 
     @abstractmethod
     def names(self) -> tuple[list[str], list[str]]:
@@ -245,17 +241,18 @@ def _memory(
 
 def to_highs(model: Program, *, relax: bool = False, names: bool = False) -> Highs:
     """Pass a model to a new ``highspy.Highs``; ``relax`` drops integrality."""
-    if np.abs(model.value).max(initial=0.0) >= _HIGHS_LARGEST:
+    matrix = model.matrix
+    if np.abs(matrix.data).max(initial=0.0) >= _HIGHS_LARGEST:
         raise TooLarge("a request would hold 10^15 tokens or more, which HiGHS does not take")
     highspy = load_highspy()
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     kind = 0 if relax else 1
     status = highs.passModel(
-        model.num_columns, model.num_rows, len(model.index), int(highspy.MatrixFormat.kColwise),
+        model.num_columns, model.num_rows, matrix.nnz, int(highspy.MatrixFormat.kColwise),
         int(highspy.ObjSense.kMinimize), 0.0, model.cost, np.zeros(model.num_columns),
-        np.ones(model.num_columns), model.row_lower, model.row_upper, model.start[:-1],
-        model.index, model.value, np.full(model.num_columns, kind, dtype=np.int32),
+        np.ones(model.num_columns), model.row_lower, model.row_upper, matrix.indptr[:-1],
+        matrix.indices, matrix.data, np.full(model.num_columns, kind, dtype=np.int32),
     )  # fmt: skip
     if status == highspy.HighsStatus.kError:
         raise RuntimeError("HiGHS refused the model")

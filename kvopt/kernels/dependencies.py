@@ -13,15 +13,15 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
-from kvopt.errors import MissingPackage, MissingSolver, UnsupportedDependency
-from kvopt.show.optional import EXTRAS, optional
+from kvopt.errors import MissingSolver, UnsupportedDependency
+from kvopt.show.optional import EXTRAS
 
 DEFAULT_SOLVER = "highs"
 """Which solver Pyomo uses unless told otherwise."""
 _LIKELY = ("highs", "appsi_highs", "gurobi", "cplex", "xpress", "mosek", "scip", "cbc", "glpk")
 """Names worth trying to say what there is."""
 
-CORE = ("highspy", "numba", "numpy", "rich", "typer")
+CORE = ("highspy", "numba", "numpy", "ortools", "pandas", "pyomo", "rich", "scipy", "typer")
 """Packages that every installation has."""
 
 
@@ -34,20 +34,13 @@ def load_highspy() -> ModuleType:
 def load_cp_model() -> ModuleType:
     """Import the CP-SAT model builder of ortools."""
     refuse_known_bad("highspy", installed_version("highspy"))
-    return _solver("ortools.sat.python.cp_model", "cpsat")
+    return import_module("ortools.sat.python.cp_model")
 
 
 def load_pyomo() -> ModuleType:
     """Import Pyomo; HiGHS, its default solver here, is checked too."""
     refuse_known_bad("highspy", installed_version("highspy"))
-    return _solver("pyomo.environ", "pyomo")
-
-
-def _solver(module: str, extra: str) -> ModuleType:
-    try:
-        return optional(module, extra)
-    except MissingPackage as error:
-        raise MissingSolver(str(error)) from None
+    return import_module("pyomo.environ")
 
 
 @cache  # reading it takes milliseconds, and a process has one installation

@@ -74,7 +74,7 @@ def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
 
 
 def prover(search: Search) -> str:
-    """Return the solver for a proof: HiGHS where CP-SAT has too many pairs or is not installed."""
+    """Return the solver for a proof: HiGHS where CP-SAT has too many pairs or may not be loaded."""
     count = len(search.instance)
     if count * (count - 1) <= LARGEST_PAIRS:
         with search.surviving("cpsat"):

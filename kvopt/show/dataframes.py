@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.show.optional import optional
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,7 +29,8 @@ _ESCAPES = str.maketrans(
 
 def frame(columns: Mapping[str, Sequence[Any]]) -> DataFrame:
     """Return a DataFrame; integers stay integers where some of them are unknown."""
-    pandas = optional("pandas", "pandas")
+    import pandas
+
     return pandas.DataFrame(
         {name: pandas.Series(values, dtype=_dtype(values)) for name, values in columns.items()}
     )
@@ -57,7 +57,9 @@ def rows_of(
         Columns that it must have, and columns that it may have; any other is refused, since a
         misspelt one must not be passed over.
     """
-    if not isinstance(table, optional("pandas", "pandas").DataFrame):
+    from pandas import DataFrame
+
+    if not isinstance(table, DataFrame):
         raise InvalidInput(f"must be a DataFrame, got a {type(table).__name__}", field="df")
     names = list(table.columns)
     for name in needed:

@@ -17,11 +17,7 @@ class Extra(NamedTuple):
 
 
 EXTRAS = {
-    "cpsat": Extra("ortools", "engines exact and highs go on without it"),
-    "pyomo": Extra("pyomo", "all other engines go on without it"),
     "plot": Extra("matplotlib", "all but pictures and reports goes on without it"),
-    "pandas": Extra("pandas", "files and --json go on without it"),
-    "fit": Extra("scipy", "presets of batch times go on without it"),
     "cluster": Extra("distributed", "studies run on this machine without it"),
 }
 """Parts of an installation by name, as in ``pip install 'kvopt[plot]'``."""
@@ -33,7 +29,7 @@ def optional(module: str, extra: str) -> ModuleType:
     Parameters
     ----------
     module
-        Its full name, such as ``pandas`` or ``ortools.sat.python.cp_model``.
+        Its full name, such as ``matplotlib.figure``.
     extra
         The extra of kvopt that brings it.
 

@@ -9,9 +9,8 @@ import pytest
 from effort import examples
 from hypothesis import given
 from known import known
-from scipy.optimize import linprog  # type: ignore[import-untyped]
-from scipy.sparse import csc_array  # type: ignore[import-untyped]
-from scipy.stats import spearmanr  # type: ignore[import-untyped]
+from scipy.optimize import linprog
+from scipy.stats import spearmanr
 from strategies import instances, random_instances
 
 from kvopt import Instance, Request, Schedule, run
@@ -46,7 +45,7 @@ def lp_value(instance: Instance) -> float:
     end = Schedule(instance, listed(instance)).makespan
     windows = windows_until(instance, [end] * len(instance))
     model = time_indexed_arrays(instance, windows, order_identical=False)
-    matrix = csc_array((model.value, model.index, model.start)).toarray()
+    matrix = model.matrix.toarray()
     once = len(instance)
     solved = linprog(
         model.cost, matrix[once:], model.row_upper[once:], matrix[:once], model.row_upper[:once]

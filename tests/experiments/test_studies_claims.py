@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import fisher_exact  # type: ignore[import-untyped]
+from scipy.stats import fisher_exact
 from studied import record, verdicts_on
 
 from kvopt.experiments.studies.claims import CLAIMS, Verdict

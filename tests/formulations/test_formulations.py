@@ -86,9 +86,9 @@ def test_relaxing_drops_integrality_and_nothing_else(relax: bool, integers: bool
 
 def test_each_column_is_sorted_by_row() -> None:
     for instance in random_instances(50, seed=12, most_requests=8):
-        model = time_indexed_arrays(instance)
-        for begin, end in itertools.pairwise(model.start):
-            assert (np.diff(model.index[begin:end]) > 0).all()
+        matrix = time_indexed_arrays(instance).matrix
+        for begin, end in itertools.pairwise(matrix.indptr):
+            assert (np.diff(matrix.indices[begin:end]) > 0).all()
 
 
 # ---- numbers and sizes ------------------------------------------------------------------
@@ -97,7 +97,7 @@ def test_each_column_is_sorted_by_row() -> None:
 def test_numbers_beyond_32_bits_keep_every_digit() -> None:
     prompt, arrival = 2**31 - 2, 2**53 - 2
     model = time_indexed_arrays(instance_of(2**32, [(0, prompt, 2)]))
-    assert list(model.value) == [1, prompt + 1, prompt + 2]
+    assert list(model.matrix.data) == [1, prompt + 1, prompt + 2]
     late = time_indexed_arrays(instance_of(9, [(arrival, 0, 1)] * 5), order_identical=False)
     assert list(late.cost) == [1, 2, 3, 4, 5] * 5
 

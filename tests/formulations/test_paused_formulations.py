@@ -108,8 +108,7 @@ def test_columns_of_a_schedule_and_back() -> None:
         assert back is not None
         assert back.check().feasible
         assert back.objective == schedule.objective == round(float(model.cost @ values))
-        rows = np.zeros(model.num_rows)
-        np.add.at(rows, model.index, model.value * np.repeat(values, np.diff(model.start)))
+        rows = model.matrix @ values
         assert (rows <= model.row_upper + 1e-4).all()
         assert (rows >= model.row_lower - 1e-4).all()
     late = Schedule(PAIR, segments=[[(1, 6), (8, 11)], [(99, 99)]])

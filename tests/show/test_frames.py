@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -14,7 +12,6 @@ from kvopt import (
     Instance,
     InvalidInput,
     Line,
-    MissingPackage,
     Prediction,
     Request,
     Schedule,
@@ -157,10 +154,3 @@ def test_tables_of_latex_keep_their_shape_whatever_the_names() -> None:
         assert sum(r"\end{tabular}" in line for line in body) == 1
         cells = {line.count(" & ") for line in body if line.endswith(r"\\")}
         assert len(cells) == 1
-
-
-def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingPackage, match=r"pip install 'kvopt\[pandas\]'"):
-        EC1.to_dataframe()
-    assert "EC.1" in solve(EC1).to_latex()

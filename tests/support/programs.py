@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import highspy
-import numpy as np
 import pyomo.environ as pyo
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
@@ -80,8 +79,8 @@ def program_of_paused_arrays(model: PausedProgram) -> Program:
 
 def _taken_apart(model: Arrays, columns: list[Column], labels: list[Row]) -> Program:
     assert (len(columns), len(labels)) == (model.num_columns, model.num_rows)
-    owners = np.repeat(np.arange(model.num_columns), np.diff(model.start))
-    entries = zip(model.index, owners, model.value, strict=True)
+    matrix = model.matrix.tocoo()
+    entries = zip(matrix.row, matrix.col, matrix.data, strict=True)
     bounds = zip(labels, model.row_lower, model.row_upper, strict=True)
     return (
         {(labels[row], columns[column]): float(value) for row, column, value in entries},

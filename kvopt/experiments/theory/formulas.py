@@ -11,7 +11,6 @@ from math import log, sqrt
 import numpy as np
 
 from kvopt.problem.arrays import Floats
-from kvopt.show.optional import optional
 
 Fit = tuple[float, float, float]
 """a, b, c of ``a log(u + b) + c``."""
@@ -95,8 +94,10 @@ def largest_quotient(u: int) -> tuple[float, Floats]:
     >>> round(ratio, 12), [round(float(x), 6) for x in shares]
     (1.25, [0.666667, 0.333333])
     """
+    from scipy.linalg import eigh
+
     a, b = matrices(u)
-    values, vectors = optional("scipy.linalg", "fit").eigh(a, b, subset_by_index=[u - 1, u - 1])
+    values, vectors = eigh(a, b, subset_by_index=[u - 1, u - 1])
     shares = vectors[:, 0] / vectors[:, 0].sum()
     return float(values[0]), shares
 
@@ -133,7 +134,9 @@ def fitted(fit: Fit, u: float) -> float:
 
 def best_fit(us: Sequence[int], ratios: Sequence[float]) -> Fit:
     """Return the fit with the least squares."""
-    found, _ = optional("scipy.optimize", "fit").curve_fit(
+    from scipy.optimize import curve_fit
+
+    found, _ = curve_fit(
         lambda u, a, b, c: a * np.log(u + b) + c,
         np.array(us, dtype=float),
         ratios,

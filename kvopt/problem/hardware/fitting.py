@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.problem.batch_time import MILLISECOND, BatchTime, Line
-from kvopt.show.optional import optional
 
 Vector = NDArray[np.float64]
 Row = dict[str | None, str]
@@ -207,7 +206,8 @@ def judged(model: BatchTime, rows: Sequence[Measured]) -> Fit:
 
 def _not_negative(columns: Vector, times: Vector, scale: Vector) -> list[int]:
     """Return coefficients of least squared error in units of a scale, none below 0."""
-    nnls = optional("scipy.optimize", "fit").nnls
+    from scipy.optimize import nnls
+
     largest = np.maximum(columns.max(axis=0), 1.0)  # so that no column dwarfs another
     found, _ = nnls(columns / largest / scale[:, None], times / scale)
     return [round(float(x)) for x in found / largest]

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import oracle
 from oracle import Triple
-from scipy.optimize import linprog  # type: ignore[import-untyped]
+from scipy.optimize import linprog
 
 from literal import configurations as literal
 from literal.configurations import Prices, State
