@@ -11,14 +11,13 @@ from itertools import groupby
 import numpy as np
 
 from kvopt.incumbent.proofs import DeadlinePrices
+from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Floats, Integers, Numbers, columns_of
 from kvopt.problem.instance import Instance
 
 _CELLS_OF_A_DEADLINE = 32
 """Cells of equal prices in a typical deadline."""
 _LEAST_CELLS, _MOST_CELLS = 64, 1024
-_LARGEST = 2**61
-"""Time from which on sums may not fit into 64 bits; then there are no prices."""
 _BITS = 24
 """Of the largest numerator."""
 
@@ -65,7 +64,7 @@ class Window:
         widths = {max(1, -(-last // count)) for count in range(wanted, wanted * 5 // 4)}
         width = min(widths, key=lambda width: (-last % width, -width))  # the last one is full
         some = replace(instance, requests=tuple(instance.requests[i] for i in can))
-        if max(ends, default=0) >= _LARGEST:  # which 64 bits might not hold
+        if not fits(max(ends, default=0)):
             nothing = np.zeros(0, dtype=np.int64)
             return cls(some, first, nothing, nothing, 1, 0)
         begins = np.array([arrival - first for arrival in begun], dtype=np.int64)

@@ -25,6 +25,7 @@ import numpy as np
 
 from kvopt.bounds.kinds import Kind, Kinds, begun_blocks, strided_sums
 from kvopt.incumbent.proofs import BlockPrices, CheckedBound, Prices
+from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Floats, Numbers
 from kvopt.problem.instance import Instance
 
@@ -112,10 +113,10 @@ def proof_of(instance: Instance, prices: Prices) -> Prices | BlockPrices:
 
 
 def fits_int64(instance: Instance, prices: Prices) -> bool:
-    """Whether no cost of a start comes near 2^63."""
+    """Whether loops may add up costs of starts."""
     numbers = prices.numerators
     total, largest = sum(numbers), max(numbers, default=0)
-    return bool(_largest_cost(instance, len(numbers), total, largest, prices.denominator) < 2**62)
+    return fits(_largest_cost(instance, len(numbers), total, largest, prices.denominator))
 
 
 def _largest_cost(instance: Instance, last: int, total: Any, largest: Any, unit: Any) -> Any:

@@ -52,6 +52,7 @@ import numpy as np
 from kvopt.bounds.fluid import one_at_a_time
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.interruptible import machine_code
+from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Integers, Numbers
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
@@ -143,7 +144,7 @@ def company_value(
     arrivals, longest = arrivals - arrivals.min(), alone.max()
     # No work, begin or delay is more than that.
     most = max(FULL * (arrivals.max() + longest), longest * company.sum())
-    kind = np.int64 if most < 2**62 else object
+    kind = np.int64 if fits(most) else object
     windows = Windows.of(arrivals.astype(kind), alone.astype(kind), cut)
     costs, _ = windows.cheapest(company.astype(kind), rest.astype(kind))
     works, paid = windows.works.astype(object), cut.summed(cut.works * costs)

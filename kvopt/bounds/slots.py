@@ -41,6 +41,7 @@ from kvopt.bounds.scan import Interrupted, Scanner, Steps
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SlotPrices
 from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 
@@ -230,7 +231,7 @@ def slot_bound(instance: Instance, proof: SlotPrices, scanner: Scanner | None = 
     scanner = Scanner(Kinds.of(instance)) if scanner is None else scanner
     numerators, unit = proof.prices.numerators, proof.prices.denominator
     last = max(len(numerators), *proof.borders)
-    if _most(proof, instance, last, scanner.kinds.longest) >= 2**62:
+    if not fits(_most(proof, instance, last, scanner.kinds.longest)):
         raise OverflowError("costs at these prices may need more than 64 bits")
     tokens = np.zeros(last, dtype=np.int64)
     tokens[: len(numerators)] = numerators

@@ -19,6 +19,7 @@ import numpy as np
 from kvopt.bounds.volume import fluid_completions
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Staircase, VolumeProof
+from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
 
@@ -86,7 +87,7 @@ def units_needed(
 
 def _sums_fit(instance: Instance) -> bool:
     """Whether sums of completions that are not late fit into 64 bits."""
-    return (instance.last_arrival + instance.total_output) * len(instance) < 2**63
+    return fits((instance.last_arrival + instance.total_output) * len(instance))
 
 
 def _candidates(memory: int) -> Iterator[Staircase]:

@@ -28,6 +28,7 @@ from kvopt.errors import TooLarge
 from kvopt.heuristics.turns import Passes, Turn, take_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, below, uniform
 from kvopt.problem.arrays import Integers, columns_of
 from kvopt.problem.instance import Instance
@@ -466,7 +467,7 @@ def _put_back(
     Returned is the one that had to be left out, where one may be, or `_NONE_LEFT`; and `_UNDONE`
     where all are as before.
     """
-    freed, left, pauses = np.int64(2**62), _NONE_LEFT, len(placement.offsets) > 0
+    freed, left, pauses = NEVER, _NONE_LEFT, len(placement.offsets) > 0
     for i in taken:
         start = placement.starts[i]
         freed = min(freed, placement.times[placement.offsets[i]] - 1 if pauses else start)

@@ -12,11 +12,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kvopt.kernels.magnitudes import fits
+
 if TYPE_CHECKING:
     import numpy as np
-
-_LARGEST_SUM = 2**62
-"""Limit of sums in arrays; beyond, they hold Python's integers."""
 
 
 class Sweep(NamedTuple):
@@ -47,7 +46,7 @@ def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> 
 
     given = (starts, ends, before)
     largest = max((max(map(abs, column)) for column in given if column), default=0)
-    dtype: Any = np.int64 if largest * 4 * (len(starts) + 1) <= _LARGEST_SUM else object
+    dtype: Any = np.int64 if fits(largest * 2 * (len(starts) + 1)) else object
     begins, stops, held = (np.array(column, dtype) for column in given)
     times, places = np.unique(np.concatenate((begins, stops)), return_inverse=True)
 

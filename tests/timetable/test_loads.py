@@ -54,6 +54,6 @@ def test_checks_in_arrays_and_without_limit_agree(
         wrong = replace(lost, lost=(*lost.lost, *lost.lost[:1]))
         few = [Schedule(instance, shifted).check(), lost.peak_memory, wrong.violations()]
         with monkeypatch.context() as patch:
-            patch.setattr(sweep, "_LARGEST_SUM", 0)
+            patch.setattr(sweep, "fits", lambda _: False)
             again = [replace(lost).peak_memory, replace(wrong).violations()]
             assert [Schedule(instance, shifted).check(), *again] == few

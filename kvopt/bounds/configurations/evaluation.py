@@ -17,9 +17,10 @@ import numpy as np
 from kvopt.bounds.configurations.smoothing import fill_largest
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.magnitudes import LARGEST_SUM
 from kvopt.problem.arrays import Flags, Floats, Integers
 
-CLOSED = 2**61
+CLOSED = LARGEST_SUM
 """Cost, in units of 1 / D, of a start that was ruled out: above every other, and sums fit."""
 _FINEST = 10
 """Binary places of prices at most: 20 gave 0.05 rounds of 7,486 more, and twice the bytes."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Integers
 from kvopt.problem.batch_time import BatchTime
 
@@ -197,7 +198,7 @@ def serve(
                     attained += 1
                 elif starts[i] == now and kept[i]:
                     kept[i] = LATE
-        until = timed.arrivals[timed.coming[coming]] if coming < count else np.int64(2**63 - 1)
+        until = timed.arrivals[timed.coming[coming]] if coming < count else NEVER
         while passed < rounds and ended < until:
             passed += 1
             ended += round_length(timed, number, 0, base + number * (now + passed))

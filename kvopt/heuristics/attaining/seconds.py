@@ -23,6 +23,7 @@ from kvopt.bounds.seconds_evaluation import shares
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.incumbent.shares import RUNS_IN_TIME
 from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.magnitudes import LARGEST_SUM, fits
 from kvopt.problem.arrays import Flags, Floats, Integers, columns_of
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
@@ -64,8 +65,6 @@ _BESIDE = 0.7
 """Probability that a request beside a late one moves in its place."""
 _IDLE = 20
 """Moves in a row, for each request, without one that helps, after which the search ends."""
-_LARGEST = 2**61
-"""Nanoseconds that loops in 64 bits can count to."""
 
 
 def attaining_in_seconds(
@@ -130,9 +129,9 @@ class Table(NamedTuple):
         """Return those of an instance, None where there are none, or times are too large."""
         arrivals = arrivals_ns(instance)
         part = shares(instance, model, model.lines, object)
-        if max(arrivals, default=0) + sum(part.alone) >= _LARGEST or not arrivals:
+        if not arrivals or not fits(max(arrivals) + sum(part.alone)):
             return None
-        due = [min(a + d, _LARGEST) for a, d in zip(arrivals, allowed, strict=True)]
+        due = [min(a + d, LARGEST_SUM) for a, d in zip(arrivals, allowed, strict=True)]
         takes = shares(instance, model, model.lines, float).takes
         _, prompts, outputs = columns_of(instance)
         moments = np.array([arrivals, due], dtype=np.int64)

@@ -42,6 +42,7 @@ from kvopt.heuristics.seconds.passing import (
     run_on,
 )
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, normal, reseed, uniform
 from kvopt.problem.arrays import Floats
 
@@ -51,7 +52,6 @@ _USUAL = (20.0, 50.0, 1.0)
 """Parts of `Habits` to begin with."""
 _BLURRED = 200
 """Requests in line whose keys are blurred."""
-_NEVER = 2**62
 
 
 class TimedPlan(NamedTuple):
@@ -178,13 +178,13 @@ def make_again(
         run_on(server, room.noise, habits, scene, past.ends[number], room.done)
         usual[0], usual[1], usual[2] = habits.window, habits.fill, habits.together
     habits = Habits(*_drawn(scene, usual, room.noise, rng, True))
-    run_on(server, room.noise, habits, scene, _NEVER, room.done)
+    run_on(server, room.noise, habits, scene, NEVER, room.done)
 
 
 @compiled
 def next_begin(server: Server, beam: TimedBeam, until: int) -> tuple[bool, int]:
     """Tell whether all runs are over, and when the next stretch begins: if all wait, later."""
-    side, arrivals, coming = _sides(beam)[0], server.timed.arrivals, _NEVER
+    side, arrivals, coming = _sides(beam)[0], server.timed.arrivals, NEVER
     over, idle = True, True
     for row in range(beam.kept.counts[ALIVE]):
         counts = side.counts[row]

@@ -18,6 +18,7 @@ import numpy as np
 
 from kvopt.heuristics.attaining.loops import Timed, fits, join, round_length
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Floats, Integers
 
 COME, ACTIVE, BASE, NOW, TIME, DONE, _ASK, WAITING, WAITS, _IDLE, LATENCY = range(11)
@@ -254,7 +255,7 @@ def _next(
     """Start one of the first in line, and return which; -1 where none fits."""
     counts, queue, now = scene.counts, scene.queue, scene.counts[NOW]
     number, best, least = counts[ACTIVE], -1, np.inf
-    room, first = timed.memory - counts[BASE], scene.active[0, 0] if number else np.int64(2**62)
+    room, first = timed.memory - counts[BASE], scene.active[0, 0] if number else NEVER
     for place in range(min(counts[WAITING], habits.window)):
         rank = queue[place]
         i = ranked.line[rank]

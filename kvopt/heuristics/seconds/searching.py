@@ -25,6 +25,7 @@ from kvopt.heuristics.seconds.beams import (
 from kvopt.heuristics.seconds.passing import LATENCY, WAITS, TimedScene
 from kvopt.heuristics.seconds.servers import server_of
 from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.magnitudes import fits
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.timetable.runs import PolicyRun
@@ -43,8 +44,6 @@ IDLE_TURNS = 4
 """Beams without improvement after which they end."""
 _MOST_ROUNDS = 20_000_000
 """Limit of rounds, which are gone through one by one."""
-_LARGEST = 2**61
-"""Nanoseconds that loops in 64 bits can count to."""
 _ROOM = 2**29
 """Bytes for the scenes of a beam, at most."""
 
@@ -112,7 +111,7 @@ def _beams_of(
     late = max(arrivals, default=0) + float(part.alone.sum())
     if count < 2 or instance.total_output > _MOST_ROUNDS:
         return None
-    if late >= _LARGEST or (late - min(arrivals)) * count >= _LARGEST:
+    if not (fits(late) and fits((late - min(arrivals)) * count)):
         return None
     return _Beams(instance, clock, lines, part, threads, seed, room)
 

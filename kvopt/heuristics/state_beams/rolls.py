@@ -9,6 +9,7 @@ import numpy as np
 from kvopt.heuristics.state_beams.guides import Guide, cell_of, slope_of, value_at
 from kvopt.heuristics.state_beams.labels import Words, waits
 from kvopt.kernels.compiled import steering
+from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Floats, Integers
 
 _LEAST_LISTED = 8
@@ -74,7 +75,7 @@ def list_candidates(
     guide: Guide, some: Words, now: int, dearest: float, listed: int, found: Candidates
 ) -> None:
     """List requests that wait in some label and have arrived, the most pressing ones first."""
-    cell, count, arrival = cell_of(guide, now), 0, np.int64(2**62)
+    cell, count, arrival = cell_of(guide, now), 0, NEVER
     waiting, keys = np.empty(len(guide.outputs), dtype=np.int64), np.empty(len(guide.outputs))
     for i in range(len(guide.outputs)):
         if guide.arrivals[i] > now:

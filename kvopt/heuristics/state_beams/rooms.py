@@ -21,6 +21,7 @@ from kvopt.heuristics.state_beams.labels import (
 )
 from kvopt.heuristics.state_beams.rolls import Candidates, Work, no_candidates
 from kvopt.kernels.compiled import steering
+from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State
 from kvopt.problem.arrays import Floats, Integers
 
@@ -130,7 +131,7 @@ def beam_from(guide: Guide, plan: Plan, starts: Integers, now: int, seed: int) -
         trail=np.zeros((3, max(_TRAIL, 4 * len(opened.floats))), dtype=np.int64),
         table=np.zeros(8 * len(opened.floats), dtype=np.int64),
         salts=np.random.default_rng(seed).integers(1, 2**62, (2, count), dtype=np.int64),
-        counts=np.array([1, now, 0, 2**62, -1], dtype=np.int64),
+        counts=np.array([1, now, 0, NEVER, -1], dtype=np.int64),
         random=np.array([seed], dtype=np.int64),
     )
     _begin(guide, beam, starts)

@@ -43,6 +43,7 @@ from kvopt.heuristics.state_beams.rooms import (
     Plan,
 )
 from kvopt.kernels.compiled import steering
+from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import normal
 from kvopt.problem.arrays import Integers
 
@@ -86,7 +87,7 @@ def _skip_idle_rounds(guide: Guide, beam: Beam) -> None:
     kept, counts = beam.kept, beam.counts
     if kept.integers[: counts[ALIVE], ACTIVE].max() > 0:
         return
-    now, arrival = counts[NOW], np.int64(2**62)
+    now, arrival = counts[NOW], NEVER
     for row in range(counts[ALIVE]):
         for i in range(len(guide.outputs)):
             if waits(kept.waiting[row], i):

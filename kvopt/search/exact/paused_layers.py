@@ -24,6 +24,7 @@ import numpy as np
 from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Flags, Integers
 from kvopt.problem.instance import Instance
 from kvopt.search.exact.paused_groups import MOST_TOGETHER, Group, fill, groups_of
@@ -31,8 +32,6 @@ from kvopt.timetable.schedule import Schedule
 
 LARGEST_LAYER = 5_000_000
 """Limit of the labels of a round, of 16 bytes each; those of all rounds are kept."""
-_LARGEST_SUM = 2**62
-"""Limit of costs: sums of them are in 64 bits."""
 _CHUNK = 2**22
 """Labels that are made before equal ones are merged."""
 _BITS = 62
@@ -162,7 +161,7 @@ def _given(instance: Instance, prices: Prices) -> tuple[Given, list[Group]]:
     last = max(len(prices.numerators), instance.last_arrival)
     if sum(request.output.bit_length() for request in instance) > _BITS:
         raise TooLarge(f"{len(instance)} requests have too many tokens for labels with pauses")
-    if _largest_cost(instance, prices, last) > _LARGEST_SUM:
+    if not fits(_largest_cost(instance, prices, last)):
         raise TooLarge("costs do not fit into 64 bits")
     numerators = np.zeros(last, dtype=np.int64)
     numerators[: len(prices.numerators)] = prices.numerators
