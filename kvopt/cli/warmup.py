@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 
 from kvopt.cli import common
 
@@ -14,27 +15,22 @@ def warmup_command(json: common.Json = False) -> None:
     call finds it there.  It is for the processor of this machine.
     """
     from kvopt.experiments.warmup import warm_up
-    from kvopt.kernels.compiled import folders
 
-    parts = []
-    count, seconds = 0, 0.0
+    parts, kept, count, began = [], list[Path | None](), 0, monotonic()
     if not json:
-        common.say("compiling what is not kept yet, up to some minutes in all ...")
-    number: int | None = common.INTERRUPTED - 128
+        common.say("compiling what is not kept yet, up to a minute or two in all ...")
     try:
         for part in warm_up():
-            number = part.signal_number
-            parts.append({k: v for k, v in part._asdict().items() if k != "signal_number"})
-            count, seconds = count + part.compiled, seconds + part.seconds
-            if not json and number is None:
+            parts.append({k: v for k, v in part._asdict().items() if k != "folders"})
+            kept = [*dict.fromkeys(kept + part.folders)]
+            count += part.compiled
+            if not json:
                 said = _compiled(part.compiled, part.seconds) if part.compiled else "ready"
                 print(f"{part.name}: {said}", flush=True)
     except KeyboardInterrupt:
-        number = common.INTERRUPTED - 128
-    if number is not None:
         common.say("kvopt: interrupted; what was compiled so far is kept")
-    common.finish(number)
-    kept = folders()
+        common.finish(common.INTERRUPTED - 128)
+    seconds = monotonic() - began
     if json:
         common.print_json({
             "parts": parts, "compiled": count, "seconds": seconds,

@@ -7,9 +7,13 @@ list of types is kept here.
 from __future__ import annotations
 
 import math
+import multiprocessing
+import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
@@ -26,9 +30,10 @@ from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.heuristics.turns import Turn
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.limits import Limits
+from kvopt.incumbent.limits import Limits, available_threads
 from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.compile_clock import compile_seconds, compiling
+from kvopt.kernels.compiled import folders
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.families import generate
@@ -39,6 +44,9 @@ from kvopt.search.bounding import bound
 from kvopt.search.exact.starts import best_below
 from kvopt.search.solving import solve
 from kvopt.simulate.running import run
+
+_PROCESSES = 2
+"""Parts that are compiled at a time: numba compiles one function at a time in a process."""
 
 
 class Warmed(NamedTuple):
@@ -54,27 +62,38 @@ class Warmed(NamedTuple):
         Wall time of that.
     wall_seconds
         Wall time in all.
-    signal_number
-        The signal that ended it, where one did.
+    folders
+        Where they are kept, None if some cannot be kept.
     """
 
     name: str
     compiled: int
     seconds: float
     wall_seconds: float
-    signal_number: int | None = None
+    folders: list[Path | None]
 
 
 def warm_up() -> Iterator[Warmed]:
-    """Compile what is not kept yet, part by part, up to one that a signal ended."""
-    for name, calls in _PARTS.items():
-        began, count, seconds = monotonic(), compiling().started, compile_seconds()
-        results = (getattr(call(), "signal_number", None) for call in calls)
-        number = next((number for number in results if number is not None), None)
-        took = compile_seconds() - seconds
-        yield Warmed(name, compiling().started - count, took, monotonic() - began, number)
-        if number is not None:
-            return
+    """Compile what is not kept yet, and tell of each part when it is ready."""
+    context = multiprocessing.get_context("spawn")
+    ignore = signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(min(_PROCESSES, available_threads()), context, *ignore) as pool:
+        try:
+            for part in as_completed([pool.submit(_warmed, name) for name in _PARTS]):
+                yield part.result()
+        except BaseException:  # Ctrl-C: nobody waits for what is half compiled
+            for child in multiprocessing.active_children():
+                child.kill()
+            raise
+
+
+def _warmed(name: str) -> Warmed:
+    """Compile what a part needs, in a process that Ctrl-C ends from outside."""
+    began, count, seconds = monotonic(), compiling().started, compile_seconds()
+    for call in _PARTS[name]:
+        call()
+    took = compile_seconds() - seconds
+    return Warmed(name, compiling().started - count, took, monotonic() - began, folders())
 
 
 _BRIEF = SolveParams.of(
@@ -150,9 +169,9 @@ def _hunting() -> None:
 
 
 _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
+    "configurations of many requests": (_configurations,),
     "exact search": (partial(solve, _FEW, "exact", params=_BRIEF),),
     "beam search": (partial(solve, _FEW, "exact", params=_AS_MANY),),
-    "configurations of many requests": (_configurations,),
     "local search": (_local,),
     "schedules of fleets": (
         _fleets,
@@ -185,4 +204,4 @@ _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
     "schedulers": (_policies,),
     "hunting": (_hunting,),
 }
-"""Those that share loops with others come after these."""
+"""The longest first; those that share loops with others come after these."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into
 from kvopt.problem.arrays import Floats, Integers
 
 ALIVE, NUMBER = range(2)  # entries of `Kept.counts`
@@ -102,7 +103,9 @@ def choose(kept: Kept, draws: int) -> int:
 @compiled
 def end_stretch(kept: Kept, taken: int) -> None:
     """Go on with the chosen ones."""
-    kept.costs[:taken], kept.habits[:taken] = kept.next_costs[:taken], kept.next_habits[:taken]
+    copy_into(kept.costs, kept.next_costs, taken)
+    for place in range(taken):
+        copy_into(kept.habits[place], kept.next_habits[place], kept.habits.shape[1])
     kept.counts[ALIVE] = taken
     kept.counts[NUMBER] += 1
 

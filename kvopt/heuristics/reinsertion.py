@@ -28,6 +28,7 @@ from kvopt.errors import TooLarge
 from kvopt.heuristics.turns import Passes, Turn, take_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, below, uniform
 from kvopt.problem.arrays import Integers, columns_of
@@ -454,7 +455,7 @@ def _sort(placement: Placement, taken: Integers, random: State, way: int) -> Non
             keys[x] = uniform(random)
     if way == 4:
         keys[0] = -1.0
-    taken[:] = taken[np.argsort(keys)]
+    copy_into(taken, taken[np.argsort(keys)], len(taken))
 
 
 @compiled

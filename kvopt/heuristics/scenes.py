@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
 
@@ -128,9 +129,9 @@ def empty_scenes(width: int, count: int, workers: int, most: int) -> Scene:
 @compiled
 def copy_scene(scene: Scene, copy: Scene, seen: int) -> None:
     """Copy a scene, with so many of those that wait."""
-    copy.counts[:] = scene.counts
-    copy.active[:] = scene.active
-    copy.bases[:] = scene.bases
+    copy_into(copy.counts, scene.counts, len(scene.counts))
+    copy_into(copy.active, scene.active, len(scene.active))
+    copy_into(copy.bases, scene.bases, len(scene.active))
     front = scene.counts[FRONT]
     stop = min(scene.counts[STOP], front + seen)
     copy.counts[STOP] = stop
@@ -139,9 +140,9 @@ def copy_scene(scene: Scene, copy: Scene, seen: int) -> None:
         copy.queue[place], copy.passed[rank] = rank, scene.passed[rank]
     for worker in range(len(scene.active)):
         active = scene.active[worker]
-        copy.ends[worker, :active] = scene.ends[worker, :active]
-        copy.offsets[worker, :active] = scene.offsets[worker, :active]
-        copy.loads[worker, :active] = scene.loads[worker, :active]
+        copy_into(copy.ends[worker], scene.ends[worker], active)
+        copy_into(copy.offsets[worker], scene.offsets[worker], active)
+        copy_into(copy.loads[worker], scene.loads[worker], active)
 
 
 @compiled

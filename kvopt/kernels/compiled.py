@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 from numba import config, njit
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.types import unliteral
 
 from kvopt.kernels import compile_clock as compiling
 
@@ -152,7 +153,8 @@ def _watched(function: Function, **options: bool) -> Function:
     if getattr(config, "DISABLE_JIT", False):
         return function
     dispatcher = _with_callees(_kept(function, partial(njit, nogil=True, **options)))
-    plain = dispatcher.compile
+    plain_type: Any = unliteral  # it has no types
+    plain, typed = dispatcher.compile, dispatcher.get_call_template
 
     def kept(signature: Any) -> Any:
         _call.nested += 1
@@ -174,7 +176,12 @@ def _watched(function: Function, **options: bool) -> Function:
             return compiling.awaited(lambda: kept(signature))
         return kept(signature)
 
+    def alike(arguments: Any, named: Any) -> Any:
+        return typed([*map(plain_type, arguments)], {k: plain_type(v) for k, v in named.items()})
+
     dispatcher.compile = watched
+    # numba would compile a function once more for each number that is written in a call.
+    dispatcher.get_call_template = alike
     _dispatchers.append(dispatcher)
     compiling.known_one_more()
     return cast("Function", dispatcher)

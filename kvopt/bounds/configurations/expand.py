@@ -17,6 +17,7 @@ from kvopt.bounds.configurations.labels import (
 )
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into
 from kvopt.kernels.parallel import map_ranges
 
 _NEVER = 2**30
@@ -158,7 +159,7 @@ def _room_to_look(horizon: Horizon) -> tuple[Integers, Integers]:
 def _begin(states: States, horizon: Horizon, free: Integers, slacks: Integers) -> None:
     """Fill in what is free and the slacks while nothing is active."""
     free[:] = states.memory
-    slacks[:] = horizon.largest[horizon.first : horizon.first + len(slacks)]
+    copy_into(slacks, horizon.largest[horizon.first :], len(slacks))
 
 
 @compiled
@@ -245,7 +246,7 @@ def _expand(
     # What requests from the i-th on may save by a start now instead of later.
     savings = np.zeros(size + 1, dtype=np.int64)
     for number in range(part[0], part[1]):
-        label[:] = layer.labels[number]
+        copy_into(label, layer.labels[number], size)
         began, coming, value, many = layer.began[number], 0, 0, 0
         for i in range(size - 1, -1, -1):
             savings[i] = savings[i + 1]
@@ -273,7 +274,8 @@ def _expand(
                         seen = True
                         _begin(states, horizon, freer, larger)
                         _add_members(states, label, active[:before], horizon, freer, larger)
-                    free[:], slacks[:] = freer, larger
+                    copy_into(free, freer, len(freer))
+                    copy_into(slacks, larger, len(larger))
                     _add_members(states, label, active[before:many], horizon, free, slacks)
                     left = budget - total - coming
                     if _least_slack(horizon, free, slacks, left) <= left:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Integers
 from kvopt.problem.batch_time import BatchTime
@@ -213,4 +214,5 @@ def serve(
                 kept[i] = LATE
             base -= lines.active[0, 1] - now
             number -= 1
-            lines.active[:number] = lines.active[1 : number + 1].copy()
+            for place in range(number):
+                copy_into(lines.active[place], lines.active[place + 1], 3)

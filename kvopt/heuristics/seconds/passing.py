@@ -18,6 +18,7 @@ import numpy as np
 
 from kvopt.heuristics.attaining.loops import Timed, fits, join, round_length
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Floats, Integers
 
@@ -136,13 +137,11 @@ def empty_scene(count: int) -> TimedScene:
 @compiled
 def copy_timed(scene: TimedScene, copy: TimedScene, seen: int) -> None:
     """Copy a scene, with so many of those that wait."""
-    copy.counts[:] = scene.counts
+    copy_into(copy.counts, scene.counts, len(scene.counts))
     waiting = copy.counts[WAITING] = min(scene.counts[WAITING], seen)
-    for place in range(waiting):
-        copy.queue[place] = scene.queue[place]
+    copy_into(copy.queue, scene.queue, waiting)
     for place in range(scene.counts[ACTIVE]):
-        for entry in range(3):
-            copy.active[place, entry] = scene.active[place, entry]
+        copy_into(copy.active[place], scene.active[place], 3)
 
 
 @compiled

@@ -43,6 +43,7 @@ from kvopt.heuristics.state_beams.rooms import (
     Plan,
 )
 from kvopt.kernels.compiled import steering
+from kvopt.kernels.copying import copy_into
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import normal
 from kvopt.problem.arrays import Integers
@@ -186,8 +187,8 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
     limit = _CHILDREN * plan.width
     if many > limit:
         order = np.argsort(beam.scores[:many])[:limit]
-        beam.parents[:limit] = beam.parents[:many][order]
-        beam.places[:limit] = beam.places[:many][order]
+        copy_into(beam.parents, beam.parents[:many][order], limit)
+        copy_into(beam.places, beam.places[:many][order], limit)
         many = limit
     for child in range(many):
         parent, y = beam.parents[child], beam.places[child]
@@ -230,8 +231,9 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
 def _scored(guide: Guide, plan: Plan, beam: Beam, row: int, y: int) -> float:
     """Return what a label may cost, with the start of a candidate, or without one."""
     labels, found, work, now = beam.opened, beam.candidates, beam.work, beam.counts[NOW]
-    work.loads[:], work.values[:] = labels.loads[row], labels.values[row]
-    work.waiting[:] = labels.waiting[row]
+    copy_into(work.loads, labels.loads[row], len(work.loads))
+    copy_into(work.values, labels.values[row], len(work.values))
+    copy_into(work.waiting, labels.waiting[row], len(work.waiting))
     cost, later = labels.floats[row, SPENT], labels.floats[row, LATER]
     slope = labels.floats[row, SLOPE]
     if y >= 0:
