@@ -253,7 +253,7 @@ def _fits(crowd: Crowd, scene: Scene, worker: int, prompt: int, output: int) -> 
 @compiled
 def mixed(first: int, second: int) -> int:
     """Return a hash of two numbers; those of many are added up."""
-    x = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second)
+    x = np.uint64(np.int64(first)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(np.int64(second))
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     return int((x ^ (x >> np.uint64(27))) >> np.uint64(1))
 
