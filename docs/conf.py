@@ -17,13 +17,16 @@ from kvopt.version import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from options import with_options
+from options import with_options, with_parameters
 
 project = "kvopt"
 author = "The kvopt developers"
 release = version = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx_copybutton"]
+nb_execution_mode = "off"  # the tests run notebooks; what they hold is shown
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 exclude_patterns = ["_build"]
 default_role = "py:obj"  # a name in single backticks becomes a link where there is one
 
@@ -54,7 +57,7 @@ def setup(app: Sphinx) -> None:
 
 def _fill_options(_: Sphinx, page: str, source: list[str]) -> None:
     if page == "command-line":
-        source[0] = with_options(source[0])
+        source[0] = with_parameters(with_options(source[0]))
 
 
 def _keep_together(_: Sphinx, page: nodes.document, __: str) -> None:

@@ -1,4 +1,4 @@
-"""Tables of options in the pages, from the commands themselves: what ``--help`` says."""
+"""Options and parameters in the pages, from the commands themselves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typer.main import get_command
 
 from kvopt.cli.app import MESSAGES, app
 from kvopt.cli.common import filled_in
+from kvopt.incumbent.params import DEFAULT
 
 _MARK = re.compile(r"^## `kvopt (.+)`\n(?:(?!^## ).*\n)*?<!-- options -->\n", re.MULTILINE)
 
@@ -20,6 +21,11 @@ def with_options(text: str) -> str:
         return section[0].replace("<!-- options -->\n", table_of(command_named(section[1])))
 
     return _MARK.sub(filled, text)
+
+
+def with_parameters(text: str) -> str:
+    """Return a page with what ``--params`` may change at the mark for it."""
+    return text.replace("<!-- parameters -->", f"```toml\n{DEFAULT.to_toml()}```")
 
 
 def command_named(name: str) -> Any:

@@ -259,6 +259,23 @@ def test_words_of_the_glossary_stand_in_order_and_lead_to_a_page() -> None:
         assert all(re.fullmatch(r"\[.+\]\([\w-]+\.md(#[\w-]+)?\)", link) for _, link in rows)
 
 
+WORDS = 54_000
+"""Of all pages, code included; one page has 3,500 at most."""
+PRIVATE = r"\b(?:scenes?|crowds?|habits?|stretch(?:es)?|heirs?|quarr(?:y|ies))\b"
+"""Words that the code used for nodes, requests, rules and expansions; readers know none of them."""
+
+
+def test_the_manual_is_short() -> None:
+    words = {name: len(text.split()) for name, text in PAGES.items()}
+    assert sum(words.values()) <= WORDS
+    assert max(words.values()) <= 3_500
+
+
+def test_pages_use_the_words_of_the_field() -> None:
+    for name, text in PAGES.items():
+        assert not re.findall(PRIVATE, text, re.IGNORECASE), name
+
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

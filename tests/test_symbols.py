@@ -9,8 +9,8 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
-    *("bounds", "certificates", "configurations", "engines", "finding-prices", "formulations"),
-    *("horizon", "pausing", "problem", "seconds", "seconds-bounds", "three-partition"),
+    *("bounds", "certificates", "configurations", "engines", "formulations", "how-many-machines"),
+    *("pausing", "problem", "seconds", "seconds-bounds", "three-partition"),
 ]
 
 _FORMULA = re.compile(r"\$\$(.*?)\$\$|\$([^$\n][^$]*?)\$", re.DOTALL)

@@ -16,7 +16,7 @@ arrivals floor(a / phi), and
     sum of completions  >=  phi * (least sum of completions of that instance).
 
 Hence one phi whose bound is above V rules out that machine and every slower one.  Times count from
-the first arrival.  ``docs/slower-machine.md`` has this in words.
+the first arrival.  ``docs/how-many-machines.md#slower-machines`` has this in words.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ def test_what_is_printed_reads_back() -> None:
     assert SolveParams.of(tomllib.loads(other.to_toml())) == other != SolveParams()
 
 
-def test_the_page_shows_all_of_them() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "parameters.md").read_text(encoding="utf-8")
-    assert SolveParams().to_toml() in page
+def test_a_page_shows_all_of_them() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    assert page.endswith("\n<!-- parameters -->\n")
 
 
 @pytest.mark.parametrize(

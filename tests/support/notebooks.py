@@ -1,6 +1,6 @@
-"""The notebooks of docs/notebooks: executed, compared with what they hold, shown on a page.
+"""The notebooks of docs/notebooks: executed, and compared with what they hold.
 
-python tests/support/notebooks.py      executes all of them and writes the gallery again
+python tests/support/notebooks.py      executes all of them and writes their pictures again
 """
 
 from __future__ import annotations
@@ -18,12 +18,6 @@ FOLDER = DOCS / "notebooks"
 NAMES = ("optimum", "trace", "table")
 
 _SECONDS = re.compile(r"seconds [\d.,]+")
-_HEAD = """\
-# Gallery
-
-What three notebooks show, with the code that makes it. They are in `docs/notebooks`, and the tests
-run them.
-"""
 
 Notebook = dict[str, Any]
 
@@ -66,35 +60,25 @@ def figures_of(notebook: Notebook) -> list[list[str]]:
     ]
 
 
-def gallery() -> tuple[str, dict[str, bytes]]:
-    """Return the page that shows the notebooks, and its pictures by name."""
-    parts, pictures = [_HEAD], dict[str, bytes]()
+def pictures() -> dict[str, bytes]:
+    """Return the pictures of the notebooks by name."""
+    found = dict[str, bytes]()
     for name in NAMES:
-        for cell, source, outputs in cells_of(stored(name)):
-            if cell["cell_type"] == "markdown":
-                parts.append(re.sub(r"^#", "##", source, flags=re.MULTILINE) + "\n")
-                continue
-            parts.append(f"```python\n{source}\n```\n")
+        for _, _, outputs in cells_of(stored(name)):
             for kind, text in outputs:
-                if kind != "image/png":
-                    parts.append(f"```text\n{text.rstrip()}\n```\n")
-                    continue
-                picture = f"gallery-{name}-{len(pictures)}.png"
-                pictures[picture] = b64decode(text)
-                parts.append(f"![What the code above draws](images/{picture})\n")
-    return "\n".join(parts), pictures
+                if kind == "image/png":
+                    found[f"gallery-{name}-{len(found)}.png"] = b64decode(text)
+    return found
 
 
 def main() -> None:
-    """Execute all notebooks and write the gallery."""
+    """Execute all notebooks and write their pictures."""
     for name in NAMES:
         text = json.dumps(executed(name), indent=1, ensure_ascii=False)
         (FOLDER / f"{name}.ipynb").write_text(text + "\n", encoding="utf-8")
-    page, pictures = gallery()
-    (DOCS / "gallery.md").write_text(page, encoding="utf-8")
     for old in (DOCS / "images").glob("gallery-*.png"):
         old.unlink()
-    for name, picture in pictures.items():
+    for name, picture in pictures().items():
         (DOCS / "images" / name).write_bytes(picture)
 
 
