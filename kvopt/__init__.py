@@ -39,6 +39,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 _HOMES = {
     "certificates": "Certificate certify read_certificate write_certificate",
     "search.bounding": "bound bounds_by_workers",
+    "search.many": "solve_many",
+    "search.models": "BuiltModel build_model timetable_from",
     "search.solving": "SolveOptions solve",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
     "SolverFault TooLarge UnsupportedDependency",

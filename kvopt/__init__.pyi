@@ -35,6 +35,8 @@ from kvopt.problem.requests import Prediction, Request
 from kvopt.problem.scopes import Scope
 from kvopt.problem.traces import import_trace
 from kvopt.search.bounding import bound, bounds_by_workers
+from kvopt.search.many import solve_many
+from kvopt.search.models import BuiltModel, build_model, timetable_from
 from kvopt.search.solving import SolveOptions, solve
 from kvopt.simulate.causality import check_online
 from kvopt.simulate.comparison import Comparison, compare
@@ -58,6 +60,7 @@ __all__ = [
     "BatchTime",
     "BoundResult",
     "BoundSource",
+    "BuiltModel",
     "Certificate",
     "Comparison",
     "FalseClaim",
@@ -94,6 +97,7 @@ __all__ = [
     "__version__",
     "bound",
     "bounds_by_workers",
+    "build_model",
     "certify",
     "check_online",
     "compare",
@@ -110,6 +114,8 @@ __all__ = [
     "register",
     "run",
     "solve",
+    "solve_many",
+    "timetable_from",
     "verify",
     "write_certificate",
     "write_instance",

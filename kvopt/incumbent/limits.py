@@ -11,6 +11,7 @@ from typing import Any, TypedDict
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.params import DEFAULT, SolveParams
+from kvopt.incumbent.progress_table import ProgressTable
 from kvopt.incumbent.result import Progress
 from kvopt.kernels import memory
 from kvopt.problem.requests import checked_integer, checked_number
@@ -102,7 +103,8 @@ class LimitOptions(TypedDict, total=False):
     """Options that `solve`, `bound` and `certify` share, see `Limits`.
 
     None is the default of each; ``ram`` may be a size such as ``"4G"``, ``params`` tables of those
-    that differ.  ``limits`` are those that the others change.
+    that differ; ``display`` prints a row for each improvement on standard error.  ``limits`` are
+    those that the others change.
     """
 
     limits: Limits
@@ -114,15 +116,29 @@ class LimitOptions(TypedDict, total=False):
     observer: Observer | None
     stop: StopCriterion | None
     gap: float | None
+    display: bool
 
 
 def limits_of(options: LimitOptions) -> Limits:
     """Return the limits that options say."""
     given: dict[str, Any] = {**options}
     before = given.pop("limits", None) or Limits()
+    if given.pop("display", False):
+        given["observer"] = _shown(given.get("observer") or before.observer)
     if given.get("ram") is not None:
         given["ram"] = memory.parsed_size(given["ram"])
     if (params := given.get("params")) is not None and not isinstance(params, SolveParams):
         given["params"] = SolveParams.of(params)
     unset = {"time_limit", "threads", "ram", "params", "observer", "stop", "gap"}
     return replace(before, **{k: v for k, v in given.items() if v is not None or k not in unset})
+
+
+def _shown(observer: Observer) -> Observer:
+    """Return an observer that also prints a table."""
+    table = ProgressTable()
+
+    def both(now: Progress) -> None:
+        table(now)
+        observer(now)
+
+    return both

@@ -272,6 +272,10 @@ class Instance(Summarised):
         work = [Work(i, 0, k, k + 1, k + r.output, 0, r.output) for i, (k, r) in rows]
         return Timeline(self, work, starts)
 
+    def replace(self, **changes: Any) -> Instance:
+        """Return the same instance with other fields: ``instance.replace(memory=100)``."""
+        return replace(self, **changes)
+
     def shifted(self, rounds: int) -> Instance:
         """Return the same instance with every arrival moved by ``rounds``."""
         moved = [replace(request, arrival=request.arrival + rounds) for request in self.requests]

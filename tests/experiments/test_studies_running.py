@@ -543,3 +543,16 @@ def test_an_opponent_that_fails_leaves_the_others_to_be_played() -> None:
     games = [task for task in tasks_of(builtin_study("adversary")) if task.source.kind == "game"]
     assert len({task.key(None) for task in games}) == len(games)
     assert games[0].failure("it fails", 1.0).key == games[0].key(None)
+
+
+def test_the_table_of_a_study_holds_its_intervals(done: tuple[Path, Path]) -> None:
+    description, folder = done
+    found = run_study(read_study(description), folder, jobs=1)
+    table = found.to_dataframe()
+    assert table["runs"].sum() == len([r for r in found.records if r.policy is not None])
+    assert (table["mean_least"] <= table["mean_most"]).all()
+    assert (table["mean_most"] <= table["worst_most"]).all()
+    text = found.to_latex()
+    assert text.count("\\\\") == len(table) + 1
+    assert {*table["policy"]} <= {*text.replace("\\", "").split(" & ")} | {*table["policy"]}
+    assert len(found.plot().axes) == 1

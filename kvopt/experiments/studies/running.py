@@ -4,23 +4,45 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, as_completed
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies import folder
 from kvopt.experiments.studies.answers import answer
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import Study, builtin_study, read_study
-from kvopt.experiments.studies.records import INTERRUPTED, Record, lines_of, read_records
+from kvopt.experiments.studies.intervals import PolicyRow, by_policy
+from kvopt.experiments.studies.records import (
+    INTERRUPTED,
+    Record,
+    StudiedInstance,
+    grouped,
+    lines_of,
+    read_records,
+)
 from kvopt.experiments.studies.tasks import Task, TaskResult, tasks_of
 from kvopt.experiments.studies.workers import workers
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import available_threads
 from kvopt.problem.requests import checked_integer
+from kvopt.show.dataframes import frame, latex
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+_GROUPED = ("family", "requests", "memory", "policy")
+
+
+def _group_of(instance: StudiedInstance) -> tuple[str, int, int]:
+    return instance.family or instance.name, instance.requests, instance.memory
 
 
 class ClusterLost(KvoptError):
@@ -111,6 +133,49 @@ class StudyResult:
     def answer(self) -> list[str]:
         """What the study answers, in sentences that its certified intervals prove."""
         return answer(self.records, self.verdicts)
+
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each family, size and policy: runs, and the ends of mean and worst."""
+        ends = ("mean_least", "mean_most", "worst_least", "worst_most")
+        columns: dict[str, list[Any]] = {
+            name: [] for name in (*_GROUPED, "runs", "completed", "proved", *ends)
+        }
+        for (family, requests, memory), row in self._rows():
+            known = (row.mean.least, row.mean.most, row.worst.least, row.worst.most)
+            values = (
+                family, requests, memory, row.policy, len(row.records), len(row.done), row.proved,
+                *(None if end is None else float(end) for end in known),
+            )  # fmt: skip
+            for column, value in zip(columns.values(), values, strict=True):
+                column.append(value)
+        return frame(columns)
+
+    def to_latex(self) -> str:
+        """Return that table for the package booktabs, with intervals rounded outward."""
+        heads = ("family", "n>", "M>", "policy", "runs>", "mean x optimum>", "worst x optimum>")
+        rows = [
+            [str(part) for part in (*group, row.policy, len(row.records), row.mean, row.worst)]
+            for group, row in self._rows()
+        ]
+        return latex(heads, rows, f"{self.study.title}\nmultiples of the optimum, certainly inside")
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw between which multiples of the optimum the mean of each policy lies."""
+        from kvopt.show.plots.charts import Bar, intervals
+
+        bars = [
+            Bar(f"{row.policy}, {family}, n = {requests}", row.mean.least, row.mean.most)
+            for (family, requests, _), row in self._rows()
+        ]
+        figure: Any = intervals(bars, ax).figure
+        return figure  # type: ignore[no-any-return]
+
+    def _rows(self) -> Iterator[tuple[tuple[str, int, int], PolicyRow]]:
+        """Yield the policies of each family and size."""
+        known = [record for record in self.records if record.policy is not None]
+        groups = grouped(known, lambda each: _group_of(each.instance))
+        for group, records in groups.items():
+            yield from ((group, row) for row in by_policy(records))
 
 
 def run_study(

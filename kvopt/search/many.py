@@ -1,0 +1,104 @@
+"""``solve_many``: several instances at a time, each in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Iterable
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.incumbent.limits import available_threads
+from kvopt.incumbent.result import SolveResult
+from kvopt.problem.instance import Instance
+from kvopt.problem.problem import Problem
+from kvopt.search.solving import solve
+
+Given = Problem | Instance | str | Path
+"""What `solve` takes."""
+
+
+def solve_many(
+    instances: Iterable[Given],
+    engine: str = "auto",
+    *,
+    jobs: int | None = None,
+    display: bool = False,
+    **options: Any,
+) -> list[SolveResult | None]:
+    """Solve several instances, each in a process of its own.
+
+    Parameters
+    ----------
+    instances
+        What `solve` takes, each of them.
+    engine
+        As of `solve`.
+    jobs
+        How many at a time; by default one for each core.
+    display
+        Whether to print a line on standard error for each that is done.
+    options
+        As of `solve`; ``threads`` is 1 by default, and functions cannot be handed to a process.
+
+    Returns
+    -------
+    list
+        A result for each instance, in their order.  After Ctrl-C those that were under way have
+        both sides, and those that had not begun are None.
+
+    Examples
+    --------
+    >>> from kvopt import generate, solve_many
+    >>> found = solve_many([generate("arrival-1", n=4, seed=s) for s in (1, 2)], jobs=1)
+    >>> [str(result.status) for result in found]
+    ['optimal', 'optimal']
+    """
+    given = list(instances)
+    jobs = available_threads() if jobs is None else jobs
+    if jobs < 1:
+        raise InvalidInput(f"must be at least 1, got {shown(jobs)}", field="jobs")
+    for name in ("observer", "stop"):
+        if options.get(name) is not None:
+            raise InvalidInput("is a function, which no process can be handed", field=name)
+    more: Any = {"threads": 1, **options}
+    work = partial(_solved, engine, more)
+    if jobs == 1 or len(given) < 2:
+        return [_told(work(one), place, len(given), display) for place, one in enumerate(given)]
+    context = multiprocessing.get_context("spawn")
+    found: list[SolveResult | None] = [None] * len(given)
+    with ProcessPoolExecutor(min(jobs, len(given)), context) as pool:
+        waiting = {pool.submit(work, one): place for place, one in enumerate(given)}
+        try:
+            for done, future in enumerate(as_completed(waiting)):
+                found[waiting[future]] = _told(future.result(), done, len(given), display)
+        except KeyboardInterrupt:
+            # Those under way had the signal too, and end with both sides.
+            for future, place in waiting.items():
+                if not future.cancel():
+                    found[place] = _result_of(future)
+    return found
+
+
+def _solved(engine: str, options: Any, instance: Given) -> SolveResult:
+    return solve(instance, engine, **options)
+
+
+def _result_of(future: Future[SolveResult]) -> SolveResult | None:
+    try:
+        return future.result()
+    except KeyboardInterrupt:  # it had hardly begun
+        return None
+
+
+def _told(result: SolveResult, done: int, count: int, display: bool) -> SolveResult:
+    """Return a result, and say of it where it is wanted."""
+    if display:
+        name = "-" if result.schedule is None else result.schedule.instance.name
+        gap = "-" if result.gap is None else f"{result.gap:.2%}"
+        said = f"{done + 1} of {count}: {name}: {result.status}, gap {gap}"
+        print(said, file=sys.stderr, flush=True)
+    return result

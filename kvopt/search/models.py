@@ -1,0 +1,214 @@
+"""``build_model``: a solver's own model, to which a user adds what the problem lacks."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvopt.errors import InvalidInput, unknown_name
+from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
+from kvopt.formulations.cpsat import PairModel, pair_model
+from kvopt.formulations.windows import Windows, latest_completions, windows_until
+from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, load_highspy, load_pyomo
+from kvopt.problem.instance import Instance, refuse_blocks
+from kvopt.timetable.schedule import Schedule
+
+
+@dataclass(frozen=True, eq=False)  # == of two variables is a constraint
+class BuiltModel(ABC):
+    """A model of a solver, to which constraints can be added, and the start of each request.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    model
+        A ``cp_model.CpModel``, a ``pyomo.environ.ConcreteModel`` or a ``highspy.Highs``.
+    starts
+        The start round of each request by its id: a variable, or a linear expression.
+    """
+
+    instance: Instance
+    model: Any
+    starts: dict[str, Any]
+
+    @abstractmethod
+    def solve(self, time_limit: float = math.inf) -> str:
+        """Solve it, and return what the solver says of the end."""
+
+    @abstractmethod
+    def read(self) -> Schedule | None:
+        """Return the schedule of the last solution, None without one."""
+
+
+@dataclass(frozen=True, eq=False)
+class CpSatModel(BuiltModel):
+    """The model of pairs, for CP-SAT."""
+
+    pairs: PairModel
+    solver: Any
+
+    def solve(self, time_limit: float = math.inf) -> str:
+        """Solve it, and return what the solver says of the end."""
+        if math.isfinite(time_limit):
+            self.solver.parameters.max_time_in_seconds = time_limit
+        return str(self.solver.status_name(self.solver.solve(self.model))).lower()
+
+    def read(self) -> Schedule | None:
+        """Return the schedule of the last solution, None without one."""
+        try:
+            return self.pairs.schedule(self.solver.value)
+        except RuntimeError:  # nothing was solved, or nothing was found
+            return None
+
+
+class PyomoModel(BuiltModel):
+    """The time-indexed program, with the variables ``model.x[i, k]``."""
+
+    def solve(self, time_limit: float = math.inf) -> str:
+        """Solve it with HiGHS, and return what the solver says of the end."""
+        from kvopt.formulations.pyomo.script import solve
+
+        return solve(self.model, DEFAULT_SOLVER, None if time_limit == math.inf else time_limit)
+
+    def read(self) -> Schedule | None:
+        """Return the schedule of the last solution, None without one."""
+        from kvopt.formulations.pyomo import schedule_from
+
+        return schedule_from(self.model, self.instance)
+
+
+@dataclass(frozen=True, eq=False)
+class HighsModel(BuiltModel):
+    """The time-indexed program inside HiGHS; its columns are those of ``program``."""
+
+    program: ArrayModel
+
+    def solve(self, time_limit: float = math.inf) -> str:
+        """Solve it, and return what the solver says of the end."""
+        if math.isfinite(time_limit):
+            self.model.setOptionValue("time_limit", time_limit)
+        self.model.run()
+        return str(self.model.modelStatusToString(self.model.getModelStatus())).lower()
+
+    def read(self) -> Schedule | None:
+        """Return the schedule of the last solution, None without one."""
+        if self.model.getInfo().primal_solution_status != 2:
+            return None
+        values = np.array(self.model.getSolution().col_value)
+        return self.program.schedule_of(values[: self.program.num_columns])
+
+
+def build_model(
+    instance: Instance,
+    solver: str = "cpsat",
+    *,
+    windows: Windows | None = None,
+    order_identical: bool = False,
+) -> BuiltModel:
+    """Build the hindsight optimum as a model of a solver, to add constraints to.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    solver
+        ``cpsat`` for the model of pairs, ``pyomo`` or ``highs`` for the time-indexed program.
+    windows
+        Start rounds to consider for each request.  By default every round up to which an optimal
+        schedule may run; constraints that delay requests may need more.
+    order_identical
+        Whether requests of equal prompt and output start in the order of arrival.  Constraints
+        that treat them differently need False.
+
+    Returns
+    -------
+    BuiltModel
+        With ``model``, ``starts`` by id, ``solve(time_limit)``, and what `timetable_from` reads.
+
+    Examples
+    --------
+    Request r0 has to wait two rounds:
+
+    >>> from kvopt import Instance, Request, build_model, timetable_from
+    >>> built = build_model(Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)]), "cpsat")
+    >>> _ = built.model.add(built.starts["r0"] >= 2)
+    >>> built.solve()
+    'optimal'
+    >>> timetable_from(built).objective
+    15
+    """
+    refuse_blocks(instance, "a model")
+    if solver not in _BUILDERS:
+        raise unknown_name(solver, [*_BUILDERS], "solver")
+    if windows is None:
+        windows = windows_until(instance, latest_completions(instance))
+    return _BUILDERS[solver](instance, windows, order_identical)
+
+
+def timetable_from(built: BuiltModel) -> Schedule:
+    """Return the schedule of a solved model, checked in integers.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no solution, or if it breaks a rule of the problem.
+    """
+    schedule = built.read()
+    if schedule is None:
+        raise InvalidInput("has no solution that is a schedule: solve it first", field="model")
+    if broken := schedule.check().violations:
+        raise InvalidInput(broken[0], field="model")
+    return schedule
+
+
+def _cpsat(instance: Instance, windows: Windows, order_identical: bool) -> BuiltModel:
+    pairs = pair_model(instance, windows, order_identical=order_identical)
+    starts = {_id(r.id): start for r, start in zip(instance, pairs.starts, strict=True)}
+    return CpSatModel(instance, pairs.model, starts, pairs, load_cp_model().CpSolver())
+
+
+def _pyomo(instance: Instance, windows: Windows, order_identical: bool) -> BuiltModel:
+    load_pyomo()
+    from kvopt.formulations.pyomo import time_indexed
+
+    model = time_indexed(instance, windows, order_identical=order_identical)
+    starts: dict[str, Any] = {_id(request.id): 0 for request in instance}
+    for i, k, *at in model.x:
+        starts[_id(instance.requests[i].id)] += k * model.x[i, k, *at]
+    return PyomoModel(instance, model, starts)
+
+
+def _highs(instance: Instance, windows: Windows, order_identical: bool) -> BuiltModel:
+    program = time_indexed_arrays(instance, windows, order_identical=order_identical)
+    highs = to_highs(program)
+    highs.setOptionValue("mip_rel_gap", 0.0)
+    highs.setOptionValue("mip_abs_gap", 0.5)  # totals are integers
+    load_highspy()
+    from highspy.highs import highs_linear_expression, highs_var
+
+    starts = {}
+    for request, columns, window in zip(instance, program.columns, windows, strict=True):
+        start = highs_linear_expression()
+        for row in columns.tolist():
+            for column, k in zip(row, window, strict=True):
+                start += k * highs_var(column, highs)
+        starts[_id(request.id)] = start
+    return HighsModel(instance, highs, starts, program)
+
+
+def _id(name: str | None) -> str:
+    assert name is not None
+    return name
+
+
+_BUILDERS: dict[str, Callable[[Instance, Windows, bool], BuiltModel]] = {
+    "cpsat": _cpsat,
+    "pyomo": _pyomo,
+    "highs": _highs,
+}

@@ -1,0 +1,63 @@
+"""A solver's own model with a constraint of the user, against brute force."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from strategies import random_instances
+
+from kvopt import InvalidInput, Schedule, build_model, timetable_from
+from kvopt.problem.instance import Instance
+
+SOLVERS = ("cpsat", "pyomo", "highs")
+
+
+def best_with_wait(instance: Instance, least: int) -> int:
+    """Return the least total latency of schedules in which the first request starts late."""
+    last = instance.last_arrival + instance.total_output + least
+    ranges = [range(request.arrival, last) for request in instance]
+    schedules = (Schedule(instance, starts) for starts in product(*ranges) if starts[0] >= least)
+    return min(s.objective for s in schedules if s.check().feasible)
+
+
+def add_wait(solver: str, built: object, least: int) -> None:
+    """Let the first request start at a round or later."""
+    model, start = built.model, next(iter(built.starts.values()))  # type: ignore[attr-defined]
+    if solver == "cpsat":
+        model.add(start >= least)
+    elif solver == "highs":
+        model.addConstr(start >= least)
+    else:
+        from pyomo.environ import Constraint
+
+        model.wait = Constraint(expr=start >= least)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_constraint_of_the_user_holds_at_least_cost(solver: str) -> None:
+    for instance in random_instances(8, 5, least_requests=2, most_requests=3, most_output=3):
+        least = instance.requests[0].arrival + 1
+        last = instance.last_arrival + instance.total_output + least
+        windows = tuple(range(request.arrival, last) for request in instance)
+        built = build_model(instance, solver, windows=windows)
+        assert [*built.starts] == [request.id for request in instance]
+        add_wait(solver, built, least)
+        assert built.solve(time_limit=60) == "optimal"
+        found = timetable_from(built)
+        assert found.starts[0] >= least
+        assert found.objective == best_with_wait(instance, least)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_model_that_was_not_solved_has_no_timetable(solver: str) -> None:
+    [instance] = random_instances(1, 1, least_requests=2, most_requests=2)
+    with pytest.raises(InvalidInput, match="solve it first"):
+        timetable_from(build_model(instance, solver))
+
+
+def test_an_unknown_solver_is_named() -> None:
+    [instance] = random_instances(1, 1)
+    with pytest.raises(InvalidInput, match="cpsat, pyomo, highs"):
+        build_model(instance, "gurobi")
