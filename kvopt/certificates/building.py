@@ -25,7 +25,7 @@ from kvopt.kernels.dependencies import versions
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
-from kvopt.problem.instance import Instance, refuse_blocks
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slower import is_backlog
@@ -124,6 +124,7 @@ def certify(
         instance, clock=clock, model=options.pop("batch_time", None), deadline=deadline
     )
     instance, clock = problem.instance, problem.clock
+    refuse_extras(instance, "a certificate")
     if schedule is not None:
         if not clock.is_even:
             raise InvalidInput("is in rounds, which this clock does not count", field="schedule")

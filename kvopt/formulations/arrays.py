@@ -204,7 +204,7 @@ def time_indexed_arrays(
     ]
     cost = np.zeros(plan.num_columns)
     for request, completions, places in zip(instance, ends, columns, strict=True):
-        cost[places] = completions - request.arrival
+        cost[places] = request.weight * (completions - request.arrival)
     starts = ((i, places, 1.0) for i, places in enumerate(columns))
     orders = (
         entry
@@ -219,6 +219,12 @@ def time_indexed_arrays(
         ),
         Family(len(plan.ordered), -np.inf, 0, orders),
     ]  # fmt: skip
+    if instance.max_active is not None:
+        held = _memory(instance, plan, columns)
+        active = ((rows, places, np.sign(tokens)) for rows, places, tokens in held)
+        families.append(
+            Family(plan.num_times * plan.num_workers, -np.inf, instance.max_active, active)
+        )
     return ArrayModel.of(families, cost, instance, plan, columns)
 
 

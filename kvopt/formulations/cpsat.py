@@ -87,6 +87,8 @@ def pair_model(
     build = _Builder(instance, windows, workers)
     build.pair_relations()
     build.memory_at_completions()
+    build.active_at_completions()
+    build.releases()
     build.redundant_cumulative()
     if order_identical:
         build.identical_requests_in_order()
@@ -207,7 +209,35 @@ class _Builder:
             for i, j in pairwise(group):
                 self.model.add(self.starts[i] <= self.starts[j])
 
+    def active_at_completions(self) -> None:
+        """At the completion of i no more others are active than may be.
+
+        sum over j of active[i, j] <= max_active - 1.  What is active at a time is active at the
+        next completion too.
+        """
+        if self.instance.max_active is None:
+            return
+        for i in range(len(self.starts)):
+            others = [literal for (first, _), literal in self.active.items() if first == i]
+            self.model.add(sum(others) <= self.instance.max_active - 1)
+
+    def releases(self) -> None:
+        """A request that follows another is released when that has completed, and a gap is over.
+
+        release_i = max(a_i, c_j + gap_i) <= start_i.
+        """
+        self.released: list[Any] = [request.arrival for request in self.instance]
+        for i, before in enumerate(self.instance.predecessors):
+            request = self.instance.requests[i]
+            if before is not None and request.after is not None:
+                latest = self.windows[i][-1]
+                released = self.model.new_int_var(request.arrival, latest, f"release_{i}")
+                ends = [request.arrival, self.ends[before] + request.after.gap]
+                self.model.add_max_equality(released, ends)
+                self.model.add(self.starts[i] >= released)
+                self.released[i] = released
+
     def total_latency(self) -> None:
-        """Minimise the sum of c_i - a_i."""
-        arrivals = sum(request.arrival for request in self.instance)
-        self.model.minimize(sum(self.ends) - arrivals)
+        """Minimise the sum of w_i (c_i - release_i)."""
+        rows = zip(self.instance, self.ends, self.released, strict=True)
+        self.model.minimize(sum(r.weight * (end - release) for r, end, release in rows))

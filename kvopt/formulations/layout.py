@@ -30,7 +30,7 @@ from kvopt.formulations.windows import (
     workers_allowed,
 )
 from kvopt.problem.arrays import Integers
-from kvopt.problem.instance import Instance
+from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.timetable.schedule_files import column_name, request_labels
 from kvopt.timetable.standard_form import identical_groups
 
@@ -112,6 +112,7 @@ def layout(
     **options: Unpack[LayoutOptions],
 ) -> Layout:
     """Lay out the model; refuse one that is too large before anything is allocated."""
+    refuse_extras(instance, "a time-indexed program", ("weight", "max_active"))
     if windows is None:
         windows = windows_until(instance, latest_completions(instance))
     _check_windows(instance, windows)
@@ -193,4 +194,13 @@ def row_names(instance: Instance, plan: Layout) -> list[str]:
     orders = [f"order_{labels[i]}_{labels[j]}" for i, j in plan.ordered]
     if len(set(orders)) < len(orders):  # ids a and b_c read like a_b and c
         orders = [f"order_{i}_{j}" for i, j in plan.ordered]
-    return starts + memory + orders
+    return (
+        starts
+        + memory
+        + orders
+        + (
+            [f"active_{row.removeprefix('memory_')}" for row in memory]
+            if instance.max_active is not None
+            else []
+        )
+    )

@@ -33,7 +33,7 @@ from kvopt.formulations.layout import (
 )
 from kvopt.formulations.windows import Windows
 from kvopt.problem.arrays import Floats, Integers
-from kvopt.problem.instance import Instance, refuse_fleet
+from kvopt.problem.instance import Instance, refuse_extras, refuse_fleet
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import request_labels
 from kvopt.timetable.standard_form import in_standard_form
@@ -149,6 +149,7 @@ def paused_layout(
 ) -> Layout:
     """Lay out the model; refuse one that is too large before anything is allocated."""
     refuse_fleet(instance, "the program with pauses")
+    refuse_extras(instance, "the program with pauses")
     plan = layout(instance, windows, order_identical=options.get("order_identical", True))
     columns = sum(r.output * len(w) for r, w in zip(instance, plan.windows, strict=True))
     refuse_columns(columns, options.get("largest_columns", LARGEST_COLUMNS))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -62,6 +62,8 @@ class Instance(Summarised):
     block_size
         Tokens of a block ``B``.  Memory is given out in whole blocks, of which there are
         ``floor(M / B)``: a request that holds h tokens takes ``ceil(h / B)``.
+    max_active
+        Requests that may be active together on a worker; None for no limit.
 
     Examples
     --------
@@ -78,12 +80,15 @@ class Instance(Summarised):
     round_ms: float | None = None
     workers: int = 1
     block_size: int = 1
+    max_active: int | None = None
 
     def __post_init__(self) -> None:
         said = vars(self)  # as it was given, before anybody sees it
         said["requests"] = tuple(_named(self.requests))
         for name in ("memory", "workers", "block_size"):
             said[name] = checked_integer(said[name], name, 1)
+        if self.max_active is not None:
+            said["max_active"] = checked_integer(self.max_active, "max_active", 1)
         if self.workers > MOST_WORKERS:
             reason = f"must be at most {MOST_WORKERS:,}, got {self.workers:,}"
             raise InvalidInput(reason, field="workers")
@@ -118,9 +123,53 @@ class Instance(Summarised):
                 reason = f"{needed} blocks of {self.block_size} tokens, memory has {self.blocks}"
             if reason is not None:
                 raise InvalidInput(f"needs {reason}", field="output", request=repr(request.id))
+        if "after" in self.extras:
+            refuse_fleet(self, "an order of requests (after)")
+            self._check_order()
         if self.blocks == 0:  # without requests as well
             reason = f"is {self.block_size}, memory has {self.memory} tokens: not one block"
             raise InvalidInput(reason, field="block_size")
+
+    def _check_order(self) -> None:
+        """Refuse a request that comes after none of these, or after itself."""
+        for i, request in enumerate(self.requests):
+            if request.after is not None and request.after.request not in self.places:
+                reason = f"is of {request.after.request!r}, which is none of the requests"
+                raise InvalidInput(reason, field="after", request=repr(request.id))
+            seen, before = {i}, self.predecessors[i]
+            while before is not None:
+                if before in seen:
+                    reason = "comes after itself, by way of others"
+                    raise InvalidInput(reason, field="after", request=repr(request.id))
+                seen.add(before)
+                before = self.predecessors[before]
+
+    @cached_property
+    def places(self) -> dict[str | None, int]:
+        """The position of each request by its id."""
+        return {request.id: i for i, request in enumerate(self.requests)}
+
+    @cached_property
+    def predecessors(self) -> list[int | None]:
+        """The position of the request that has to complete before each one, None for none."""
+        return [None if r.after is None else self.places[r.after.request] for r in self.requests]
+
+    @cached_property
+    def extras(self) -> tuple[str, ...]:
+        """What the problem has beside that of the papers: ``weight``, ``after``, ``max_active``."""
+        used = {
+            "weight": any(request.weight > 1 for request in self.requests),
+            "after": any(request.after is not None for request in self.requests),
+            "max_active": self.max_active is not None,
+        }
+        return tuple(name for name, is_used in used.items() if is_used)
+
+    def without_extras(self) -> Instance:
+        """Return the problem of the papers: weights of 1, no order, no limit of active requests."""
+        if not self.extras:
+            return self
+        requests = tuple(replace(r, weight=1, after=None) for r in self.requests)
+        return replace(self, requests=requests, max_active=None)
 
     @property
     def blocks(self) -> int:
@@ -167,6 +216,7 @@ class Instance(Summarised):
             "prompts": spread([request.prompt for request in requests]),
             "outputs": spread([request.output for request in requests]),
             "arrivals": spread([request.arrival for request in requests]),
+            "active at most": self.max_active,
             "with predictions": sum(r.predicted is not None for r in requests) or None,
         }
 
@@ -177,7 +227,7 @@ class Instance(Summarised):
     def schema(self) -> str:
         """The schema of its file: the second only where something needs it."""
         has_more = any((r.priority, r.deadline) != (None, None) for r in self.requests)
-        has_more |= self.workers > 1 or self.block_size > 1
+        has_more |= self.workers > 1 or self.block_size > 1 or bool(self.extras)
         return f"kvopt.instance/{2 if has_more else 1}"
 
     @cached_property
@@ -186,7 +236,10 @@ class Instance(Summarised):
         content: dict[str, object] = {
             "schema": self.schema,
             "memory": self.memory,
-            "requests": [_content(request) for request in self.requests],
+            "requests": [*map(_content, self.requests, self.predecessors)]
+            if "after" in self.extras
+            else [_content(request) for request in self.requests],
+            **({} if self.max_active is None else {"max_active": self.max_active}),
             **({} if self.round_ms is None else {"round_ms": self.round_ms}),
             **{name: n for name, n in self.more_sizes.items() if n > 1},
         }
@@ -324,6 +377,14 @@ def refuse_blocks(instance: Instance, what: str) -> None:
         raise InvalidInput(reason, field="block_size")
 
 
+def refuse_extras(instance: Instance, what: str, known: Collection[str] = ()) -> None:
+    """Refuse weights, an order or a limit of active requests where something knows none."""
+    for field in instance.extras:
+        if field not in known:
+            reason = f"is not known by {what}: solve, bound, run and check know it"
+            raise InvalidInput(reason, field=field)
+
+
 def refuse_fleet(instance: Instance, what: str) -> None:
     """Refuse an instance of several workers where something knows one only."""
     if instance.workers > 1:
@@ -343,8 +404,9 @@ def _request_from_row(row: dict[str, Any]) -> Request:
     }
     predicted = Prediction(*(numbers.pop(name) for name in ends)) if has_ends else None
     label = row.get("id")
+    known: dict[str, Any] = numbers
     return Request(
-        **numbers,
+        **known,
         id=str(label) if type(label) is int else label,
         predicted=predicted,
         arrival_seconds=row.get("arrival_seconds"),
@@ -367,14 +429,19 @@ def _deeper_than(value: object, levels: int) -> bool:
     return levels == 0 or any(_deeper_than(part, levels - 1) for part in inner)
 
 
-def _content(request: Request) -> list[object]:
+def _content(request: Request, before: int | None = None) -> list[object]:
     content: list[object] = [request.arrival, request.prompt, request.output]
     if request.predicted is not None or request.arrival_seconds is not None:
         predicted = request.predicted
         content.append(None if predicted is None else [predicted.lower, predicted.upper])
     if request.arrival_seconds is not None:
         content.append(request.arrival_seconds)
-    newer = {"priority": request.priority, "deadline": request.deadline}
+    newer = {
+        "priority": request.priority,
+        "deadline": request.deadline,
+        "weight": request.weight if request.weight > 1 else None,
+        "after": None if request.after is None else [before, request.after.gap],
+    }
     if known := {name: value for name, value in newer.items() if value is not None}:
         content.append(known)
     return content

@@ -28,7 +28,7 @@ from kvopt.files.reading import (
     semicolons,
 )
 from kvopt.problem.instance import Instance
-from kvopt.problem.requests import COLUMNS, Prediction, Request, checked_integer
+from kvopt.problem.requests import COLUMNS, After, Prediction, Request, checked_integer
 
 _LOGGER = logging.getLogger("kvopt")
 SCHEMA = "kvopt.instance/1"
@@ -37,7 +37,9 @@ NEWER_SCHEMA = "kvopt.instance/2"
 _TOP_NEEDED = ("schema", "memory", "requests")
 _TOP_OPTIONAL = ("name", "notes", "round_ms")
 _TOP_NEWER = ("workers", "block_size")
+_TOP_RESTRICTIONS = ("max_active",)
 _REQUEST_OPTIONAL = ("id", "predicted", "arrival_seconds")
+_REQUEST_NEWER = ("priority", "deadline", "weight", "after")
 _ENDS = ("lower", "upper")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
@@ -117,9 +119,10 @@ def instance_from_json(
     schema = NEWER_SCHEMA if is_newer else SCHEMA
     if isinstance(value, dict) and str(value.get("schema")).startswith("kvopt.run/"):
         raise InvalidInput("is that of a run: kvopt certify --run judges it", field="schema")
-    more = (*_TOP_OPTIONAL, *_TOP_NEWER) if is_newer else _TOP_OPTIONAL
+    newer = (*_TOP_NEWER, *_TOP_RESTRICTIONS)
+    more = (*_TOP_OPTIONAL, *newer) if is_newer else _TOP_OPTIONAL
     top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
-    optional = (*_REQUEST_OPTIONAL, "priority", "deadline") if is_newer else _REQUEST_OPTIONAL
+    optional = (*_REQUEST_OPTIONAL, *_REQUEST_NEWER) if is_newer else _REQUEST_OPTIONAL
     _refuse_nulls(top, more)
     sizes = {"memory": memory, "workers": workers, "block_size": block_size}
     for name, given in sizes.items():
@@ -129,7 +132,7 @@ def instance_from_json(
     if not isinstance(rows, list):
         raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
     requests = [_request_from_json(row, i, optional) for i, row in enumerate(rows)]
-    said = {name: top.get(name) for name in _TOP_OPTIONAL}
+    said = {name: top.get(name) for name in (*_TOP_OPTIONAL, *_TOP_RESTRICTIONS)}
     return Instance(requests=requests, **said, **sizes)  # type: ignore[arg-type]
 
 
@@ -145,6 +148,9 @@ def _request_from_json(value: object, position: int, optional: Collection[str]) 
         if "predicted" in row:
             ends = check_fields(row["predicted"], "predicted", _ENDS, inside="predicted.")
             predicted = Prediction(**ends)
+        if "after" in row:
+            said = check_fields(row["after"], "after", ("request",), ("gap",), inside="after.")
+            row = {**row, "after": After(**said)}
         return Request(**{"id": name, **row, "predicted": predicted})
 
 
@@ -209,6 +215,7 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
         "notes": instance.notes,
         "memory": instance.memory,
         **{name: size for name, size in instance.more_sizes.items() if size > 1},
+        "max_active": instance.max_active,
         "round_ms": instance.round_ms,
         "requests": [request_to_json(request) for request in instance],
     }
@@ -222,6 +229,9 @@ def request_to_json(request: Request) -> dict[str, Any]:
     ends = request.predicted
     predicted = None if ends is None else {"lower": ends.lower, "upper": ends.upper}
     more = {name: getattr(request, name) for name in ("arrival_seconds", "priority", "deadline")}
+    more["weight"] = request.weight if request.weight > 1 else None
+    if (after := request.after) is not None:
+        more["after"] = {"request": after.request, **({"gap": after.gap} if after.gap else {})}
     given = {"predicted": predicted, **more}.items()
     return {**row, **{field: value for field, value in given if value is not None}}
 
@@ -247,7 +257,7 @@ def instance_text(instance: Instance) -> str:
 
 def _csv_text(instance: Instance, path: str) -> str:
     said = {name: size > 1 for name, size in instance.more_sizes.items()}
-    said["round_ms"] = instance.round_ms is not None
+    said |= {"round_ms": instance.round_ms is not None, **dict.fromkeys(instance.extras, True)}
     for field in filter(said.get, said):
         raise InvalidInput("CSV has no place for it: write JSON", field=field, file=path)
     for position, request in enumerate(instance):

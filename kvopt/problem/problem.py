@@ -11,7 +11,7 @@ from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds, checked_clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
-from kvopt.problem.instance import Instance, refuse_blocks
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.instance_files import as_instance
 from kvopt.problem.scopes import Scope
 
@@ -38,6 +38,13 @@ class Problem:
     deadline: Deadline | None = None
 
     def __post_init__(self) -> None:
+        for is_asked, what in (
+            (self.in_seconds, "a clock of seconds"),
+            (self.has_pauses, f"the scope {self.scope}"),
+            (self.deadline is not None, "a deadline"),
+        ):
+            if is_asked:
+                refuse_extras(self.instance, what)
         if self.in_seconds:
             refuse_blocks(self.instance, "a clock of seconds")
         if self.deadline is not None:

@@ -23,8 +23,12 @@ LARGEST_INTEGER = 2**53 - 1
 
 COLUMNS = ("arrival", "prompt", "output")
 """What every request has."""
-_LEAST = {"arrival": 0, "prompt": 0, "output": 1, "priority": -LARGEST_INTEGER, "deadline": 1}
+_LEAST = {
+    **{"arrival": 0, "prompt": 0, "output": 1, "weight": 1, "deadline": 1},
+    "priority": -LARGEST_INTEGER,
+}
 """The least value of each integer of a request."""
+_NEEDED = (*COLUMNS, "weight")
 
 
 def checked_integer(value: object, field: str, least: int) -> int:
@@ -93,6 +97,28 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class After:
+    """A request may start only some rounds after another one has completed.
+
+    Parameters
+    ----------
+    request
+        The id of the other one.
+    gap
+        Rounds from its completion to the release of this request, 0 or more.
+    """
+
+    request: str
+    gap: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.request, str) or not self.request:
+            reason = f"must be the id of a request, got {shown(self.request)}"
+            raise InvalidInput(reason, field="after.request")
+        checked_integer(self.gap, "after.gap", 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One request: when it arrives, how long its prompt is, how many tokens it produces.
 
@@ -114,6 +140,11 @@ class Request:
         For servers that go by it: a smaller one goes first.
     deadline
         Rounds from its arrival within which it should be done.
+    weight
+        How many times its latency counts.
+    after
+        The request that has to complete before.  Latency counts from the release: from the arrival
+        or that completion plus the gap, whichever is later.
     """
 
     arrival: int
@@ -124,20 +155,24 @@ class Request:
     arrival_seconds: float | None = None
     priority: int | None = None
     deadline: int | None = None
+    weight: int = 1
+    after: After | None = None
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             value = getattr(self, name)
             is_right = type(value) is int and least <= value <= LARGEST_INTEGER
-            if not is_right and (value is not None or name in COLUMNS):
+            if not is_right and (value is not None or name in _NEEDED):
                 object.__setattr__(self, name, checked_integer(value, name, least))
         if self.id is not None and (not isinstance(self.id, str) or not self.id):
             raise InvalidInput(f"must be a non-empty string, got {shown(self.id)}", field="id")
         if self.id is not None and not self.id.isascii() and not can_be_written(self.id):
             raise InvalidInput("holds what no UTF-8 file can carry", field="id")
-        if not isinstance(self.predicted, Prediction | None):
-            reason = f"must be a Prediction, got {shown(self.predicted)}"
-            raise InvalidInput(reason, field="predicted")
+        for name, kind in (("predicted", Prediction), ("after", After)):
+            if (given := getattr(self, name)) is not None and not isinstance(given, kind):
+                article = "an" if kind is After else "a"
+                reason = f"must be {article} {kind.__name__}, got {shown(given)}"
+                raise InvalidInput(reason, field=name)
         if self.arrival_seconds is not None:
             seconds = checked_number(self.arrival_seconds, "arrival_seconds")
             object.__setattr__(self, "arrival_seconds", seconds)
@@ -154,7 +189,7 @@ class Request:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """``(prompt, output)``: requests of one shape can swap places."""
+        """``(prompt, output)``: requests of one shape and weight can swap places."""
         return self.prompt, self.output
 
     @property

@@ -17,11 +17,12 @@ from kvopt.incumbent.proofs import CheckedBound
 from kvopt.incumbent.result import BoundResult
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.clocks import ROUNDS, Clock
-from kvopt.problem.instance import Instance
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.instance_files import as_instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, stages
+from kvopt.search.restricted import bound_by_relaxation
 
 _LP_KINDS = 10
 """Kinds of requests up to which the method lagrangian ends with an LP: starts jump at once."""
@@ -129,7 +130,10 @@ def bound(
     work = bounds_for(problem.scope).find(method)
     search = Search(problem, limits_of(options), checkable=True)
     with signals_interrupt(search):
-        if problem.in_blocks and method not in _IN_BLOCKS:
+        if problem.instance.extras:
+            refuse_blocks(problem.instance, problem.instance.extras[0])
+            bound_by_relaxation(search, search.remaining, lambda inner: _in_parts(inner, work))
+        elif problem.in_blocks and method not in _IN_BLOCKS:
             stages.bound_tokens(search, lambda inner: _in_parts(inner, work))
         else:
             _in_parts(search, work)
@@ -196,6 +200,7 @@ def bounds_by_workers(
     {1: 6, 2: 4, 3: 3}
     """
     problem = Problem(as_instance(instance), clock, Scope.parse(scope))
+    refuse_extras(problem.instance, "bounds by workers")
     limits, began = limits_of(options), working_time()
     found: dict[int, CheckedBound] = {}
     best: CheckedBound | None = None

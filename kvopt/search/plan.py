@@ -19,7 +19,7 @@ from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.incumbent.shares import share_of
-from kvopt.search import attaining, stages
+from kvopt.search import attaining, restricted, stages
 from kvopt.search.exact.fleets import MOST_REQUESTS as MOST_OF_FLEETS
 from kvopt.search.meanwhile import solver_while_compiling
 from kvopt.search.parts import Divided
@@ -152,7 +152,18 @@ def _has_deadline(search: Search) -> bool:
     return search.problem.deadline is not None
 
 
+def _has_extras(search: Search) -> bool:
+    return bool(search.instance.extras)
+
+
 # ---- the tables ---------------------------------------------------------------------------------
+
+RESTRICTED = (
+    Stage("relaxation", _has_extras,
+          lambda s, t: restricted.bound_by_relaxation(s, t, bounding), 0.3, at_once=True),
+    Stage("policies", _has_extras, restricted.offer_policies, at_once=True),
+)  # fmt: skip
+"""What comes first where weights, an order or a limit of active requests are beside the rest."""
 
 IN_TIME = (
     Stage("ceiling", _has_deadline, attaining.bound_in_time, "deadlines.share", at_once=True),
@@ -324,6 +335,9 @@ def offer_nothing(search: Search) -> None:
 def auto(search: Search, *, presolve: bool = True) -> None:
     """Bound and search as suits the size."""
     search.presolve = presolve
+    if search.instance.extras:
+        restricted.prove(search)
+        return
     if search.schedule is None and _in_rounds(search):
         stages.offer_lists(search)
     with solver_while_compiling(search, presolve):
@@ -332,12 +346,19 @@ def auto(search: Search, *, presolve: bool = True) -> None:
 
 def bounding(search: Search, _: float = math.inf) -> None:
     """Bound as suits the size, without a search for schedules."""
+    if search.instance.extras:
+        restricted.bound_by_relaxation(search, search.remaining, bounding)
+        return
     run(FIRST, search)
     run(CLOSING + BOUNDS, search)
 
 
 def explained(search: Search) -> Iterator[tuple[str, float]]:
     """Yield the rows that apply to a search, and the seconds that each has at most."""
+    if search.instance.extras:
+        yield from _explained(RESTRICTED, search, search.remaining, "")
+        yield "proof by a solver", search.remaining
+        return
     run(FIRST, search)
     yield from _explained(IN_TIME, search, search.remaining, "")
     yield from ((row.name, 0.0) for row in FIRST if row.supports(search))

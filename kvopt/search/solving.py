@@ -18,10 +18,10 @@ from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_so
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
-from kvopt.search import plan, stages
+from kvopt.search import plan, restricted, stages
 from kvopt.search.exact.fleets import run as search_fleet
 from kvopt.search.registry import engines_for
 from kvopt.simulate.policies.base import Policy
@@ -141,6 +141,8 @@ def solve(
         plan.run(plan.IN_TIME, search, search.remaining)
         if not len(search.instance):
             plan.offer_nothing(search)
+        elif search.instance.extras:
+            plan.run(plan.RESTRICTED, search, search.remaining)
         elif quick_start:
             plan.run(plan.FIRST, search)
         search.engine = engine
@@ -150,6 +152,12 @@ def solve(
 
 def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     """Refuse what does not go together."""
+    if problem.instance.extras:
+        if engine not in restricted.ENGINES_THAT_KNOW:
+            refuse_extras(problem.instance, f"the engine {engine}")
+        if has_prices:
+            refuse_extras(problem.instance, "a search that begins from prices")
+        refuse_blocks(problem.instance, problem.instance.extras[0])
     if problem.in_seconds:
         for field, is_given in (("engine", engine != "auto"), ("prices", has_prices)):
             if is_given:
@@ -205,6 +213,10 @@ def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> No
         return
     if engine != "auto" and problem.is_fleet:
         work = search_fleet if engine == "exact" else work
+    if problem.instance.extras:
+        if not search.should_stop():
+            work(search)
+        return
     plan.divided(search, prices).work(partial(_on, work))
 
 

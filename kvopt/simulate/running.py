@@ -14,7 +14,7 @@ from kvopt.errors import InvalidInput, PolicyFault, TooLarge, shown
 from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_fleet
+from kvopt.problem.instance import Instance, refuse_extras, refuse_fleet
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.simulate.fleets import route, share
 from kvopt.simulate.policies.base import Policy
@@ -93,6 +93,8 @@ def run(
         refuse_fleet(instance, label)
     elif isinstance(scheduler, ServerPolicy):
         kind = Server
+    if kind is not Simulation or not clock.is_even or instance.block_size > 1:
+        refuse_extras(instance, label)
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)
     elif instance.block_size > 1:
@@ -129,7 +131,8 @@ def _serve(workload: Workload, workers: list[Any], router: object) -> None:
     if len(workers) == 1:
         for i in workload.in_order:
             workers[0].serve(i)
-            workers[0].deliver(i)
+            if workload.instance.predecessors[i] is None:
+                workers[0].deliver(i)
     elif isinstance(router, ArrivalRouter):
         route(workload, workers, router)
     else:

@@ -18,7 +18,7 @@ from typing import Any
 
 from kvopt.errors import InvalidInput, KvoptError, PolicyFault
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_blocks
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.requests import volume_of
 from kvopt.simulate.policies.base import Need, Policy, View
 from kvopt.timetable.work import Chunks, Lost
@@ -49,8 +49,17 @@ class Workload:
 
     @cached_property
     def arrivals(self) -> list[int]:
-        """When each request arrives."""
+        """When each request arrives, or is released as far as that is known."""
         return self.clock.arrivals(self.instance)
+
+    @cached_property
+    def followers(self) -> dict[int, list[int]]:
+        """The requests that follow each one."""
+        found: dict[int, list[int]] = {}
+        for i, before in enumerate(self.instance.predecessors):
+            if before is not None:
+                found.setdefault(before, []).append(i)
+        return found
 
     @cached_property
     def in_order(self) -> list[int]:
@@ -87,6 +96,7 @@ class Worker(ABC):
     def __init__(self, workload: Workload, believed: Sequence[int]) -> None:
         self.instance, self.clock = workload.instance, workload.clock
         self.arrivals, self.should_stop = workload.arrivals, workload.should_stop
+        self.followers = workload.followers
         self.believed = believed
         self.members: list[int] = []
         self.requests = self.volume = self.time = 0
@@ -145,6 +155,8 @@ class Simulation(Worker):
     def __init__(self, workload: Workload, policy: Policy) -> None:
         instance, clock = workload.instance, workload.clock
         refuse_blocks(instance, "a simulated policy")
+        if Need.ARRIVALS in policy.needs and "after" in instance.extras:
+            refuse_extras(instance, policy.name, ("weight", "max_active"))
         if Need.ARRIVALS in policy.needs:
             if instance.workers > 1:
                 raise InvalidInput("plans for one worker, not for a fleet", field=policy.name)
@@ -297,6 +309,17 @@ class Simulation(Worker):
         self._fruitless = 0
         self._count(i, -1)
         self.policy.finished(self.view, i, start)
+        for follower in self.followers.get(i, ()):
+            self._release(follower)
+
+    def _release(self, i: int) -> None:
+        """Let a request come whose predecessor has completed."""
+        after = self.instance.requests[i].after
+        assert after is not None
+        self.arrivals[i] = max(self.arrivals[i], self.view.now + after.gap)
+        waiting = sorted([*self.arriving, i], key=lambda j: (self.arrivals[j], j))
+        self.arriving = deque(waiting)
+        self._is_known = False
 
     def _arrive(self) -> None:
         view = self.view
@@ -335,9 +358,13 @@ class Simulation(Worker):
 
         If one is enough a policy that yields them one after the other is left after the first.
         """
-        view, started = self.view, []
+        view, started, most = self.view, list[int](), self.instance.max_active
+        if len(view.active) == most:
+            return started
         named = self.policy.admit(view)
         for i in named:
+            if len(view.active) == most:
+                refuse_extras(self.instance, f"{self.policy.name}, which starts several at once")
             if i not in self.waiting:
                 raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")
             self.waiting.remove(i)
@@ -348,7 +375,8 @@ class Simulation(Worker):
                 self.resumed[view.now] = self.time
                 self._idle = False
             heapq.heappush(self.ends, (view.now + self.outputs[i], i, view.now))
-            if is_one_enough and isinstance(named, Generator):
+            is_full = len(view.active) == most
+            if (is_one_enough or is_full) and isinstance(named, Generator):
                 named.close()
                 break
         if view.next_load > view.memory:

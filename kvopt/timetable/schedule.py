@@ -255,6 +255,18 @@ class Schedule(Summarised):
         """When each request arrives."""
         return tuple(self.clock.arrivals(self.instance))
 
+    @cached_property
+    def releases(self) -> Times:
+        """When each request may start; None of one whose predecessor never finished."""
+        if "after" not in self.instance.extras:
+            return self.arrivals
+        found: list[int | Any] = list(self.arrivals)
+        for i, before in enumerate(self.instance.predecessors):
+            if before is not None and (after := self.instance.requests[i].after) is not None:
+                end = self.completions[before]
+                found[i] = None if end is None else max(found[i], end + after.gap)
+        return tuple(found)
+
     @property
     def begins(self) -> Times:
         """Round in which each request starts, for the first time if it pauses."""
@@ -365,8 +377,16 @@ class Schedule(Summarised):
 
     @cached_property
     def objective(self) -> int | Any:
-        """Total end-to-end latency, the sum of ``c_i - a_i``; None if something never finished."""
-        return sum(self.completions) - sum(self.arrivals) if self.is_complete else None
+        """Total latency, the sum of ``w_i (c_i - r_i)``; None if something never finished.
+
+        Weights are 1 and releases are arrivals unless the instance says otherwise.
+        """
+        if not self.is_complete:
+            return None
+        if not self.instance.extras:
+            return sum(self.completions) - sum(self.arrivals)
+        rows = zip(self.instance, self.completions, self.releases, strict=True)
+        return sum(request.weight * (end - release) for request, end, release in rows)
 
     @cached_property
     def makespan(self) -> int:
@@ -375,7 +395,7 @@ class Schedule(Summarised):
 
     @property
     def latencies(self) -> list[int]:
-        """Completion minus arrival of what finished, in instance order."""
+        """Completion minus arrival, or release, of what finished, in instance order."""
         return self._since_arrival(self.completions)
 
     @property
@@ -384,7 +404,7 @@ class Schedule(Summarised):
         return self._since_arrival(self.first_tokens)
 
     def _since_arrival(self, times: Times) -> list[int]:
-        pairs = zip(times, self.arrivals, strict=True)
+        pairs = zip(times, self.releases, strict=True)
         return [time - arrival for time, arrival in pairs if time is not None]
 
     @property
@@ -561,10 +581,13 @@ class Schedule(Summarised):
 
     def _early(self) -> Iterator[str]:
         """Say what begins before it can."""
-        even, arrivals, unit = self.clock.is_even, self.arrivals, self.clock.unit
+        even, arrivals, unit = self.clock.is_even, self.releases, self.clock.unit
         more = ((piece.request, piece.start) for piece in self._beside())
         for i, start in chain(enumerate(self.begins), more):
-            if start is None or (even and start >= arrivals[i]):
+            if start is None or (even and arrivals[i] is not None and start >= arrivals[i]):
+                continue
+            if arrivals[i] is None:
+                yield f"request {self.instance.requests[i].id!r}: starts before one that it follows"
                 continue
             time = start if even else self._moments["began"][start]
             if time < arrivals[i] or start < 0:
@@ -576,6 +599,10 @@ class Schedule(Summarised):
 
     def _overflows(self) -> Iterator[str]:
         memory, sweep = self.instance.memory, self.sweep
+        if (most := self.instance.max_active) is not None:
+            for time, active in zip(sweep.times, sweep.active, strict=True):
+                if active > most:
+                    yield f"time {time}: {active} requests are active, at most {most} may be"
         if self.peak_memory > memory:
             ends = set(sweep.ends)
             for time, load in zip(sweep.times, sweep.held, strict=True):

@@ -9,15 +9,17 @@ from kvopt.timetable.schedule import Schedule
 
 
 def identical_groups(instance: Instance) -> list[list[int]]:
-    """Group the positions of requests of one shape, each group in order of arrival.
+    """Group the positions of requests of one shape and weight, each in order of arrival.
 
     Two requests of equal prompt and output can swap starts when the later start is
     given to the later arrival: neither feasibility nor total latency changes.  So some
-    optimum starts every group in this order.
+    optimum starts every group in this order.  Where requests follow others there are no groups.
     """
-    groups = defaultdict[tuple[int, int], list[int]](list)
+    if "after" in instance.extras:
+        return []
+    groups = defaultdict[tuple[int, int, int], list[int]](list)
     for i in sorted(range(len(instance)), key=lambda i: instance.requests[i].arrival):
-        groups[instance.requests[i].shape].append(i)
+        groups[*instance.requests[i].shape, instance.requests[i].weight].append(i)
     return [members for _, members in sorted(groups.items()) if len(members) > 1]
 
 

@@ -21,7 +21,7 @@ from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.compile_clock import Abandoned, left_when
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
-from kvopt.problem.instance import Instance
+from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
@@ -151,6 +151,7 @@ def fleet_sizes(
     [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
     problem = as_problem(instance, clock=clock, deadline=deadline)
+    refuse_extras(problem.instance, "a number of machines")
     instance, clock = problem.instance, problem.clock
     if not len(instance):
         raise InvalidInput("has no requests", field="requests")

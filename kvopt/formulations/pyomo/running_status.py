@@ -32,7 +32,7 @@ from kvopt.formulations.pyomo.time_indexed import (
     add_total_latency,
 )
 from kvopt.formulations.windows import Windows
-from kvopt.problem.instance import Instance, refuse_fleet
+from kvopt.problem.instance import Instance, refuse_extras, refuse_fleet
 
 
 def running_status(
@@ -53,6 +53,7 @@ def running_status(
         it.  Its optimum is a lower bound and need not be feasible.
     """
     refuse_fleet(instance, "the program with running variables")
+    refuse_extras(instance, "the program with running variables")
     plan = layout(instance, windows, **options)
     first_age = 0 if as_printed else 1
     lives = [

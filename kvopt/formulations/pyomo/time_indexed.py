@@ -49,6 +49,8 @@ def time_indexed(
     add_total_latency(model, instance)
     add_each_starts_once(model, plan)
     add_memory(model, instance, plan)
+    if instance.max_active is not None:
+        add_active(model, instance, plan)
     add_order(model, instance, plan)
     return model
 
@@ -75,7 +77,8 @@ def add_total_latency(model: pyo.ConcreteModel, instance: Instance) -> None:
     minimise  sum over i, k of (k + o_i - a_i) x[i, k]   (v2 eq. 1)
     """
     cost = [request.output - request.arrival for request in instance]
-    latency = pyo.quicksum((k + cost[i]) * model.x[i, k, *at] for i, k, *at in model.x)
+    weight = [request.weight for request in instance]
+    latency = pyo.quicksum(weight[i] * (k + cost[i]) * model.x[i, k, *at] for i, k, *at in model.x)
     model.total_latency = pyo.Objective(expr=latency)
 
 
@@ -117,6 +120,25 @@ def add_memory(
 
     times = [(time - 1 + first_age, *_if_fleet(plan, at)) for time, at in plan.times]
     model.memory = pyo.Constraint(times, rule=rule)
+
+
+def add_active(model: pyo.ConcreteModel, instance: Instance, plan: Layout) -> None:
+    """At no time are more requests active on a worker than may be.
+
+    sum over i, max(a_i, t - o_i) <= k <= t - 1 of x[i, k] <= max_active   for each t
+    """
+
+    def rule(model: pyo.ConcreteModel, t: int, *at: int) -> object:
+        active = [
+            model.x[i, k, *at]
+            for i, request in enumerate(instance)
+            if not at or at[0] in plan.workers[i]
+            for k in active_starts(plan.windows[i], request.output, t)
+        ]
+        return pyo.quicksum(active) <= instance.max_active if active else pyo.Constraint.Skip
+
+    times = [(time, *_if_fleet(plan, at)) for time, at in plan.times]
+    model.together = pyo.Constraint(times, rule=rule)
 
 
 def add_order(model: pyo.ConcreteModel, instance: Instance, plan: Layout) -> None:

@@ -1,0 +1,187 @@
+"""Weights, an order of requests and a limit of active ones: brute force guards each, and all."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvopt import (
+    After,
+    Instance,
+    InvalidInput,
+    Request,
+    Schedule,
+    bound,
+    certify,
+    export,
+    read_instance,
+    run,
+    solve,
+    write_instance,
+)
+from kvopt.formulations.arrays import time_indexed_arrays
+
+AXES = ("weight", "after", "max_active")
+
+
+def drawn(seed: int, axes: tuple[str, ...], count: int = 4) -> Instance:
+    """Return a small instance with some of the axes."""
+    rng = random.Random(seed)
+    memory = rng.randint(4, 8)
+    requests = []
+    for i in range(rng.randint(2, count)):
+        prompt = rng.randint(0, 3)
+        request = Request(rng.randint(0, 3), prompt, rng.randint(1, min(3, memory - prompt)))
+        if "weight" in axes:
+            request = replace(request, weight=rng.randint(1, 4))
+        if "after" in axes and i and rng.random() < 0.6:
+            request = replace(request, after=After(f"r{rng.randrange(i)}", rng.randint(0, 2)))
+        requests.append(request)
+    most = rng.randint(1, 2) if "max_active" in axes else None
+    return Instance(memory, requests, max_active=most)
+
+
+def value_of(instance: Instance, starts: tuple[int, ...]) -> int | None:
+    """Return the weighted latency of starts, from the definitions alone; None if they break one."""
+    requests, total = instance.requests, 0
+    ends = [k + r.output for k, r in zip(starts, requests, strict=True)]
+    for i, request in enumerate(requests):
+        release = request.arrival
+        if request.after is not None:
+            before = [r.id for r in requests].index(request.after.request)
+            release = max(release, ends[before] + request.after.gap)
+        if starts[i] < release:
+            return None
+        total += request.weight * (ends[i] - release)
+    for time in range(1, max(ends) + 1):
+        active = [i for i, k in enumerate(starts) if k < time <= ends[i]]
+        held = sum(requests[i].prompt + time - starts[i] for i in active)
+        if held > instance.memory or len(active) > (instance.max_active or len(active)):
+            return None
+    return total
+
+
+def optimum(instance: Instance) -> int:
+    """Return the least weighted latency over all starts."""
+    gaps = sum(r.after.gap for r in instance if r.after is not None)
+    last = instance.last_arrival + instance.total_output + gaps
+    ranges = [range(r.arrival, last - r.output + 1) for r in instance]
+    found = (value_of(instance, starts) for starts in product(*ranges))
+    return min(value for value in found if value is not None)
+
+
+COMBINATIONS = [
+    tuple(axis for axis, is_in in zip(AXES, chosen, strict=True) if is_in)
+    for chosen in product((False, True), repeat=3)
+    if any(chosen)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("axes", COMBINATIONS, ids="+".join)
+def test_both_sides_hold_the_optimum_of_brute_force(axes: tuple[str, ...]) -> None:
+    for seed in range(12):
+        instance = drawn(seed, axes)
+        best = optimum(instance)
+        found = solve(instance, time_limit=30, threads=2)
+        assert (found.objective, found.lower_bound) == (best, best), (axes, seed)
+        assert not found.faults
+        proved = bound(instance, time_limit=10).value
+        assert proved is not None
+        assert proved <= best
+        for name in ("fcfs", "mc-sf", "svf", "patient"):
+            made = run(instance, name)
+            assert made.is_complete
+            assert made.objective >= best
+
+
+@pytest.mark.parametrize("axes", COMBINATIONS, ids="+".join)
+def test_the_check_agrees_with_the_definitions(axes: tuple[str, ...]) -> None:
+    rng, seen = random.Random(1), set[bool]()
+    for seed in range(60):
+        instance = drawn(seed, axes, count=3)
+        starts = tuple(r.arrival + rng.randint(0, 5) for r in instance)
+        check, expected = Schedule(instance, starts).check(), value_of(instance, starts)
+        assert check.feasible == (expected is not None), (seed, starts, check.violations)
+        if expected is not None:
+            assert check.objective == expected
+        seen.add(check.feasible)
+    assert seen == {True, False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["cpsat", "highs", "pyomo"])
+def test_solvers_know_weights_and_limits(engine: str) -> None:
+    for seed in range(4):
+        instance = drawn(seed, ("weight", "max_active"))
+        found = solve(instance, engine, time_limit=60)
+        assert found.objective == found.lower_bound == optimum(instance)
+
+
+def test_pyomo_and_arrays_build_one_program() -> None:
+    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+    from kvopt.formulations.pyomo import time_indexed
+
+    for seed in range(8):
+        instance = drawn(seed, ("weight", "max_active"))
+        compiler: Any = LinearStandardFormCompiler()
+        form = compiler.write(time_indexed(instance), mixed_form=True)
+        matrix = time_indexed_arrays(instance).matrix
+        assert form.A.shape == matrix.shape
+        assert form.A.sum() == matrix.sum()
+        assert abs(form.c).sum() == abs(time_indexed_arrays(instance).cost).sum()
+
+
+def test_files_keep_everything(tmp_path: Path) -> None:
+    for axes in COMBINATIONS:
+        instance = drawn(3, axes)
+        write_instance(instance, tmp_path / "i.json")
+        again = read_instance(tmp_path / "i.json")
+        assert again == instance
+        assert again.hash == instance.hash
+        assert instance.hash != instance.without_extras().hash or not instance.extras
+    with pytest.raises(InvalidInput, match="CSV has no place for it"):
+        write_instance(drawn(3, ("weight",)), tmp_path / "i.csv")
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        ({"r0": "r9"}, "is of 'r9', which is none of the requests"),
+        ({"r0": "r1", "r1": "r0"}, "comes after itself, by way of others"),
+        ({"r1": "r1"}, "comes after itself"),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused(after: dict[str, str], reason: str) -> None:
+    requests = [
+        Request(0, 1, 1, id=name, after=After(after[name]) if name in after else None)
+        for name in ("r0", "r1")
+    ]
+    with pytest.raises(InvalidInput, match=reason):
+        Instance(9, requests)
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_what_does_not_know_it_says_so(axis: str, tmp_path: Path) -> None:
+    instance = next(i for seed in range(99) if axis in (i := drawn(seed, (axis,))).extras)
+    refused: list[Callable[[], object]] = [
+        lambda: certify(instance, time_limit=1),
+        lambda: solve(instance, "exact"),
+        lambda: solve(instance, scope="pauses"),
+        lambda: solve(instance, clock="seconds"),
+        lambda: solve(instance, deadline="9"),
+        lambda: run(instance, "vllm-fcfs"),
+        lambda: export(instance, tmp_path / "m.lp", "pauses"),
+    ]
+    for work in refused:
+        with pytest.raises(InvalidInput, match=f"{axis}: is not known by"):
+            work()
+    with pytest.raises(InvalidInput, match="workers: is 2"):
+        replace(drawn(1, ("after",)), workers=2)
