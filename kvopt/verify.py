@@ -105,12 +105,12 @@ _SMALL = 6
 _REQUEST = {
     "arrival": int, "prompt": int, "output": int, "id?": str, "arrival_seconds?": (int, float),
     "predicted?": {"lower": int, "upper": int}, "priority?": int,
-    "deadline?": int,
+    "deadline?": int, "weight?": int, "after?": {"request": str, "gap?": int},
 }  # fmt: skip
 _INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
     "memory": int, "workers?": int, "round_ms?": (int, float), "requests": [_REQUEST],
-    "block_size?": int,
+    "block_size?": int, "max_active?": int,
 }  # fmt: skip
 _MODEL = {
     "name?": str, "notes?": str, "lines": [{"round_ns": int, "token_ns": int}],
@@ -214,6 +214,13 @@ class Problem:
         How long rounds last, None where they count themselves.
     pauses, chunks
         Whether requests may pause, and prompts be processed in pieces.
+    weights
+        How many times the latency of each request counts; empty where each counts once.
+    after
+        For requests that follow another one: that, and the rounds between.  Latency counts from
+        the release: from the arrival or the end of those rounds, whichever is later.
+    most
+        Requests that may be active together on a worker, None for any number.
     """
 
     memory: int
@@ -223,6 +230,14 @@ class Problem:
     clock: Clock | None = None
     pauses: bool = False
     chunks: bool = False
+    weights: tuple[int, ...] = ()
+    after: tuple[tuple[int, int, int], ...] = ()
+    most: int | None = None
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether it is more than the problem of the papers."""
+        return bool(self.weights or self.after or self.most)
 
     @property
     def used(self) -> int:
@@ -454,16 +469,55 @@ def _problem(certificate: dict[str, Any]) -> Problem:
         raise Invalid("instance: an id is empty or used twice")
     if certificate["hash"] != _hash(instance):
         raise Invalid("hash: is not that of the instance")
-    problem = Problem(memory, requests, workers, block)
+    problem = _restricted(Problem(memory, requests, workers, block), instance)
+    if problem.is_restricted:
+        if is_older:
+            raise Invalid("instance: weights, order and limits need the schema kvopt.instance/2")
+        if is_timed or block > 1 or certificate.keys() & {"deadlines", "slower", "narrower"}:
+            raise Invalid(
+                "instance: weights, order and limits go with latency in rounds only"
+            )
     if not is_timed:
         return problem
     clock = Clock.of(certificate["clock"])
     return replace(problem.arriving(_arrivals(instance)), clock=clock)
 
 
+def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
+    """Return a problem with its weights, its order and its limit of active requests."""
+    rows, most = instance["requests"], instance.get("max_active")
+    if most is not None and not 1 <= most <= LARGEST_FIELD:
+        raise Invalid("instance: max_active must be in 1 .. 2^53 - 1")
+    weights = tuple(row.get("weight", 1) for row in rows)
+    if not all(1 <= weight <= LARGEST_FIELD for weight in weights):
+        raise Invalid("instance: a weight is too small or too large")
+    places = {row.get("id", f"r{i}"): i for i, row in enumerate(rows)}
+    before = {i: places.get(row["after"]["request"], -1) for i, row in enumerate(rows)
+              if "after" in row}  # fmt: skip
+    gaps = {i: rows[i]["after"].get("gap", 0) for i in before}
+    if -1 in before.values() or not all(0 <= gap <= LARGEST_FIELD for gap in gaps.values()):
+        raise Invalid("instance: a request follows none of the requests, or too late")
+    if before and problem.workers > 1:
+        raise Invalid("instance: an order of requests is of one worker only")
+    done = {i for i in range(len(rows)) if i not in before}
+    left, following = list(done), defaultdict(list)
+    for i, j in before.items():
+        following[j].append(i)
+    while left:
+        for i in following[left.pop()]:
+            done.add(i)
+            left.append(i)
+    if len(done) < len(rows):
+        raise Invalid("instance: a request follows itself")
+    after = tuple((i, j, gaps[i]) for i, j in before.items())
+    weights = weights if max(weights, default=1) > 1 else ()
+    return replace(problem, weights=weights, after=after, most=most)
+
+
 def _hash(instance: dict[str, Any]) -> str:
     """Return the hash of what the problem is: name, notes and ids are labels."""
-    rows = []
+    rows: list[Any] = []
+    places = {row.get("id", f"r{i}"): i for i, row in enumerate(instance["requests"])}
     for row in instance["requests"]:
         known = row.get("predicted")
         rows.append([row["arrival"], row["prompt"], row["output"]])
@@ -471,9 +525,14 @@ def _hash(instance: dict[str, Any]) -> str:
             rows[-1].append(known and [known["lower"], known["upper"]])
         if "arrival_seconds" in row:
             rows[-1].append(_duration(row["arrival_seconds"]))
-        if newer := {name: row[name] for name in ("priority", "deadline") if name in row}:
+        newer = {name: row[name] for name in ("priority", "deadline") if name in row}
+        if row.get("weight", 1) > 1:
+            newer["weight"] = row["weight"]
+        if "after" in row:
+            newer["after"] = [places.get(row["after"]["request"]), row["after"].get("gap", 0)]
+        if newer:
             rows[-1].append(newer)
-    names = ("schema", "memory", "workers", "block_size")
+    names = ("schema", "memory", "workers", "block_size", "max_active")
     content = {name: instance[name] for name in names if name in instance}
     content["requests"] = rows
     if "round_ms" in instance:
@@ -595,8 +654,14 @@ def _checked_run(
     for worker, mark in zip(on, asked, strict=True):
         parts[worker][3].add(mark)
     swept = {worker: _swept(problem, part, what, work) for worker, part in parts.items()}
-    value = sum(swept[worker][1][end] for worker, end in zip(on, ends, strict=True))
-    value -= sum(request.arrival for request in requests)
+    times = [swept[worker][1][end] for worker, end in zip(on, ends, strict=True)]
+    released = [request.arrival for request in requests]
+    for i, before, gap in problem.after:
+        released[i] = max(released[i], times[before] + gap)
+    if problem.after and any(start < released[i] for i, start, _, _ in pieces):
+        raise Invalid(f"{what}: a request begins before the one that it follows lets it")
+    weights = problem.weights or (1,) * len(requests)
+    value = sum(map(mul, weights, map(sub, times, released)))
     if claim["value"] != value:
         raise Invalid(f"{what}: says {claim['value']:,}, the {_times_of(claim)} give {value:,}")
     times = [swept[worker][1][mark] for worker, mark in zip(on, asked, strict=True)]
@@ -725,6 +790,9 @@ def _swept(problem: Problem, part: _Part, what: str, work: Work) -> tuple[int, d
         prompts += sum(done for done, _ in chunks.get(mark, ()))
         beside = sum(held for _, held in chunks.get(mark, ()))
         peak = max(peak, offset + active * following + beside)
+        if problem.most is not None and active > problem.most:
+            raise Invalid(f"{what}: {active:,} requests are active at one time, at most "
+                          f"{problem.most:,} may be")  # fmt: skip
         if block > 1:  # the tokens, and what rounding up adds
             taken = defaultdict(int, {rest: n for rest, n in taken.items() if n})
             work.spend(10 + 4 * len(taken))
@@ -751,6 +819,16 @@ def _judged(problem: Problem, proof: dict[str, Any], work: Work) -> tuple[int, s
     Configurations, searches, slots and staircases judge runs as wholes: they do not cover pauses.
     Blocks only restrict: every bound for the tokens of all blocks holds.
     """
+    if problem.is_restricted:
+        # A limit and an order only restrict, and no latency is below the output.  From a release
+        # latency may be less than from the arrival: with an order outputs alone are counted.
+        outputs, plain = (
+            [r.output for r in problem.requests],
+            replace(problem, weights=(), after=(), most=None),
+        )
+        more = sum(map(mul, problem.weights, outputs)) - sum(outputs) if problem.weights else 0
+        value, how = _judged(plain, proof, work)
+        return (sum(outputs) + more, "outputs") if problem.after else (value + more, how)
     kind = proof["kind"]
     if (kind == "shares") != (problem.clock is not None):
         raise Invalid("lower: shares of the machine are of a clock in seconds, all else of rounds")
@@ -2109,6 +2187,12 @@ def _report(certificate: dict[str, Any], work: Work | None = None) -> list[str]:
         f"instance {_shown(instance.get('name', ''))}: {many:,} requests, memory {memory:,}{each}, "
         f"{certificate['hash']}"
     ]
+    if problem.weights:
+        lines.append("each latency counts as many times as the weight of its request says")
+    if problem.after:
+        lines.append(f"{len(problem.after):,} requests follow others; latency is from the release")
+    if problem.most is not None:
+        lines.append(f"at most {problem.most:,} requests may be active together{each}")
     if (block := problem.block) > 1:
         lines.append(f"memory in {memory // block:,} whole blocks of {block:,} tokens")
     if clock is None:
@@ -2172,7 +2256,7 @@ def _report(certificate: dict[str, Any], work: Work | None = None) -> list[str]:
         lines.append(checked)
     lines.append("proved:")
     for own, upper, lower in sides:
-        lines += _conclusions(many, upper, lower, clock)
+        lines += _conclusions(many, upper, lower, clock, is_weighted=bool(problem.weights))
         if own == scope:
             lines += [] if upper is None else _no_slower("this schedule", upper, machines)
             rows[own] += [*beyond, *in_time]
@@ -2194,9 +2278,12 @@ def _uncovered(claim: dict[str, Any], scope: str) -> str:
     return " and ".join(used)
 
 
-def _conclusions(many: int, upper: int | None, lower: int | None, clock: object) -> list[str]:
+def _conclusions(
+    many: int, upper: int | None, lower: int | None, clock: object, *, is_weighted: bool
+) -> list[str]:
     """Say what both sides prove; in seconds of mean latencies, rounded outward to microseconds."""
-    latency, under, scale = "total latency", "", max(many, 1) * 1000
+    latency = "total weighted latency" if is_weighted else "total latency"
+    under, scale = "", max(many, 1) * 1000
     shown = [f"{value or 0:,}" for value in (upper, lower)]
     if clock is not None:
         latency, under = "mean latency", " s under this batch-time model"

@@ -124,7 +124,8 @@ def certify(
         instance, clock=clock, model=options.pop("batch_time", None), deadline=deadline
     )
     instance, clock = problem.instance, problem.clock
-    refuse_extras(instance, "a certificate")
+    if slower:
+        refuse_extras(instance, "a search for slower machines")
     if schedule is not None:
         if not clock.is_even:
             raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
@@ -187,6 +188,9 @@ def _beside(search: Search, name: str) -> Iterator[None]:
 
 def _bounded(search: Search) -> Callable[[], None]:
     """Bound from below, after what is there at once; return what looks for schedules then."""
+    if search.instance.extras:
+        plan.run(plan.RESTRICTED, search, search.remaining)
+        return partial(plan.auto, search)
     plan.run(plan.FIRST, search)
     divided = plan.divided(search)
     late: tuple[plan.Stage, ...] = plan.BOUNDS + plan.SEARCHES

@@ -421,8 +421,8 @@ def _instance_text(instance: Instance) -> str:
 
 def _request_text(encoder: json.JSONEncoder, request: Request, position: int) -> str:
     named = request.id != f"r{position}"  # which readers take when there is none
-    labels = (request.predicted, request.arrival_seconds, request.priority, request.deadline)
-    if not named and labels == (None,) * 4:
+    plain = Request(*request.kind, request.id)
+    if not named and request == plain:
         return (  # almost every row, and there may be a million
             f'{{"arrival":{request.arrival},"prompt":{request.prompt},"output":{request.output}}}'
         )

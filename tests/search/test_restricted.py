@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,9 +21,12 @@ from kvopt import (
     bound,
     certify,
     export,
+    read_certificate,
     read_instance,
     run,
     solve,
+    verify,
+    write_certificate,
     write_instance,
 )
 from kvopt.formulations.arrays import time_indexed_arrays
@@ -172,7 +176,7 @@ def test_an_order_that_cannot_be_is_refused(after: dict[str, str], reason: str) 
 def test_what_does_not_know_it_says_so(axis: str, tmp_path: Path) -> None:
     instance = next(i for seed in range(99) if axis in (i := drawn(seed, (axis,))).extras)
     refused: list[Callable[[], object]] = [
-        lambda: certify(instance, time_limit=1),
+        lambda: certify(instance, slower=True, time_limit=1),
         lambda: solve(instance, "exact"),
         lambda: solve(instance, scope="pauses"),
         lambda: solve(instance, clock="seconds"),
@@ -185,3 +189,30 @@ def test_what_does_not_know_it_says_so(axis: str, tmp_path: Path) -> None:
             work()
     with pytest.raises(InvalidInput, match="workers: is 2"):
         replace(drawn(1, ("after",)), workers=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("axes", COMBINATIONS, ids="+".join)
+def test_certificates_are_verified_and_lies_are_not(axes: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    for seed in range(6):
+        instance = drawn(seed, axes)
+        best = optimum(instance)
+        found = certify(instance, ["svf"], time_limit=5, threads=2)
+        assert found.objective == best
+        assert found.lower_bound is not None
+        assert found.lower_bound <= best
+        write_certificate(found, path)
+        assert verify(path).valid, verify(path).lines
+        assert read_certificate(path).instance == instance
+        told = json.loads(path.read_text())
+        every = [*product(range(6), repeat=len(instance))]
+        for starts in random.Random(seed).sample(every, min(80, len(every))):
+            value = value_of(instance, starts)
+            claimed = sum(
+                r.weight * (k + r.output - r.arrival) for k, r in zip(starts, instance, strict=True)
+            )
+            told["upper"] = {"starts": list(starts), "value": claimed if value is None else value}
+            told["lower"] = told["policies"] = None
+            path.write_text(json.dumps({k: v for k, v in told.items() if k != "policies"}))
+            assert verify(path).valid == (value is not None), (starts, verify(path).lines)
