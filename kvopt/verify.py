@@ -474,9 +474,7 @@ def _problem(certificate: dict[str, Any]) -> Problem:
         if is_older:
             raise Invalid("instance: weights, order and limits need the schema kvopt.instance/2")
         if is_timed or block > 1 or certificate.keys() & {"deadlines", "slower", "narrower"}:
-            raise Invalid(
-                "instance: weights, order and limits go with latency in rounds only"
-            )
+            raise Invalid("instance: weights, order and limits go with latency in rounds only")
     if not is_timed:
         return problem
     clock = Clock.of(certificate["clock"])

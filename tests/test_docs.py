@@ -259,7 +259,7 @@ def test_words_of_the_glossary_stand_in_order_and_lead_to_a_page() -> None:
         assert all(re.fullmatch(r"\[.+\]\([\w-]+\.md(#[\w-]+)?\)", link) for _, link in rows)
 
 
-WORDS = 54_000
+WORDS = 55_500
 """Of all pages, code included; one page has 3,500 at most."""
 PRIVATE = r"\b(?:scenes?|crowds?|habits?|stretch(?:es)?|heirs?|quarr(?:y|ies))\b"
 """Words that the code used for nodes, requests, rules and expansions; readers know none of them."""

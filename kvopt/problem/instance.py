@@ -381,8 +381,7 @@ def refuse_extras(instance: Instance, what: str, known: Collection[str] = ()) ->
     """Refuse weights, an order or a limit of active requests where something knows none."""
     for field in instance.extras:
         if field not in known:
-            reason = f"is not known by {what}: solve, bound, run and check know it"
-            raise InvalidInput(reason, field=field)
+            raise InvalidInput(f"is not known by {what}", field=field)
 
 
 def refuse_fleet(instance: Instance, what: str) -> None:

@@ -155,6 +155,8 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     if problem.instance.extras:
         if engine not in restricted.ENGINES_THAT_KNOW:
             refuse_extras(problem.instance, f"the engine {engine}")
+        if engine in ("highs", "pyomo"):
+            refuse_extras(problem.instance, f"the engine {engine}", ("weight", "max_active"))
         if has_prices:
             refuse_extras(problem.instance, "a search that begins from prices")
         refuse_blocks(problem.instance, problem.instance.extras[0])

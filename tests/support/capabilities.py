@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kvopt import (
+    After,
     BatchTime,
     Instance,
     InvalidInput,
@@ -56,12 +57,30 @@ def _in_blocks(problem: Problem) -> Problem:
     return replace(problem, instance=replace(problem.instance, block_size=2))
 
 
+def _changed(**fields: object) -> Callable[[Problem], Problem]:
+    """Return what changes the last request."""
+
+    def change(problem: Problem) -> Problem:
+        *others, last = problem.instance.requests
+        requests = (*others, replace(last, **fields))  # type: ignore[arg-type]
+        return replace(problem, instance=replace(problem.instance, requests=requests))
+
+    return change
+
+
+def _two_active(problem: Problem) -> Problem:
+    return replace(problem, instance=replace(problem.instance, max_active=2))
+
+
 AXES: Mapping[str, Callable[[Problem], Problem]] = {
     "seconds": lambda asked: replace(asked, clock=Seconds(_MODEL)),
     "workers": _two_workers,
     "pauses": lambda asked: replace(asked, scope=Scope.PAUSES_AND_CHUNKS),
     "blocks": _in_blocks,
     "deadline": lambda asked: replace(asked, deadline=Deadline.parse("4")),
+    "weights": _changed(weight=3),
+    "order": _changed(after=After("r0", 1)),
+    "cap": _two_active,
 }
 """How a problem is changed along each axis."""
 
