@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, as_completed
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
+_SILENCE = 5.0
+"""Seconds without an answer after which those of a closed client are given up."""
 _GROUPED = ("family", "requests", "memory", "policy")
 
 
@@ -239,6 +241,7 @@ class _Run:
     signal_number: int | None = None
     began: float = 0.0
     progress: StudyProgress = StudyProgress(instances=0)
+    stopping: threading.Thread | None = None
 
     def left(self, limit: int | None, retry: bool) -> list[Task]:
         """Return the tasks that are not done, and count the others."""
@@ -268,7 +271,7 @@ class _Run:
             signals_remembered(partial(self._end, stop)),
         ):
             pending = {submit(task): task for task in tasks}
-            for future in as_completed(pending):
+            for future in self._ended(set(pending), scheduler is not None):
                 try:
                     found = _came_of(future, pending[future])
                 except ClusterLost:
@@ -280,10 +283,27 @@ class _Run:
                     self.progress = self.progress.counting(found.records)
                     self._tell()
 
+    def _ended(
+        self, left: set[Future[TaskResult]], on_cluster: bool
+    ) -> Iterator[Future[TaskResult]]:
+        """Yield tasks as they end.
+
+        A client of a cluster that was closed says of most of its tasks that they are cancelled, and
+        now and then nothing of some: they are not waited for.
+        """
+        while left:
+            done, left = wait(left, _SILENCE, return_when=FIRST_COMPLETED)
+            yield from done
+            stopping = self.stopping
+            is_closed = on_cluster and stopping is not None and not stopping.is_alive()
+            if is_closed and not done:
+                return
+
     def _end(self, stop: Callable[[], None], number: int) -> None:
         self.signal_number = number
         # Not in here: it takes locks, for which a handler of signals must not wait.
-        threading.Thread(target=stop, daemon=True).start()
+        self.stopping = threading.Thread(target=stop, daemon=True)
+        self.stopping.start()
 
     def _tell(self) -> None:
         self.progress = replace(self.progress, seconds=time.monotonic() - self.began)
