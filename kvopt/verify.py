@@ -2188,7 +2188,8 @@ def _report(certificate: dict[str, Any], work: Work | None = None) -> list[str]:
     if problem.weights:
         lines.append("each latency counts as many times as the weight of its request says")
     if problem.after:
-        lines.append(f"{len(problem.after):,} requests follow others; latency is from the release")
+        lines.append(f"{len(problem.after):,} of the requests follow others, and latency counts "
+                     "from their release")  # fmt: skip
     if problem.most is not None:
         lines.append(f"at most {problem.most:,} requests may be active together{each}")
     if (block := problem.block) > 1:

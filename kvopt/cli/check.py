@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from kvopt.cli import common
 from kvopt.cli.common import argument
+from kvopt.cli.verify import verify_command
 from kvopt.errors import FalseClaim
 from kvopt.timetable.schedule_files import read_schedule
 
@@ -15,14 +16,22 @@ _SAID = ("feasible", "objective", "peak_memory", "peak_time", "makespan", "viola
 
 def check_command(
     problem: common.InstanceOptions,
-    schedule: Annotated[Path, argument("SCHEDULE", "Schedule file; - is standard input.")],
+    schedule: Annotated[
+        Path | None,
+        argument("[SCHEDULE]", "Schedule file; - is standard input.  Not for a certificate."),
+    ] = None,
     json: common.Json = False,
 ) -> None:
     """Print the total latency and peak memory of a schedule, or what breaks.
 
+    Without a schedule FILE is a certificate, which is checked as ``kvopt verify`` does.
+
     Exit status: 0 feasible, 1 not feasible or another objective than it claims, 2 unreadable
     or not for this instance.
     """
+    if schedule is None:
+        verify_command(problem.file, json)
+        return
     instance = problem.read()
     summary = None
     try:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -219,6 +220,9 @@ def _table(axes: list[tuple[str, ...]], names: list[str], notes: list[str]) -> l
     def mark(said: str | None) -> str:
         if not said:
             return "yes" if said is None else "-"
+        said = re.sub(
+            r"^(weight|after|max_active)(: is not known by) .*", r"weight, ...\2 ...", said
+        )
         if said not in notes:
             notes.append(said)
         return f"no [{notes.index(said) + 1}]"
