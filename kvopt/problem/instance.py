@@ -17,6 +17,7 @@ from kvopt.errors import InvalidInput, placed, shown
 from kvopt.problem.requests import (
     COLUMNS,
     LARGEST_INTEGER,
+    After,
     Prediction,
     Request,
     can_be_written,
@@ -37,6 +38,7 @@ MOST_WORKERS = 10_000
 """Limit of the workers of a fleet: what is said of each of them is kept in lists."""
 
 _MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds", "priority", "deadline")
+_EXTRA_COLUMNS = ("weight", "after", "gap")
 """Of a DataFrame."""
 
 DEEPEST_NOTES = 100
@@ -270,8 +272,8 @@ class Instance(Summarised):
         """Return a row for each request, as a DataFrame of pandas.
 
         Columns: ``id``, ``arrival``, ``prompt``, ``output``, and ``predicted_lower``,
-        ``predicted_upper``, ``arrival_seconds``, ``priority`` and ``deadline`` where a request
-        has them.
+        ``predicted_upper``, ``arrival_seconds``, ``priority``, ``deadline``, ``weight``, ``after``
+        and ``gap`` where a request has them.
         """
         columns: dict[str, list[Any]] = {
             name: [getattr(r, name) for r in self.requests] for name in ("id", *COLUMNS)
@@ -281,6 +283,10 @@ class Instance(Summarised):
             for end in ("lower", "upper")
         }
         others |= {name: [getattr(r, name) for r in self.requests] for name in _MORE_COLUMNS[2:]}
+        if "weight" in self.extras:
+            others["weight"] = [request.weight for request in self.requests]
+        others["after"] = [getattr(request.after, "request", None) for request in self.requests]
+        others["gap"] = [getattr(request.after, "gap", None) for request in self.requests]
         return frame(columns | {name: each for name, each in others.items() if any_known(each)})
 
     @classmethod
@@ -305,7 +311,7 @@ class Instance(Summarised):
             With the row and the column at fault.
         """
         requests = []
-        for place, row in rows_of(df, COLUMNS, ("id", *_MORE_COLUMNS)):
+        for place, row in rows_of(df, COLUMNS, ("id", *_MORE_COLUMNS, *_EXTRA_COLUMNS)):
             with placed(request=place):
                 requests.append(_request_from_row(row))
         return cls(memory, requests, name, round_ms=round_ms)
@@ -398,12 +404,17 @@ def _request_from_row(row: dict[str, Any]) -> Request:
     needed = {*COLUMNS, *(ends if has_ends else ())}
     numbers = {
         name: checked_integer(whole(row.get(name), name), name, -LARGEST_INTEGER)
-        for name in (*COLUMNS, *ends, "priority", "deadline")
+        for name in (*COLUMNS, *ends, "priority", "deadline", "weight", "gap")
         if name in needed or row.get(name) is not None
     }
     predicted = Prediction(*(numbers.pop(name) for name in ends)) if has_ends else None
     label = row.get("id")
     known: dict[str, Any] = numbers
+    gap, before = known.pop("gap", 0), row.get("after")
+    if before is not None:
+        known["after"] = After(str(before), gap)
+    elif gap:
+        raise InvalidInput("needs the request that it is after", field="gap")
     return Request(
         **known,
         id=str(label) if type(label) is int else label,

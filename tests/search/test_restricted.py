@@ -151,6 +151,9 @@ def test_files_keep_everything(tmp_path: Path) -> None:
         assert again == instance
         assert again.hash == instance.hash
         assert instance.hash != instance.without_extras().hash or not instance.extras
+        frame = instance.to_dataframe()
+        back = Instance.from_dataframe(frame, instance.memory)
+        assert back.replace(max_active=instance.max_active) == instance
     with pytest.raises(InvalidInput, match="CSV has no place for it"):
         write_instance(drawn(3, ("weight",)), tmp_path / "i.csv")
 
