@@ -90,7 +90,7 @@ def certificate_text(certificate: Certificate) -> str:
     if (in_time := certificate.in_time) is not None:
         best = in_time.best and {"attained": in_time.best_attained, **_run_to_json(in_time.best)}
         members["deadlines"] = {**_deadline_to_json(in_time), "best": best}
-    members["budget"] = checker.MOST_STATED  # too much costs nobody anything
+    members["budget"] = checker.MOST_STATED  # a check that needs less takes less
     members["provenance"] = {**certificate.provenance, "notes": certificate.notes}
     lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
     lines.append(f'"instance": {_instance_text(instance)}')

@@ -152,7 +152,7 @@ class _Readable:
             parameter._get_number_range_help_str = lambda: None
         try:
             super().format_help(ctx, formatter)  # type: ignore[misc]
-        except SystemExit:  # so Rich ends the process when nobody reads on
+        except SystemExit:  # so Rich ends the process when its output is closed
             sys.exit(UNREAD)
 
 

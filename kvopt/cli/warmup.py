@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from time import monotonic
 
@@ -19,6 +20,13 @@ def warmup_command(json: common.Json = False) -> None:
     parts, kept, count, began = [], list[Path | None](), 0, monotonic()
     if not json:
         common.say("compiling what is not kept yet, up to a minute or two in all ...")
+    ended = list[int]()
+
+    def end(number: int, _: object) -> None:
+        ended.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)  # else the processes would be left behind
     try:
         for part in warm_up():
             parts.append({k: v for k, v in part._asdict().items() if k != "folders"})
@@ -29,7 +37,9 @@ def warmup_command(json: common.Json = False) -> None:
                 print(f"{part.name}: {said}", flush=True)
     except KeyboardInterrupt:
         common.say("kvopt: interrupted; what was compiled so far is kept")
-        common.finish(common.INTERRUPTED - 128)
+        common.finish(ended[0] if ended else signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     seconds = monotonic() - began
     if json:
         common.print_json({

@@ -81,7 +81,7 @@ def warm_up() -> Iterator[Warmed]:
         try:
             for part in as_completed([pool.submit(_warmed, name) for name in _PARTS]):
                 yield part.result()
-        except BaseException:  # Ctrl-C: nobody waits for what is half compiled
+        except BaseException:  # Ctrl-C or an error: half compiled loops are of no use
             for child in multiprocessing.active_children():
                 child.kill()
             raise

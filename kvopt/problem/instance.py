@@ -134,17 +134,20 @@ class Instance(Summarised):
 
     def _check_order(self) -> None:
         """Refuse a request that comes after none of these, or after itself."""
-        for i, request in enumerate(self.requests):
+        for request in self.requests:
             if request.after is not None and request.after.request not in self.places:
                 reason = f"is of {request.after.request!r}, which is none of the requests"
                 raise InvalidInput(reason, field="after", request=repr(request.id))
+        followed = set[int]()  # requests whose chain is known to have a begin
+        for i, request in enumerate(self.requests):
             seen, before = {i}, self.predecessors[i]
-            while before is not None:
+            while before is not None and before not in followed:
                 if before in seen:
                     reason = "comes after itself, by way of others"
                     raise InvalidInput(reason, field="after", request=repr(request.id))
                 seen.add(before)
                 before = self.predecessors[before]
+            followed |= seen
 
     @cached_property
     def places(self) -> dict[str | None, int]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from collections.abc import Iterable
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -66,20 +67,32 @@ def solve_many(
             raise InvalidInput("is a function, which no process can be handed", field=name)
     more: Any = {"threads": 1, **options}
     work = partial(_solved, engine, more)
-    if jobs == 1 or len(given) < 2:
-        return [_told(work(one), place, len(given), display) for place, one in enumerate(given)]
-    context = multiprocessing.get_context("spawn")
     found: list[SolveResult | None] = [None] * len(given)
+    if jobs == 1 or len(given) < 2:
+        for place, one in enumerate(given):
+            found[place] = result = work(one)
+            _tell(result, place, len(given), display)
+            if result.signal_number is not None:
+                break
+        return found
+    context = multiprocessing.get_context("spawn")
+    left, running, done = iter(enumerate(given)), dict[Future[SolveResult], int](), 0
     with ProcessPoolExecutor(min(jobs, len(given)), context) as pool:
-        waiting = {pool.submit(work, one): place for place, one in enumerate(given)}
         try:
-            for done, future in enumerate(as_completed(waiting)):
-                found[waiting[future]] = _told(future.result(), done, len(given), display)
+            while True:
+                # No more than there are processes: what has not begun can be left out.
+                for place, one in islice(left, jobs - len(running)):
+                    running[pool.submit(work, one)] = place
+                if not running:
+                    return found
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    found[running.pop(future)] = result = future.result()
+                    _tell(result, done, len(given), display)
+                    done += 1
         except KeyboardInterrupt:
             # Those under way had the signal too, and end with both sides.
-            for future, place in waiting.items():
-                if not future.cancel():
-                    found[place] = _result_of(future)
+            for future, place in running.items():
+                found[place] = _result_of(future)
     return found
 
 
@@ -94,11 +107,10 @@ def _result_of(future: Future[SolveResult]) -> SolveResult | None:
         return None
 
 
-def _told(result: SolveResult, done: int, count: int, display: bool) -> SolveResult:
-    """Return a result, and say of it where it is wanted."""
+def _tell(result: SolveResult, done: int, count: int, display: bool) -> None:
+    """Print a line on a result if that is wanted."""
     if display:
         name = "-" if result.schedule is None else result.schedule.instance.name
         gap = "-" if result.gap is None else f"{result.gap:.2%}"
         said = f"{done + 1} of {count}: {name}: {result.status}, gap {gap}"
         print(said, file=sys.stderr, flush=True)
-    return result

@@ -19,6 +19,10 @@ from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.timetable.schedule import Schedule
 
 
+_SOLVED = ("OPTIMAL", "FEASIBLE")
+"""What CP-SAT says when it has a solution."""
+
+
 @dataclass(frozen=True, eq=False)  # == of two variables is a constraint
 class BuiltModel(ABC):
     """A model of a solver, to which constraints can be added, and the start of each request.
@@ -62,9 +66,11 @@ class CpSatModel(BuiltModel):
     def read(self) -> Schedule | None:
         """Return the schedule of the last solution, None without one."""
         try:
-            return self.pairs.schedule(self.solver.value)
-        except RuntimeError:  # nothing was solved, or nothing was found
+            status = self.solver.status_name()
+        except RuntimeError:  # nothing was solved
             return None
+        # Without a solution every value reads as 0.
+        return self.pairs.schedule(self.solver.value) if status in _SOLVED else None
 
 
 class PyomoModel(BuiltModel):

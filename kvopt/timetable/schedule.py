@@ -641,9 +641,9 @@ class Schedule(Summarised):
         """Return a row for each request, as a DataFrame of pandas.
 
         Columns: ``id``, ``prompt``, ``output``, ``arrival``, ``start`` (the last one),
-        ``first_token``, ``completion``, ``latency`` (completion minus arrival), ``wait`` (start
-        minus arrival) and ``evictions``; of a fleet ``worker`` too.  On a clock of seconds times
-        are seconds: ``arrival_seconds`` and so on.
+        ``first_token``, ``completion``, ``latency`` (completion minus arrival or release), ``wait``
+        (start minus the same) and ``evictions``; of a fleet ``worker`` too.  On a clock of seconds
+        times are seconds: ``arrival_seconds`` and so on.
         """
         evicted, even = Counter(piece.request for piece in self.lost), self.clock.is_even
         starts, ends = self.start_times, self.completions
@@ -652,8 +652,8 @@ class Schedule(Summarised):
             "start": starts,
             "first_token": self.first_tokens,
             "completion": ends,
-            "latency": list(map(_since, ends, self.arrivals)),
-            "wait": list(map(_since, starts, self.arrivals)),
+            "latency": list(map(_since, ends, self.releases)),
+            "wait": list(map(_since, starts, self.releases)),
         }
         columns: dict[str, Sequence[Any]] = {
             name: [getattr(request, name) for request in self.instance]

@@ -51,6 +51,16 @@ def test_a_constraint_of_the_user_holds_at_least_cost(solver: str) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+def test_a_model_without_a_solution_has_no_timetable(solver: str) -> None:
+    [instance] = random_instances(1, 1, least_requests=2, most_requests=2)
+    built = build_model(instance, solver)
+    add_wait(solver, built, 10**6)
+    assert built.solve(time_limit=60) != "optimal"
+    with pytest.raises(InvalidInput, match="no solution"):
+        timetable_from(built)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
 def test_a_model_that_was_not_solved_has_no_timetable(solver: str) -> None:
     [instance] = random_instances(1, 1, least_requests=2, most_requests=2)
     with pytest.raises(InvalidInput, match="solve it first"):
