@@ -1,7 +1,7 @@
 """What may be turned: sizes, widths, limits and shares of time of `solve`, `bound`, `certify`.
 
 `SolveParams` has a group for each of them.  `kvopt info --params` prints it as TOML, and
-``--params FILE`` reads a file with those lines that differ.  What nobody turns is a constant where
+``--params FILE`` reads a file with those lines that differ.  Every other size is a constant where
 it is used.
 """
 

@@ -18,7 +18,6 @@ from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, load_highs
 from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.timetable.schedule import Schedule
 
-
 _SOLVED = ("OPTIMAL", "FEASIBLE")
 """What CP-SAT says when it has a solution."""
 
@@ -66,7 +65,7 @@ class CpSatModel(BuiltModel):
     def read(self) -> Schedule | None:
         """Return the schedule of the last solution, None without one."""
         try:
-            status = self.solver.status_name()
+            status = self.solver.status_name(self.solver.response_proto.status)
         except RuntimeError:  # nothing was solved
             return None
         # Without a solution every value reads as 0.

@@ -112,7 +112,7 @@ class Worker(ABC):
 
     def _count(self, i: int, sign: int) -> None:
         if self.instance.workers == 1:
-            return  # nobody chooses
+            return  # there is no choice between workers
         self.requests += sign
         self.volume += sign * volume_of(self.instance.requests[i].prompt, self.believed[i])
 
