@@ -98,7 +98,8 @@ class HighsModel(BuiltModel):
         """Solve it, and return what the solver says of the end."""
         if math.isfinite(time_limit):
             self.model.setOptionValue("time_limit", time_limit)
-        self.model.run()
+        self.model.HandleKeyboardInterrupt = True  # else HiGHS runs on to its end
+        self.model.solve()
         return str(self.model.modelStatusToString(self.model.getModelStatus())).lower()
 
     def read(self) -> Schedule | None:
