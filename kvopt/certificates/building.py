@@ -6,21 +6,19 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Unpack
 
-from kvopt.certificates.certificate import Certificate, Optimum
 from kvopt.certificates.judging import attempt, left_at_a_signal, offer_run, refuse_misfit
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
+from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime, attained_in
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import SlowerBound
-from kvopt.incumbent.result import StopReason
 from kvopt.kernels.dependencies import versions
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
@@ -39,9 +37,6 @@ from kvopt.timetable.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""
-
-_OF_SEARCH = ("stop_reason", "bounded_by")
-"""What is said only of a search in rounds, or of one that was interrupted."""
 
 
 class CertifyOptions(LimitOptions, total=False):
@@ -151,6 +146,7 @@ def certify(
     search = Search(
         problem, replace(limits, time_limit=seconds * left_for_it * share), checkable=True
     )
+    search.versions = versions()
     if schedule is not None:
         search.offer(schedule, "given schedule")
     with signals_remembered(search.interrupt):
@@ -172,8 +168,13 @@ def certify(
             left = seconds - search.seconds
             with _beside(search, "slower machines"):
                 machines = _slower(search, runs, left)
-    found = _certificate(search, runs, limits.time_limit, command)
-    return replace(found, slower=machines, narrower=tuple(narrower))
+    found = search.result("certify").certificate()
+    limit = None if limits.time_limit == math.inf else limits.time_limit
+    return replace(
+        found, runs=tuple(runs), slower=machines, narrower=tuple(narrower),
+        provenance=found.provenance | {"command": command, "time_limit": limit},
+        in_time=_in_time(found.in_time, runs),
+    )  # fmt: skip
 
 
 @contextmanager
@@ -291,58 +292,8 @@ def _labelled(
     return choice.policy, choice
 
 
-def _certificate(
-    search: Search, runs: Sequence[PolicyRun], time_limit: float, command: str | None
-) -> Certificate:
-    result, lower, clock, upper = (
-        search.result("certify"),
-        search.checked,
-        search.clock,
-        search.best,
-    )
-    stopped, claim, notes = result.stop_reason, result.lower_bound, list(result.notes)
-    if claim is not None and (lower is None or claim > lower.value):
-        notes.append(
-            f"{result.bounded_by} claims that no schedule is below {claim:,}{clock.unit}; a "
-            "solver's word is no proof, so the certificate does not claim it"
-        )
-        stopped = StopReason.NO_ENGINE if stopped is StopReason.PROVED else stopped
-    provenance = {
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": command,
-        "versions": versions(),
-        "seed": search.seed,
-        "threads": search.threads,
-        "time_limit": None if time_limit == math.inf else time_limit,
-        "seconds": round(result.seconds, 3),
-        "compile_seconds": round(result.compile_seconds, 3),
-        "stop_reason": str(stopped),
-        "found_by": search.found_by,
-        "bounded_by": None if lower is None else lower.bounded_by,
-    }
-    if (deadline := search.problem.deadline) is not None and search.ceiling is not None:
-        provenance |= {"deadline": str(deadline), "attained_by": search.attained_by}
-    return Certificate(
-        instance=search.instance,
-        upper=upper,
-        lower=lower,
-        runs=tuple(runs),
-        provenance={
-            key: value
-            for key, value in provenance.items()
-            if clock.is_even or key not in _OF_SEARCH or value == StopReason.INTERRUPTED
-        },
-        notes=(*result.faults, *notes),
-        signal_number=result.signal_number,
-        clock=clock,
-        scope=search.problem.scope,
-        in_time=_in_time(search, runs),
-    )
-
-
-def _in_time(search: Search, runs: Iterable[PolicyRun]) -> InTime | None:
+def _in_time(known: InTime | None, runs: Iterable[PolicyRun]) -> InTime | None:
     """Return what is known of a deadline, with how many attain it in each run."""
-    deadline, known = search.problem.deadline, search.in_time
-    if deadline is None or known is None:
+    if known is None:
         return None
-    return replace(known, attained=tuple(attained_in(run, deadline) for run in runs))
+    return replace(known, attained=tuple(attained_in(run, known.deadline) for run in runs))

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import kvopt.verify as checker
-from kvopt.certificates.certificate import Certificate, Optimum
 from kvopt.errors import FalseClaim, InvalidInput, TooLarge
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
+from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import (
     BlockPrices,

@@ -374,6 +374,7 @@ class Search:
             if self._failure is not None:
                 raise self._failure
             return SolveResult(
+                problem=self.problem,
                 status=self._status(),
                 stop_reason=self._reason() or StopReason.NO_ENGINE,
                 schedule=self.best,
@@ -393,8 +394,6 @@ class Search:
                 checked=self.checked,
                 faults=tuple(self.faults),
                 notes=tuple(self.notes),
-                scope=self.problem.scope,
-                clock=self.clock,
                 stages=tuple(self.stages.values()),
                 in_time=self.in_time,
             )

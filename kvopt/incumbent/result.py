@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from kvopt.errors import InvalidInput
+from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.clocks import ROUNDS, Clock
+from kvopt.problem.instance import Instance
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame, latex
-from kvopt.show.summary import Facts, Summarised, share, worded
+from kvopt.show.summary import Facts, Summarised, relative_gap, share, worded
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Segments
 
@@ -114,6 +118,8 @@ class SolveResult(Summarised):
 
     Parameters
     ----------
+    problem
+        What was asked: instance, clock, scope and deadline.
     status, stop_reason
         What is known, and why the search ended.
     schedule
@@ -140,14 +146,13 @@ class SolveResult(Summarised):
         Claims of a solver that an exact check refuted; they were not used.
     notes
         What a reader should know of how the answer came about.
-    scope, clock
-        Which schedules the answer is about, and how long their rounds last.
     stages
         Which stages of the plan ran, how long, and what each brought.
     in_time
         Both sides of how many requests attain a deadline, where one was asked for.
     """
 
+    problem: Problem
     status: Status
     stop_reason: StopReason
     schedule: Schedule | None
@@ -167,10 +172,23 @@ class SolveResult(Summarised):
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     compile_seconds: float = 0.0
-    scope: Scope = Scope.RUNS
-    clock: Clock = ROUNDS
     stages: tuple[StageLog, ...] = ()
     in_time: InTime | None = None
+
+    @property
+    def instance(self) -> Instance:
+        """The instance that was asked about."""
+        return self.problem.instance
+
+    @property
+    def clock(self) -> Clock:
+        """How long rounds last."""
+        return self.problem.clock
+
+    @property
+    def scope(self) -> Scope:
+        """Which schedules the answer is about."""
+        return self.problem.scope
 
     @property
     def objective(self) -> int | None:
@@ -222,17 +240,70 @@ class SolveResult(Summarised):
             "notes": "; ".join(self.notes) or None,
         }
 
+    def certificate(self) -> Certificate:
+        """Return what `certify` would write of it: the schedule, and the bound with its proof.
+
+        A bound that rests on the word of a solver is left out, and a note says so:
+        ``solve(..., checkable=True)`` looks for one that `verify` can repeat.
+
+        Examples
+        --------
+        >>> from kvopt import Instance, Request, solve
+        >>> instance = Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])
+        >>> found = solve(instance, checkable=True).certificate()
+        >>> found.objective, found.lower_bound
+        (12, 12)
+        """
+        clock, lower, notes, stopped = self.clock, self.checked, [*self.notes], self.stop_reason
+        claim = self.lower_bound
+        if claim is not None and (lower is None or claim > lower.value):
+            notes.append(
+                f"{self.bounded_by} claims that no schedule is below {claim:,}{clock.unit}; a "
+                "solver's word is no proof, so the certificate does not claim it"
+            )
+            stopped = StopReason.NO_ENGINE if stopped is StopReason.PROVED else stopped
+        provenance = {
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": None,
+            "versions": dict(self.versions),
+            "seed": self.seed,
+            "threads": self.threads,
+            "time_limit": None,
+            "seconds": round(self.seconds, 3),
+            "compile_seconds": round(self.compile_seconds, 3),
+            "stop_reason": str(stopped),
+            "found_by": self.found_by,
+            "bounded_by": None if lower is None else lower.bounded_by,
+        }
+        if (known := self.in_time) is not None:
+            by = None if known.best is None else known.best.policy
+            provenance |= {"deadline": str(known.deadline), "attained_by": by}
+        if not clock.is_even:
+            del provenance["bounded_by"]
+            if stopped is not StopReason.INTERRUPTED:
+                del provenance["stop_reason"]
+        return Certificate(
+            instance=self.instance,
+            upper=self.schedule,
+            lower=lower,
+            provenance=provenance,
+            notes=(*self.faults, *notes),
+            signal_number=self.signal_number,
+            clock=clock,
+            scope=self.scope,
+            in_time=known,
+        )
+
     def to_dataframe(self) -> DataFrame:
         """Return one row, as a DataFrame of pandas, so that `pandas.concat` joins results.
 
         The requests are those of ``schedule.to_dataframe()``.
         """
         unit = self.clock.suffix
-        instance = None if self.schedule is None else self.schedule.instance
         row = {
-            "instance": None if instance is None else instance.name,
-            "requests": None if instance is None else len(instance),
-            "memory": None if instance is None else instance.memory,
+            "instance": self.instance.name,
+            "requests": len(self.instance),
+            "memory": self.instance.memory,
             "status": str(self.status),
             f"objective{unit}": self.objective,
             f"lower_bound{unit}": self.lower_bound,
@@ -247,7 +318,6 @@ class SolveResult(Summarised):
 
     def to_latex(self) -> str:
         """Return a table with one row for the package booktabs."""
-        instance = None if self.schedule is None else self.schedule.instance
         heads = ("total latency>", "at least>")
         if not self.clock.is_even:
             heads = ("total latency s>", "at least s>")
@@ -256,9 +326,9 @@ class SolveResult(Summarised):
             for total in (self.objective, self.lower_bound)
         ]
         cells = {
-            "instance": None if instance is None else instance.name,
-            "requests>": None if instance is None else len(instance),
-            "memory>": None if instance is None else instance.memory,
+            "instance": self.instance.name,
+            "requests>": len(self.instance),
+            "memory>": self.instance.memory,
             **dict(zip(heads, totals, strict=True)),
             "gap>": share(self.gap),
             "bound": None if self.bound_source is None else f"{self.bound_source}",
@@ -278,8 +348,7 @@ class SolveResult(Summarised):
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt solve --json`` prints."""
-        known = self.schedule
-        is_fleet = known is not None and known.instance.workers > 1
+        is_fleet = self.schedule is not None and self.problem.is_fleet
         fleet = {"workers": list(self.workers or ())} if is_fleet else {}
         return {
             "status": str(self.status),
@@ -373,10 +442,3 @@ def worded_total(total: int | None, clock: Clock) -> int | str | None:
     if total is None or clock.is_even:
         return total
     return f"{total / clock.scale:,.6g} seconds"
-
-
-def relative_gap(objective: int | None, lower_bound: int | None) -> float | None:
-    """Return ``(objective - bound) / objective``; 0 when both are 0, None if one is unknown."""
-    if objective is None or lower_bound is None:
-        return None
-    return (objective - lower_bound) / objective if objective else 0.0

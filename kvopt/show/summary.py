@@ -121,3 +121,10 @@ def times(value: int | None, by: int | None, *, up: bool) -> str:
         return "-"
     places = -(-10_000 * value // by) if up else 10_000 * value // by
     return f"{places // 10_000}.{places % 10_000:04}"
+
+
+def relative_gap(objective: int | None, lower_bound: int | None) -> float | None:
+    """Return ``(objective - bound) / objective``; 0 when both are 0, None if one is unknown."""
+    if objective is None or lower_bound is None:
+        return None
+    return (objective - lower_bound) / objective if objective else 0.0

@@ -21,7 +21,7 @@ from kvopt import (
     verify,
     write_certificate,
 )
-from kvopt.certificates.certificate import Certificate
+from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Clock, Rounds, Seconds
 
 OWN = [Request(0, 2, 3, deadline=3), Request(0, 1, 6, deadline=2), Request(1, 3, 4, deadline=9)]

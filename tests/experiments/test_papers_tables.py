@@ -15,7 +15,6 @@ from studied import tiny
 
 from kvopt import Schedule, generate, verify, write_schedule
 from kvopt.bounds.configurations.bound import rising_bounds
-from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.files import write_certificate
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import (
@@ -28,6 +27,7 @@ from kvopt.experiments.studies import (
 )
 from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.instance_files import instance_from_json

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.files import read_certificate, write_certificate
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets.measures import Measure, Misses
+from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.scopes import Scope
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.certificates.certificate import Certificate
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.intervals import rounded
+from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS, BatchTime
 from kvopt.problem.clocks import Clock, Seconds
 from kvopt.problem.deadlines import Aim, Deadline, attained

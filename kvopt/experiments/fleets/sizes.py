@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvopt.certificates.certificate import Certificate
 from kvopt.experiments.fleets.measures import Measure, Target
-from kvopt.incumbent.result import relative_gap
+from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame
-from kvopt.show.summary import Facts, Summarised, far_apart
+from kvopt.show.summary import Facts, Summarised, far_apart, relative_gap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

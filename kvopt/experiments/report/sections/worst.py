@@ -22,7 +22,7 @@ from kvopt.show.plots.style import CROWDED
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from kvopt.certificates.certificate import Certificate
+    from kvopt.incumbent.certificate import Certificate
 
 _FEW, _MOST, _OPEN = 6, 12, 3
 """Runs to draw; up to how many, to have one of each scheduler; and how many are unfolded."""

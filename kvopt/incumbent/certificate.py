@@ -8,18 +8,26 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kvopt.certificates.picture import intervals_html
 from kvopt.errors import one_line
 from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import PARTS, CheckedBound, SlowerBound
-from kvopt.incumbent.result import relative_gap
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slower import is_backlog
+from kvopt.show.bars import intervals_html
 from kvopt.show.dataframes import frame, latex
-from kvopt.show.summary import UNDECIDED, Facts, Summarised, far_apart, ratio, share, times
+from kvopt.show.summary import (
+    UNDECIDED,
+    Facts,
+    Summarised,
+    far_apart,
+    ratio,
+    relative_gap,
+    share,
+    times,
+)
 from kvopt.timetable.measures import MEASURES, Measures
 from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule

@@ -1,0 +1,81 @@
+"""`SolveResult.certificate` writes what `certify` writes, for each kind of problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import oracle
+import pytest
+
+from kvopt import After, BatchTime, Instance, Line, Request, certify, read_certificate, solve
+from kvopt.certificates import write_certificate
+from kvopt.verify import verify
+
+ROWS = [(0, 3, 2), (1, 0, 4), (2, 2, 3), (2, 1, 5)]
+MODEL = BatchTime([Line(9, 0), Line(0, 3)], kv_ns=1, prompt_ns=1)
+
+
+def made(**more: Any) -> Instance:
+    return Instance(8, [Request(*row) for row in ROWS], round_ms=1e-5, **more)
+
+
+EXTRAS = Instance(
+    8, [Request(0, 3, 2, weight=3), Request(1, 0, 4, after=After("r0", 2)), Request(2, 2, 3)]
+)
+KINDS: dict[str, tuple[Instance, dict[str, Any]]] = {
+    "rounds": (made(), {}),
+    "nothing": (Instance(8, []), {}),
+    "a fleet": (made(workers=2), {}),
+    "blocks": (made(block_size=4), {}),
+    "pauses": (made(), {"scope": "pauses"}),
+    "weights and an order": (EXTRAS, {}),
+    "a limit of active requests": (made(max_active=1), {}),
+    "a deadline": (made(), {"deadline": 5}),
+    "seconds": (made(), {"clock": "seconds", "batch_time": MODEL}),
+    "a fleet in seconds": (made(workers=2), {"clock": "seconds", "batch_time": MODEL}),
+    "a deadline in seconds": (
+        made(), {"clock": "seconds", "batch_time": MODEL, "deadline": "0.00000005s"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_certificate_of_a_result_is_valid_and_holds_both_sides(kind: str, tmp_path: Path) -> None:
+    instance, options = KINDS[kind]
+    result = solve(instance, checkable=True, **options)
+    found, path = result.certificate(), tmp_path / "cert.json"
+    write_certificate(found, path)
+    assert verify(path).valid
+    again = read_certificate(path)
+    assert (again.objective, again.scope) == (result.objective, result.scope)
+    assert result.checked is not None
+    assert again.lower_bound == result.checked.value
+    assert (found.provenance["seed"], found.clock) == (result.seed, result.clock)
+    if result.in_time is not None:
+        assert again.in_time is not None
+        assert again.in_time.ceiling == result.in_time.ceiling
+    theirs = certify(instance, **options)
+    assert (found.objective, found.lower_bound) == (theirs.objective, theirs.lower_bound)
+    assert found.provenance.keys() == theirs.provenance.keys()
+
+
+def test_certificate_leaves_out_a_bound_that_only_a_solver_claims(tmp_path: Path) -> None:
+    instance = Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)])
+    result = solve(instance, "highs", quick_start=False)
+    best, _ = oracle.optimum(9, [(0, 1, o) for o in (3, 4, 5, 7)])
+    assert (result.objective, result.lower_bound, result.bound_source) == (best, best, "solver")
+    found, path = result.certificate(), tmp_path / "cert.json"
+    assert found.lower_bound is None
+    assert any("claims" in note for note in found.notes)
+    assert found.provenance["stop_reason"] == "no-engine"
+    write_certificate(found, path)
+    assert verify(path).valid
+
+
+def test_certificate_without_a_schedule_names_its_instance(tmp_path: Path) -> None:
+    result = solve(made(), time_limit=0, quick_start=False)
+    found, path = result.certificate(), tmp_path / "cert.json"
+    assert (found.instance, found.objective) == (result.instance, result.objective)
+    write_certificate(found, path)
+    assert verify(path).valid
