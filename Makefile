@@ -9,7 +9,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo lint types layers check test test-thorough test-bounds docs proofs package walks clean
+.PHONY: demo lint types layers check test test-thorough test-bounds docs proofs package verify.pyz walks clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -72,6 +72,14 @@ proofs:
 # Sdist and wheel, each used as a stranger would: the wheel alone, the sdist with its own tests.
 package:
 	$(PYTHON) tests/walks/package.py dist
+
+# The checker as one file that needs Python and nothing else: `python verify.pyz CERTIFICATE`.
+OUT ?= verify.pyz
+verify.pyz:
+	rm -rf build/pyz && mkdir -p build/pyz/kvopt
+	cp -r kvopt/verify build/pyz/kvopt
+	touch build/pyz/kvopt/__init__.py
+	$(PYTHON) -m zipapp build/pyz -m "kvopt.verify.__main__:main" -o $(OUT)
 
 # The first hours of a researcher and of an engineer, from an installed wheel, with times.
 walks:

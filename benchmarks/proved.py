@@ -1,4 +1,4 @@
-"""Compare the checker that is proved in Coq with ``kvopt/verify.py``: verdicts, and times.
+"""Compare the checker that is proved in Coq with ``kvopt.verify``: verdicts, and times.
 
 Verdicts are compared on random certificates of each kind, half of which claim one too many.
 Files that are named are checked by both, with the seconds of CPU of each.
@@ -40,6 +40,9 @@ from kvopt import Instance
 from kvopt.certificates.coq_checker import proved_checker
 from kvopt.kernels.pipes import ended_by_reader
 from kvopt.problem.instance_files import instance_to_json
+from kvopt.verify.problem import Problem, Request
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.work import Invalid, Work
 
 Content = dict[str, Any]
 CHANGED = ("upper", "lower", "policies", "deadlines")
@@ -52,12 +55,12 @@ AT_ONCE = 500
 def with_claims(content: Content, proof: Content, source: random.Random) -> Content:
     """Return a certificate of what a proof gives, or of one more."""
     rows = content["instance"]["requests"]
-    requests = [verifier.Request(r["arrival"], r["prompt"], r["output"]) for r in rows]
-    problem = verifier.Problem(content["instance"]["memory"], requests)
+    requests = [Request(r["arrival"], r["prompt"], r["output"]) for r in rows]
+    problem = Problem(content["instance"]["memory"], requests)
     try:
         said = json.loads(json.dumps(proof))
-        value = verifier._judged(problem, said, verifier.Work())[0]
-    except verifier.Invalid:  # a schedule is below the target of a search
+        value = value_of_proof(problem, said, Work())[0]
+    except Invalid:  # a schedule is below the target of a search
         value = 0
     return {**content, "lower": {"value": value + source.choice((0, 1)), "proof": proof}}
 
@@ -100,10 +103,10 @@ def of_a_fleet(instance: Instance, source: random.Random) -> Content:
     on = [source.randrange(workers) for _ in instance]
     content["upper"]["workers"] = content["policies"][0]["workers"] = on
     proof = source.choice((random_proof(source), {"kind": "volume", "staircases": [[1], [1, 2]]}))
-    rows = [verifier.Request(r.arrival, r.prompt, r.output) for r in instance]
+    rows = [Request(r.arrival, r.prompt, r.output) for r in instance]
     said = json.loads(json.dumps(proof))
-    problem = verifier.Problem(instance.memory, rows, workers)
-    value = verifier._judged(problem, said, verifier.Work())[0]
+    problem = Problem(instance.memory, rows, workers)
+    value = value_of_proof(problem, said, Work())[0]
     content["lower"] = {"value": value + source.choice((0, 1)), "proof": proof}
     return content
 
@@ -180,7 +183,7 @@ def main() -> None:
                 compare(kind, options.count, options.seed, Path(folder))
     for path in options.files:
         commands = {
-            "verify.py": [sys.executable, "-m", "kvopt.verify", str(path)],
+            "kvopt.verify": [sys.executable, "-m", "kvopt.verify", str(path)],
             "proved": [str(proved_checker()), str(path)],
         }
         for name, command in commands.items():

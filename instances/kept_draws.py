@@ -28,7 +28,7 @@ from kvopt.files.reading import parse_json, read_text
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.timetable.schedule_files import read_schedule
-from kvopt.verify import MOST_STATED
+from kvopt.verify.work import MOST_STATED
 from kvopt.version import __version__
 
 _COARSE = (16, 32, 64)

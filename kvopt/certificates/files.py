@@ -45,6 +45,8 @@ from kvopt.problem.scopes import Scope
 from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Chunks, Lost
+from kvopt.verify.reading import LARGEST_FILE
+from kvopt.verify.work import MOST_STATED
 
 SCHEMA = "kvopt.certificate/3"
 
@@ -59,7 +61,7 @@ def write_certificate(certificate: Certificate, path: str | Path) -> None:
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
     """
-    text, most = certificate_text(certificate), checker.LARGEST_FILE
+    text, most = certificate_text(certificate), LARGEST_FILE
     if len(text.encode()) > most:
         raise TooLarge(f"{path}: the certificate would have more than {most:,} bytes")
     write_atomically(path, text)
@@ -90,7 +92,7 @@ def certificate_text(certificate: Certificate) -> str:
     if (in_time := certificate.in_time) is not None:
         best = in_time.best and {"attained": in_time.best_attained, **_run_to_json(in_time.best)}
         members["deadlines"] = {**_deadline_to_json(in_time), "best": best}
-    members["budget"] = checker.MOST_STATED  # a check that needs less takes less
+    members["budget"] = MOST_STATED  # a check that needs less takes less
     members["provenance"] = {**certificate.provenance, "notes": certificate.notes}
     lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
     lines.append(f'"instance": {_instance_text(instance)}')

@@ -21,8 +21,11 @@ from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.problem.deadlines import Aim
-from kvopt.verify import Clock, Problem, Work, _most_in_time, _TimePrices
-from kvopt.verify import Request as Plain
+from kvopt.verify.deadlines import TimePrices
+from kvopt.verify.deadlines import most_in_time as checked_most
+from kvopt.verify.problem import Clock, Problem
+from kvopt.verify.problem import Request as Plain
+from kvopt.verify.work import Work
 
 SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 
@@ -102,7 +105,7 @@ def judged(case: Case, proof: dict[str, Any]) -> tuple[int, int]:
     due = [a + most for (a, _, _), most in zip(requests, case.allowed, strict=True)]
     clock = None if case.model is None else Clock.of(case.model.to_json())
     problem = Problem(case.memory, requests, case.workers, clock=clock).within(case.scope)
-    return _most_in_time(problem, proof, due, Work(), first=case.aim == "first-token")
+    return checked_most(problem, proof, due, Work(), first=case.aim == "first-token")
 
 
 def drawn_prices(case: Case, source: random.Random) -> dict[str, Any]:
@@ -123,7 +126,7 @@ def test_costs_of_runs_are_those_of_the_definition() -> None:
     for _ in range(many(400)):
         borders = sorted(source.sample(range(25), source.randint(2, 6)))
         prices = [source.randint(0, 9) for _ in borders[1:]]
-        table = _TimePrices(borders, prices)
+        table = TimePrices(borders, prices)
         price = {
             t: p
             for a, b, p in zip(borders, borders[1:], prices, strict=False)

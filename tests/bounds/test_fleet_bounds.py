@@ -15,7 +15,6 @@ from strategies import plain, random_instances
 from test_seconds_bounds import MODELS, batch_time, timed_instance
 from timed_oracle import Server
 
-import kvopt.verify as checker
 from kvopt import Instance, Request, bound, generate, run
 from kvopt.bounds.prices import price_bound
 from kvopt.bounds.seconds import seconds_bound
@@ -28,6 +27,9 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices, Proof, SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.search.bounding import bounds_by_workers
+from kvopt.verify.problem import Clock
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.work import Work
 
 METHODS = ("volume", "lp", "lagrangian", "slots", "configuration", "auto")
 
@@ -150,8 +152,8 @@ def test_seconds_stay_below_the_optimum_and_are_verified() -> None:
 
 def timed(instance: Instance, model: dict[str, object], proof: SharesProof) -> int:
     """Return what the verifier makes of a proof in seconds."""
-    problem = problem_of(instance, clock=checker.Clock.of(model)).arriving(arrivals_ns(instance))
-    return checker._judged(problem, json.loads(json.dumps(proof_to_json(proof))), checker.Work())[0]
+    problem = problem_of(instance, clock=Clock.of(model)).arriving(arrivals_ns(instance))
+    return value_of_proof(problem, json.loads(json.dumps(proof_to_json(proof))), Work())[0]
 
 
 def test_one_request_served_as_fast_as_all_workers() -> None:

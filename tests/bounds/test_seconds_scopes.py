@@ -15,8 +15,10 @@ from kvopt import BatchTime, Instance, Line, Request
 from kvopt.bounds.seconds import MIX, seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
 from kvopt.incumbent.proofs import SharesProof
-from kvopt.verify import Clock, Problem, Work, _judged
-from kvopt.verify import Request as Row
+from kvopt.verify.problem import Clock, Problem
+from kvopt.verify.problem import Request as Row
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.work import Work
 
 LINES = [[(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(9, 1), (0, 4)]]
 
@@ -137,7 +139,7 @@ class TestMixes:
                 instance.memory, [Row(*request) for request in requests], clock=clock, chunks=True
             )
             claim |= {"company": company, "mix": mix}
-            value, _ = _judged(problem, claim, Work())
+            value, _ = value_of_proof(problem, claim, Work())
             assert value == shares_bound(instance, model, proof, arrivals, chunks=True)
 
     def test_of_huge_numbers_single_lines_are_left(self) -> None:

@@ -15,13 +15,12 @@ from literal.configurations import staircase
 from oracle import optimum
 from strategies import plain, random_instances
 
-import kvopt.verify as checker
 from kvopt import Certificate, Instance, Request, Schedule, bound, generate, run, verify
 from kvopt.bounds.staircases import staircase_bound, units_needed
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates import write_certificate
 from kvopt.incumbent.proofs import CheckedBound, Staircase, VolumeProof
-from kvopt.verify import Invalid, Unreadable
+from kvopt.verify.work import Invalid, Unreadable
 
 
 def drawn(source: random.Random, memory: int) -> Staircase:
@@ -93,7 +92,7 @@ def test_thresholds_that_are_none(thresholds: list[int]) -> None:
 
 @pytest.mark.slow
 def test_too_many_staircases_are_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checker, "STEPS", 1_000_000)
+    monkeypatch.setattr("kvopt.verify.work.STEPS", 1_000_000)
     instance = generate("arrival-1", n=5, seed=0)
     proof: dict[str, Any] = {"kind": "volume", "staircases": [[1]] * 20_000}
     with pytest.raises(Unreadable):

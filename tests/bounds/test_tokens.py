@@ -25,7 +25,7 @@ from kvopt.certificates import Certificate
 from kvopt.certificates.files import proof_to_json
 from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import CheckedBound, Prices, SearchProof
-from kvopt.verify import Invalid
+from kvopt.verify.work import Invalid
 
 LIMIT = 100_000
 

@@ -14,7 +14,7 @@ from kvopt import Instance, Request, certify, read_certificate, verify, write_ce
 from kvopt.incumbent.params import LagrangianParams, SolveParams
 from kvopt.incumbent.proofs import BlockPrices
 from kvopt.problem.scopes import Scope
-from kvopt.verify import _hash
+from kvopt.verify.problem import hash_of
 
 FIVE = Instance(20, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)
 QUICK = SolveParams(lagrangian=LagrangianParams(most_steps=300))
@@ -83,7 +83,7 @@ def certificate(block: int | None, **more: Any) -> dict[str, Any]:
         "clock": "rounds",
         "scope": "runs",
         "instance": instance,
-        "hash": _hash(instance),
+        "hash": hash_of(instance),
         "upper": {"value": 5, "starts": [0, 0, 0]},
         "lower": {"value": 5, "proof": {"kind": "volume"}},
     }
@@ -113,7 +113,7 @@ def test_a_schedule_that_fits_in_tokens_and_not_in_blocks(tmp_path: Path) -> Non
 def test_blocks_of_which_a_request_needs_too_many(tmp_path: Path) -> None:
     said = certificate(5)
     said["instance"]["requests"][0]["output"] = 6
-    said["hash"] = _hash(said["instance"])
+    said["hash"] = hash_of(said["instance"])
     assert judged(tmp_path, said) == (
         "INVALID: instance: request 0 needs more than the memory, so none is feasible"
     )
@@ -137,7 +137,7 @@ def test_prices_of_blocks_are_paid_for_all_blocks_and_no_more(tmp_path: Path) ->
 def test_blocks_go_with_one_worker_only(tmp_path: Path) -> None:
     said = certificate(4, upper=None)
     said["instance"]["workers"] = 2
-    said["hash"] = _hash(said["instance"])
+    said["hash"] = hash_of(said["instance"])
     assert judged(tmp_path, said) == (
         "INVALID: instance: whole blocks go with total latency in rounds, of one worker, only"
     )

@@ -194,7 +194,7 @@ class TestWriting:
     def test_what_verify_would_refuse_is_not_written(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("kvopt.verify.LARGEST_FILE", 100)
+        monkeypatch.setattr("kvopt.certificates.files.LARGEST_FILE", 100)
         with pytest.raises(TooLarge):
             write_certificate(certify(UNEVEN, time_limit=0), tmp_path / "c")
         assert list(tmp_path.iterdir()) == []

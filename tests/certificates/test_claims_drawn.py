@@ -14,7 +14,9 @@ from claims import Problem
 from effort import many
 from strategies import random_shape
 
-from kvopt.verify import Invalid, _hash, _report
+from kvopt.verify.problem import hash_of
+from kvopt.verify.report import report_on
+from kvopt.verify.work import Invalid
 
 Content = dict[str, Any]
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")
@@ -44,7 +46,7 @@ def drawn(source: random.Random) -> Content:
     elif source.random() < 0.4:
         instance["workers"] = source.choice((2, 3))
     content = {"schema": "kvopt.certificate/3", "clock": "rounds", "instance": instance,
-               "hash": _hash(instance), "scope": source.choice(SCOPES), "upper": None,
+               "hash": hash_of(instance), "scope": source.choice(SCOPES), "upper": None,
                "lower": None}  # fmt: skip
     if timed:
         content["clock"] = {
@@ -126,7 +128,7 @@ def largest(accepted: Callable[[int], bool]) -> int | None:
 
 def is_valid(content: Content, **claims: object) -> bool:
     try:
-        return _report({**content, **claims})[-1] == "VALID"
+        return report_on({**content, **claims})[-1] == "VALID"
     except Invalid:
         return False
 

@@ -19,7 +19,9 @@ from kvopt.certificates.files import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
-from kvopt.verify import _hash, _report, verify
+from kvopt.verify import verify
+from kvopt.verify.problem import hash_of
+from kvopt.verify.report import report_on
 
 Rows = list[tuple[int, int, int]]
 SECONDS = Seconds(BatchTime([Line(9, 0), Line(0, 3)], kv_ns=1, prompt_ns=1))
@@ -140,7 +142,7 @@ def fleet_certificate() -> dict[str, Any]:
         "clock": "rounds",
         "scope": "runs",
         "instance": instance,
-        "hash": _hash(instance),
+        "hash": hash_of(instance),
         "upper": {"value": 3, "starts": [0, 0, 0], "workers": [0, 1, 1]},
         "lower": {"value": 3, "proof": {"kind": "volume"}},
     }
@@ -159,7 +161,7 @@ def in_seconds() -> dict[str, Any]:
         "schema": "kvopt.certificate/3",
         "scope": "runs",
         "instance": instance,
-        "hash": _hash(instance),
+        "hash": hash_of(instance),
         "clock": model,
         "upper": {
             "value": 22, "starts": [0, 0], "workers": [0, 1], "waits": [[0, 7, 1]]
@@ -181,7 +183,7 @@ def in_time() -> dict[str, Any]:
     return {
         "schema": "kvopt.certificate/3", "clock": "rounds", "scope": "runs",
         "instance": instance,
-        "hash": _hash(instance),
+        "hash": hash_of(instance),
         "upper": {"value": 6, "starts": [0, 2]},
         "lower": {
             "value": 5,
@@ -203,7 +205,7 @@ def shares(said: dict[str, Any], **more: object) -> None:
 
 def rehashed(said: dict[str, Any], **more: object) -> str:
     said["instance"].update(more)
-    said["hash"] = _hash(said["instance"])
+    said["hash"] = hash_of(said["instance"])
     return str(said["hash"])
 
 
@@ -352,7 +354,7 @@ def test_a_report_says_what_its_claims_cover() -> None:
     """Also those of deadlines or of slower machines, where nothing else is claimed."""
     content = json.loads(certificate_text(found(CASES["what is not covered"])))
     name = "  'recorded' does for 1 with pauses, which the ceiling does not cover"
-    assert name in _report(content)
+    assert name in report_on(content)
     bare = {**content, "lower": None, "slower": [], "policies": []}
     del bare["deadlines"]
     volume = {"machine": [9, 1], "value": 7, "proof": {"kind": "volume"}}
@@ -364,7 +366,7 @@ def test_a_report_says_what_its_claims_cover() -> None:
 
 def covered(content: dict[str, Any]) -> bool:
     """Whether a report has the line of what is covered."""
-    return any(line.startswith("covered: ") for line in _report(content))
+    return any(line.startswith("covered: ") for line in report_on(content))
 
 
 def test_a_search_that_is_too_long_leaves_what_is_known() -> None:

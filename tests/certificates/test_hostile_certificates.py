@@ -29,13 +29,13 @@ from known import known
 from oracle import Triple, feasible, optimum, tel
 from strategies import plain, random_instances
 
-import kvopt.verify as checker
 from kvopt import bound, generate
 from kvopt.certificates.files import proof_to_json
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json, instance_to_json
 from kvopt.problem.requests import Prediction, Request
 from kvopt.verify import verify
+from kvopt.verify.work import Unreadable
 
 
 @cache
@@ -286,14 +286,14 @@ class TestHostile:
     def test_many_small_parts_are_refused(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(checker, "MOST_PARTS", 1000)
+        monkeypatch.setattr("kvopt.verify.reading.MOST_PARTS", 1000)
         assert judged(tmp_path / "c", VALID).valid
         text = VALID.replace('"seed": 7', '"seed": [' + "{}," * 1000 + "{}]")
         assert "parts" in judged(tmp_path / "c", text).lines[0]
 
     def test_prices_far_after_a_long_request_are_refused(self) -> None:
         long = Instance(2**52, [Request(0, 0, 2**51)])
-        with pytest.raises(checker.Unreadable, match="lower: prices: needs about"):
+        with pytest.raises(Unreadable, match="lower: prices: needs about"):
             proved(long, prices_proof(1, 2**50, [1]))
 
     def test_prices_that_keep_the_checker_busy_are_refused(
@@ -312,7 +312,7 @@ class TestHostile:
             "upper": None,
             "lower": {"value": 0, "proof": prices},
         }
-        monkeypatch.setattr(checker, "STEPS", 4_000_000)
+        monkeypatch.setattr("kvopt.verify.work.STEPS", 4_000_000)
         verdict = judged(tmp_path / "c", content)
         assert verdict.exit_status == 2
         assert "the budget of 4,000,000 steps is used up: verify --budget" in verdict.lines[0]
@@ -323,7 +323,7 @@ class TestHostile:
     ) -> None:
         instance = generate("conversation", 2000, memory=16_492)
         found = bound(instance, "lagrangian", time_limit=2)
-        monkeypatch.setattr(checker, "STEPS", 4000 * len(instance))
+        monkeypatch.setattr("kvopt.verify.work.STEPS", 4000 * len(instance))
         assert proved(instance, proof_to_json(known(found.checked).proof)) == found.value
 
     @pytest.mark.slow

@@ -22,10 +22,10 @@ from configuration_proofs import (
     words,
 )
 
-import kvopt.verify as checker
 from kvopt.certificates.files import proof_to_json
 from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
-from kvopt.verify import Invalid, Unreadable
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.work import Invalid, Unreadable, Work
 
 
 def forged(place: Place, value: object, target: int | None = 13) -> dict[str, Any]:
@@ -145,25 +145,25 @@ class TestHostile:
     def test_targets_far_above(self, problem: Problem) -> None:
         proof = proof_of([STAGE], 10**15, True)
         with pytest.raises((Unreadable, Invalid), match=r"needs about|a total latency of 0"):
-            checker._judged(plainly(problem), proof, checker.Work())
+            value_of_proof(plainly(problem), proof, Work())
 
     def test_far_arrivals(self) -> None:
         problem = 7, ((0, 1, 3), (10**12, 1, 3))
         assert proved(problem, proof_of([STAGE])) is not None
         with pytest.raises(Unreadable, match="lower: configurations: needs about"):
-            checker._judged(plainly(problem), proof_of([STAGE], 6, True), checker.Work())
+            value_of_proof(plainly(problem), proof_of([STAGE], 6, True), Work())
 
     def test_long_outputs_cannot_be_searched(self) -> None:
         problem = 10**15, ((0, 1, 10**14),)
         with pytest.raises(Unreadable, match="lower: configurations: needs about"):
-            checker._judged(plainly(problem), proof_of([STAGE], 10**14 + 3, True), checker.Work())
+            value_of_proof(plainly(problem), proof_of([STAGE], 10**14 + 3, True), Work())
 
     def test_partial_schedules_at_one_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = 30, tuple((0, s, o) for s in (1, 2, 3) for o in (2, 3, 4))
         proof = proof_of([{**STAGE, "peaks": [], "numerators": [[]] * 3}], 10**3, True)
-        monkeypatch.setattr(checker, "BYTES", 3 * 10**6)
+        monkeypatch.setattr("kvopt.verify.search.BYTES", 3 * 10**6)
         with pytest.raises(Unreadable, match="too many partial schedules"):
-            checker._judged(plainly(problem), proof, checker.Work())
+            value_of_proof(plainly(problem), proof, Work())
 
     def test_all_work_is_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = 30, tuple((0, s, o) for s in (1, 2, 3) for o in (2, 3, 4))
@@ -173,9 +173,9 @@ class TestHostile:
             (proof_of([free] * 1000, 10**3), 100_000),
             (proof_of([free], 40, True), 100_000),
         ):
-            monkeypatch.setattr(checker, "STEPS", least)
+            monkeypatch.setattr("kvopt.verify.work.STEPS", least)
             with pytest.raises(Unreadable, match="budget of"):
-                checker._judged(plainly(problem), proof, checker.Work())
+                value_of_proof(plainly(problem), proof, Work())
 
     def test_no_requests(self) -> None:
         empty: Problem = (7, ())

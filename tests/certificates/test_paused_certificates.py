@@ -22,7 +22,8 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
 from kvopt.timetable.schedule import Schedule
-from kvopt.verify import COVERED_BY, verify
+from kvopt.verify import verify
+from kvopt.verify.scopes import COVERED_BY
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 """14 without pauses, 12 with one."""

@@ -29,6 +29,9 @@ from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.simulate.policies import policy
 from kvopt.simulate.running import run as simulate
+from kvopt.verify.problem import Clock
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.work import Work
 
 ROOF = BatchTime([Line(10, 0), Line(4, 3)], kv_ns=1, prompt_ns=2, name="roof")
 A100 = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
@@ -169,12 +172,12 @@ def test_verifier_and_producer_agree_on_random_proofs() -> None:
         left = [64 - weight for weight in weights] or [0] * len(requests)
         company = [source.choice((most // 2, most)) for most in left] * (source.random() < 0.8)
         parts = source.choice((0, 1, 3, 8))
-        problem = problem_of(instance, clock=checker.Clock.of(model.to_json()))
-        found, how = checker._judged(
+        problem = problem_of(instance, clock=Clock.of(model.to_json()))
+        found, how = value_of_proof(
             problem.arriving(arrivals_ns(instance)),
             {"kind": "shares", "lines": chosen, "weights": weights, "company": company,
              "parts": parts},
-            checker.Work(),
+            Work(),
         )  # fmt: skip
         assert how == "shares of the machine"
         proof = SharesProof(tuple(chosen), tuple(weights), tuple(company), parts=parts)
@@ -333,7 +336,7 @@ class TestHostile:
         found["lower"]["value"] = 0
         found["lower"]["proof"].update(weights=[0] * 400, company=share)
         assert judged(tmp_path / "c", found).valid
-        monkeypatch.setattr(checker, "STEPS", 600_000)
+        monkeypatch.setattr("kvopt.verify.work.STEPS", 600_000)
         del found["budget"]
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 2

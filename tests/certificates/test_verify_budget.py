@@ -23,6 +23,10 @@ from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.verify import verify
+from kvopt.verify import work as budget
+from kvopt.verify.problem import Problem, Request
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.work import MOST_STATED, Work
 
 HERE = Path(__file__).parents[2]
 
@@ -190,9 +194,9 @@ class TestSmallFiles:
     def test_prices_far_after_requests_that_are_done_cost_nothing(self) -> None:
         for first in (10**9, 10**15, 10**298):
             proof = {"kind": "prices", "denominator": 1, "first": first, "numerators": [5]}
-            work = checker.Work()
-            problem = checker.Problem(7, [checker.Request(a, 1, 10**6) for a in range(9)])
-            assert checker._judged(problem, proof, work)[0] == 9 * 10**6 - 35
+            work = Work()
+            problem = Problem(7, [Request(a, 1, 10**6) for a in range(9)])
+            assert value_of_proof(problem, proof, work)[0] == 9 * 10**6 - 35
             assert work.used < 10_000
 
 
@@ -204,7 +208,7 @@ class TestBudget:
         proof = {"kind": "volume", "staircases": [[1, 2, 5]]}
         found = claimed(9, rows(*[(0, 1, 2)] * 30), proof)
         (tmp_path / "c").write_text(json.dumps(found))
-        monkeypatch.setattr(checker, "STEPS", 3_000)
+        monkeypatch.setattr("kvopt.verify.work.STEPS", 3_000)
         return tmp_path / "c"
 
     def test_more_is_allowed_and_less(self, path: Path) -> None:
@@ -236,7 +240,7 @@ class TestBudget:
     def test_a_search_of_which_no_sizes_are_stated_is_soon_refused(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        monkeypatch.setattr(checker, "STEPS", 5_000_000)
+        monkeypatch.setattr("kvopt.verify.work.STEPS", 5_000_000)
         verdict = judged(tmp_path / "c", an_endless_search())
         assert "budget of 15,000,000 steps is used up: verify --budget 6" in verdict.lines[0]
         said = an_endless_search()
@@ -253,7 +257,7 @@ class TestBudget:
         said: list[str] = []
         assert verify(path, 10, said.append).valid
         assert not said
-        monkeypatch.setattr(checker, "_MARK", 3_000)
+        monkeypatch.setattr("kvopt.verify.work.MARK", 3_000)
         assert verify(path, 10, said.append).valid
         assert said == ["checking, 12% of at most about 5 min"]
 
@@ -314,17 +318,17 @@ class TestWritten:
         found = kvopt.certify(instance, ["mc-sf"], time_limit=60, slower=False)
         assert found.lower is not None
         assert isinstance(found.lower.proof, ConfigurationProof)
-        monkeypatch.setattr(checker, "STEPS", 500 * sum(found.lower.proof.kept))
+        monkeypatch.setattr("kvopt.verify.work.STEPS", 500 * sum(found.lower.proof.kept))
         write_certificate(found, tmp_path / "c")
         content = json.loads((tmp_path / "c").read_text())
-        assert content["budget"] == checker.MOST_STATED
+        assert content["budget"] == MOST_STATED
         assert verify(tmp_path / "c").valid
         # Where it says less, it is refused: at once where it says so of a round.
         content["lower"]["proof"]["kept"][5] = 0
         verdict = judged(tmp_path / "c", content)
         assert "partial schedules at round 6, the file says fewer" in verdict.lines[0]
         del content["lower"]["proof"]["kept"]
-        monkeypatch.setattr(checker, "STEPS", checker.STEPS // 50)
+        monkeypatch.setattr("kvopt.verify.work.STEPS", budget.STEPS // 50)
         verdict = judged(tmp_path / "c", {**content, "budget": 2})
         assert "verify --budget 4" in verdict.lines[0]
 
@@ -350,7 +354,7 @@ class TestWritten:
         instance = kvopt.Instance(memory, drawn.requests, **shape)
         found = kvopt.certify(instance, ["mc-sf"], time_limit=1, **{"slower": False, **asked})
         write_certificate(found, tmp_path / "c")
-        works = [checker.Work()]
+        works = [Work()]
         monkeypatch.setattr(checker, "Work", lambda *_: works[0])
         assert verify(tmp_path / "c").valid
-        assert works[0].used <= 5 * checker.STEPS
+        assert works[0].used <= 5 * budget.STEPS

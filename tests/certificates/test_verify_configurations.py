@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 import re
-import sys
-import types
 from functools import cache
 from pathlib import Path
 
 import pytest
 from configuration_proofs import (
+    Checker,
     Problem,
     Proof,
     best,
@@ -26,8 +26,9 @@ from configuration_proofs import (
 )
 from known import known
 
-import kvopt.verify as checker
-from kvopt.verify import Invalid
+import kvopt
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.work import Invalid, Work
 
 
 class TestValues:
@@ -87,7 +88,7 @@ class TestSearch:
         (count,) = re.findall(form, text)
         assert int(count) < 200
         with pytest.raises(Invalid, match="a schedule has a total latency of 234"):
-            checker._judged(plainly(problem), proof_of([stage], optimum + 1, True), checker.Work())
+            value_of_proof(plainly(problem), proof_of([stage], optimum + 1, True), Work())
 
 
 # Mistakes that a checker might make.
@@ -126,15 +127,24 @@ MISTAKES = {
 }
 
 
-def mistaken(name: str) -> types.ModuleType:
-    """Return the verifier with a mistake."""
+def mistaken(name: str, folder: Path) -> Checker:
+    """Return a copy of the verifier with a mistake."""
     right, wrong = MISTAKES[name]
-    text = Path(checker.__file__).read_text(encoding="utf-8")
-    assert text.count(right) == 1, name
-    module = types.ModuleType("mistaken")
-    sys.modules["mistaken"] = module
-    exec(compile(text.replace(right, wrong), "mistaken", "exec"), module.__dict__)
-    return module
+    files = Path(kvopt.__file__).parent.glob("verify/*.py")
+    texts = {path.name: path.read_text("utf-8") for path in files}
+    assert sum(text.count(right) for text in texts.values()) == 1, name
+    package = f"mistaken_{list(MISTAKES).index(name)}"
+    (folder / package).mkdir()
+    for file, text in texts.items():
+        copy = text.replace(right, wrong).replace("kvopt.verify", package)
+        (folder / package / file).write_text(copy, "utf-8")
+    problem, proofs, work = (
+        importlib.import_module(f"{package}.{part}") for part in ("problem", "proofs", "work")
+    )
+    return Checker(
+        problem.Problem, problem.Request, proofs.value_of_proof, work.Work, work.Invalid,
+        work.Unreadable,
+    )  # fmt: skip
 
 
 @cache
@@ -152,12 +162,13 @@ def searches() -> list[tuple[Problem, Proof, int | None]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_would_be_seen(name: str) -> None:
-    using = mistaken(name)
+def test_mistakes_would_be_seen(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    using = mistaken(name, tmp_path)
     for problem, proof, value in [*examples(), *searches()]:
         try:
             if proved(problem, proof, using) != value:
                 return
-        except (IndexError, ValueError, using.Unreadable):
+        except (IndexError, ValueError, using.unreadable):
             return
     pytest.fail("no example shows it")

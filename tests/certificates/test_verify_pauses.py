@@ -21,7 +21,7 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.verify import Invalid
+from kvopt.verify.work import Invalid
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 """14 without pauses; with one of a round 12."""

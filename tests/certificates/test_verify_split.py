@@ -25,8 +25,10 @@ from known import known
 from oracle import optimum
 from strategies import instance_of, plain, random_instances
 
-import kvopt.verify as checker
 from kvopt.problem.instance import Instance
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.scopes import COVERED
+from kvopt.verify.work import Invalid, Work
 
 FAR = 10**12
 
@@ -76,7 +78,7 @@ class TestSplit:
         instance = instance_of(7, [(5, 1, 2)])
         false = prices_proof(-1, -1, [-7])
         assert proved(instance, split((0, false), (5, {"kind": "volume"}), (6, false))) == 2
-        with pytest.raises(checker.Invalid):
+        with pytest.raises(Invalid):
             proved(instance, split((0, {"kind": "volume"}), (5, false)))
 
     def test_of_no_requests(self) -> None:
@@ -165,8 +167,8 @@ class TestAbsoluteClocks:
         for offset in (0, FAR):
             moved = tuple((a + offset, s, o) for a, s, o in requests)
             late = {**stage, "times": [time + offset for time in stage["times"]]}
-            work = checker.Work()
-            values.add(checker._judged(plainly((30, moved)), proof_of([late]), work)[0])
+            work = Work()
+            values.add(value_of_proof(plainly((30, moved)), proof_of([late]), work)[0])
             taken.add(work.used)
         assert len(values) == len(taken) == 1
 
@@ -232,8 +234,8 @@ class TestCovered:
     def test_with_a_lower_bound_only(self, tmp_path: Path) -> None:
         content = certificate(instance_of(7, [(0, 1, 3)]), random.Random(1))
         lines = judged(tmp_path / "c", content).lines
-        assert lines.count(checker.COVERED) == 1
-        assert lines.index(checker.COVERED) > lines.index("proved:")
+        assert lines.count(COVERED) == 1
+        assert lines.index(COVERED) > lines.index("proved:")
         content["lower"] = None
         text = judged(tmp_path / "c", json.dumps(content)).lines
-        assert checker.COVERED not in text
+        assert COVERED not in text

@@ -8,7 +8,7 @@ import pytest
 
 from kvopt.errors import InvalidInput
 from kvopt.problem.scopes import Scope
-from kvopt.verify import COVERED_BY
+from kvopt.verify.scopes import COVERED_BY
 
 RUNS, RESTARTS, PAUSES, CHUNKS, BOTH = Scope
 

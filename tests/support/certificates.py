@@ -16,7 +16,11 @@ from strategies import instance_of, plain, random_feasible_starts
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.verify import Problem, Request, Verdict, Work, _judged, _most_in_time, verify
+from kvopt.verify import Verdict, verify
+from kvopt.verify.deadlines import most_in_time
+from kvopt.verify.problem import Problem, Request
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.work import Work
 
 Place = tuple[str | int, ...]
 
@@ -67,7 +71,7 @@ def problem_of(instance: Instance, **more: Any) -> Problem:
 
 def proved(instance: Instance, proof: dict[str, Any], **more: Any) -> int:
     """Return what the verifier makes of a proof."""
-    return _judged(problem_of(instance, **more), proof, Work())[0]
+    return value_of_proof(problem_of(instance, **more), proof, Work())[0]
 
 
 def random_proof(source: random.Random, most: int = 12) -> dict[str, Any]:
@@ -166,7 +170,7 @@ def with_deadlines(content: dict[str, Any], source: random.Random) -> dict[str, 
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
     problem = Problem(content["instance"]["memory"], requests, pauses="pauses" in content["scope"])
     first = claim["aim"] == "first-token"
-    claim["ceiling"] = _most_in_time(problem, claim["proof"], due, Work(), first=first)[0]
+    claim["ceiling"] = most_in_time(problem, claim["proof"], due, Work(), first=first)[0]
 
     def attained(run: dict[str, Any]) -> int | None:
         if run["value"] is None:

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import oracle
 from literal import configurations as literal
@@ -16,8 +16,12 @@ from literal.best_prices import best_prices
 from oracle import Triple
 from strategies import instance_of
 
-import kvopt.verify as checker
 from kvopt.problem.instance_files import instance_to_json
+from kvopt.verify import problem as checker
+from kvopt.verify.problem import Request
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.report import report_on
+from kvopt.verify.work import Invalid, Unreadable, Work
 
 Problem = tuple[int, tuple[Triple, ...]]
 Stage = dict[str, Any]
@@ -106,13 +110,27 @@ def best(problem: Problem) -> int:
     return oracle.optimum(*problem)[0]
 
 
-def proved(problem: Problem, proof: Proof, using: Any = checker) -> int | None:
+class Checker(NamedTuple):
+    """The parts of the verifier that a proof needs: its own ones, or some with a mistake."""
+
+    problem: Any = checker.Problem
+    request: Any = Request
+    value: Any = value_of_proof
+    work: Any = Work
+    invalid: Any = Invalid
+    unreadable: Any = Unreadable
+
+
+OURS = Checker()
+
+
+def proved(problem: Problem, proof: Proof, using: Checker = OURS) -> int | None:
     """Return what the verifier makes of a proof, None if it is refused by a schedule."""
     memory, triples = problem
-    problem = using.Problem(memory, [using.Request(*triple) for triple in triples])
+    asked = using.problem(memory, [using.request(*triple) for triple in triples])
     try:
-        value: int = using._judged(problem, proof, using.Work())[0]
-    except using.Invalid:
+        value: int = using.value(asked, proof, using.work())[0]
+    except using.invalid:
         return None
     return value
 
@@ -217,7 +235,7 @@ def examples() -> list[tuple[Problem, Proof, int | None]]:
 
 def plainly(problem: Problem) -> checker.Problem:
     memory, triples = problem
-    return checker.Problem(memory, [checker.Request(*triple) for triple in triples])
+    return checker.Problem(memory, [Request(*triple) for triple in triples])
 
 
 def content_of(problem: Problem, proof: Proof, value: int) -> dict[str, Any]:
@@ -237,7 +255,7 @@ def content_of(problem: Problem, proof: Proof, value: int) -> dict[str, Any]:
 def words(problem: Problem, proof: Proof, value: int) -> str:
     """Return the report on a valid certificate."""
     text = json.dumps(content_of(problem, proof, value))
-    lines = checker._report(json.loads(text))
+    lines = report_on(json.loads(text))
     assert lines[-1] == "VALID"
     return "\n".join(lines)
 

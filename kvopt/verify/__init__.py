@@ -1,0 +1,98 @@
+"""Check a certificate of kvopt in exact integers, with the standard library alone.
+
+    python -m kvopt.verify FILE [--budget K]      exit status 0 valid, 1 invalid, 2 unreadable
+
+This package needs nothing else of kvopt.  ``make verify.pyz`` makes one file of it, which runs
+alone.
+
+The problem: a cache of M tokens; request i arrives at round a, has a prompt of s tokens and
+produces o more, one a round.  Started at k >= a it holds s + (t - k) tokens at the times
+t = k+1 .. k+o; its latency is k + o - a.  No more than M tokens may be held at any time.  The
+optimum is the least total latency of a schedule.
+
+A certificate claims that the optimum is at most ``upper``, with a schedule; that it is at least
+``lower``, with a proof; and what policies reached, with their runs.  Its ``scope`` says what
+schedules may do, and ``narrower`` holds both sides of optima of narrower scopes.  It is unreadable
+when it does not have the shape in `reading`, and invalid when it has but says something that is
+not so.  A file may state how long its check takes, and is granted that up to about ten minutes.
+One that takes more steps is unreadable too, with the budget that it needs where that is known;
+``--budget K`` allows K times half a minute.
+
+Of a fleet there are ``workers`` such caches; a schedule names the worker of each request, and on
+each worker no more than M tokens may be held.
+
+The ``clock`` is that of rounds, or one on which a round lasts as long as its batch needs, see
+`Clock` in `problem`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from kvopt.verify.reading import read_certificate
+from kvopt.verify.report import report_on
+from kvopt.verify.work import Invalid, Unreadable, Work
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found: ``valid`` if every claim holds; ``lines`` say in words what it proves."""
+
+    valid: bool
+    readable: bool
+    lines: tuple[str, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """0 valid, 1 invalid, 2 unreadable."""
+        return 0 if self.valid else 1 if self.readable else 2
+
+
+def verify(
+    path: str | os.PathLike[str],
+    budget: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Verdict:
+    """Check a certificate file; whatever the file holds, the answer is a verdict.
+
+    Parameters
+    ----------
+    path
+        The file.
+    budget
+        How many times the default number of steps the check may take; None for what the file
+        states, up to about ten minutes.
+    progress
+        Called with a line every quarter of a minute or so.
+
+    Raises
+    ------
+    ValueError
+        If the budget is not a positive number.
+    """
+    work = Work(budget, progress)
+    try:
+        certificate = read_certificate(path, work)
+        work.grant(certificate.get("budget"))
+        return Verdict(True, True, tuple(report_on(certificate, work)))
+    except Invalid as error:
+        return Verdict(False, True, (f"INVALID: {error}",))
+    except Unreadable as error:
+        return Verdict(False, False, (f"UNREADABLE: {error}",))
+    except MemoryError:
+        return Verdict(False, False, ("UNREADABLE: needs more memory than there is",))
+
+
+class _Callable(ModuleType):
+    """Lets ``kvopt.verify`` be the function as well as the module that holds it."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Verdict:
+        return verify(*arguments, **named)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,34 @@
+"""Check the certificate that the command line names."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import signal
+import sys
+from typing import NoReturn
+
+from kvopt.verify import verify
+
+
+def main() -> NoReturn:
+    """Verify the file named on the command line."""
+    parser = argparse.ArgumentParser("python -m kvopt.verify", description="Check a certificate.")
+    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("--budget", type=float, metavar="K", help="allow K times half a minute")
+    given = parser.parse_args()
+    try:
+        verdict = verify(given.file, given.budget, functools.partial(print, file=sys.stderr))
+    except ValueError as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        print("interrupted, nothing is known of the file", file=sys.stderr)
+        sys.exit(130)
+    print(*verdict.lines, sep="\n")
+    sys.exit(verdict.exit_status)
+
+
+if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that leaves ends it, as elsewhere
+    main()

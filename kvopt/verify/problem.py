@@ -1,0 +1,254 @@
+"""State the problem of a certificate: its instance, its clock, and its hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain
+from operator import mul
+from typing import Any, NamedTuple
+
+from kvopt.verify.work import Invalid
+
+LARGEST_FIELD = 2**53 - 1
+"""Of an instance: what every JSON reader keeps exactly."""
+_MOST_LINES = 9
+"""Lines of a model that the report names one by one."""
+
+
+class Request(NamedTuple):
+    """Arrival on the clock, prompt tokens, output tokens."""
+
+    arrival: int
+    prompt: int
+    output: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is scheduled: requests, by workers with a cache each, on a clock.
+
+    Parameters
+    ----------
+    memory, requests, workers
+        Tokens of each cache, what arrives, and how many caches there are.
+    block
+        Memory is given out in blocks of so many tokens.
+    clock
+        How long rounds last, None where they count themselves.
+    pauses, chunks
+        Whether requests may pause, and prompts be processed in pieces.
+    weights
+        How many times the latency of each request counts; empty where each counts once.
+    after
+        For requests that follow another one: that, and the rounds between.  Latency counts from
+        the release: from the arrival or the end of those rounds, whichever is later.
+    most
+        Requests that may be active together on a worker, None for any number.
+    """
+
+    memory: int
+    requests: list[Request]
+    workers: int = 1
+    block: int = 1
+    clock: Clock | None = None
+    pauses: bool = False
+    chunks: bool = False
+    weights: tuple[int, ...] = ()
+    after: tuple[tuple[int, int, int], ...] = ()
+    most: int | None = None
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether it is more than the problem of the papers."""
+        return bool(self.weights or self.after or self.most)
+
+    @property
+    def used(self) -> int:
+        """How many workers can be of use: no more than there are requests."""
+        return min(self.workers, max(1, len(self.requests)))
+
+    def within(self, scope: str) -> Problem:
+        """Return the same with schedules of a scope."""
+        return replace(self, pauses="pauses" in scope, chunks="chunks" in scope)
+
+    def arriving(self, arrivals: Iterable[int]) -> Problem:
+        """Return the same with other arrivals."""
+        pairs = zip(self.requests, arrivals, strict=True)
+        return replace(self, requests=[r._replace(arrival=a) for r, a in pairs])
+
+
+def problem_of(certificate: dict[str, Any]) -> Problem:
+    """Return the problem of a certificate whose instance keeps its own rules."""
+    instance = certificate["instance"]
+    memory, rows, is_older = instance["memory"], instance["requests"], instance["schema"][-1] == "1"
+    workers, block = instance.get("workers", 1), instance.get("block_size", 1)
+    requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
+    if not 1 <= memory <= LARGEST_FIELD:
+        raise Invalid("instance: memory must be in 1 .. 2^53 - 1")
+    if "workers" in instance and (workers < 2 or is_older):
+        raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
+    if "block_size" in instance and (not 2 <= block <= LARGEST_FIELD or is_older):
+        raise Invalid("instance: blocks have at least 2 tokens, and the schema kvopt.instance/2")
+    is_timed = certificate["clock"] != "rounds"
+    if block > 1 and (is_timed or certificate.keys() & {"deadlines", "slower"} or workers > 1):
+        raise Invalid("instance: whole blocks go with total latency in rounds, of one worker, only")
+    if block > memory:
+        raise Invalid("instance: memory has not one block")
+    for i, (arrival, prompt, output) in enumerate(requests):
+        if not (0 <= arrival <= LARGEST_FIELD and prompt >= 0 and output >= 1):
+            raise Invalid(f"instance: request {i} has a number that is too small or too large")
+        if -(-(prompt + output) // block) > memory // block:
+            raise Invalid(f"instance: request {i} needs more than the memory, so none is feasible")
+    if is_older and any("priority" in row or "deadline" in row for row in rows):
+        raise Invalid("instance: priorities and deadlines need the schema kvopt.instance/2")
+    if not all(1 <= row.get("deadline", 1) <= LARGEST_FIELD for row in rows):
+        raise Invalid("instance: a deadline is too small or too large")
+    ids = {row.get("id", f"r{i}") for i, row in enumerate(rows)}
+    if len(ids) < len(rows) or "" in ids:
+        raise Invalid("instance: an id is empty or used twice")
+    if certificate["hash"] != hash_of(instance):
+        raise Invalid("hash: is not that of the instance")
+    problem = _restricted(Problem(memory, requests, workers, block), instance)
+    if problem.is_restricted:
+        if is_older:
+            raise Invalid("instance: weights, order and limits need the schema kvopt.instance/2")
+        if is_timed or block > 1 or certificate.keys() & {"deadlines", "slower", "narrower"}:
+            raise Invalid("instance: weights, order and limits go with latency in rounds only")
+    if not is_timed:
+        return problem
+    clock = Clock.of(certificate["clock"])
+    return replace(problem.arriving(_arrivals(instance)), clock=clock)
+
+
+def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
+    """Return a problem with its weights, its order and its limit of active requests."""
+    rows, most = instance["requests"], instance.get("max_active")
+    if most is not None and not 1 <= most <= LARGEST_FIELD:
+        raise Invalid("instance: max_active must be in 1 .. 2^53 - 1")
+    weights = tuple(row.get("weight", 1) for row in rows)
+    if not all(1 <= weight <= LARGEST_FIELD for weight in weights):
+        raise Invalid("instance: a weight is too small or too large")
+    places = {row.get("id", f"r{i}"): i for i, row in enumerate(rows)}
+    before = {i: places.get(row["after"]["request"], -1) for i, row in enumerate(rows)
+              if "after" in row}  # fmt: skip
+    gaps = {i: rows[i]["after"].get("gap", 0) for i in before}
+    if -1 in before.values() or not all(0 <= gap <= LARGEST_FIELD for gap in gaps.values()):
+        raise Invalid("instance: a request follows none of the requests, or too late")
+    if before and problem.workers > 1:
+        raise Invalid("instance: an order of requests is of one worker only")
+    done = {i for i in range(len(rows)) if i not in before}
+    left, following = list(done), defaultdict(list)
+    for i, j in before.items():
+        following[j].append(i)
+    while left:
+        for i in following[left.pop()]:
+            done.add(i)
+            left.append(i)
+    if len(done) < len(rows):
+        raise Invalid("instance: a request follows itself")
+    after = tuple((i, j, gaps[i]) for i, j in before.items())
+    weights = weights if max(weights, default=1) > 1 else ()
+    return replace(problem, weights=weights, after=after, most=most)
+
+
+def hash_of(instance: dict[str, Any]) -> str:
+    """Return the hash of what the problem is: name, notes and ids are labels."""
+    rows: list[Any] = []
+    places = {row.get("id", f"r{i}"): i for i, row in enumerate(instance["requests"])}
+    for row in instance["requests"]:
+        known = row.get("predicted")
+        rows.append([row["arrival"], row["prompt"], row["output"]])
+        if known or "arrival_seconds" in row:
+            rows[-1].append(known and [known["lower"], known["upper"]])
+        if "arrival_seconds" in row:
+            rows[-1].append(_duration(row["arrival_seconds"]))
+        newer = {name: row[name] for name in ("priority", "deadline") if name in row}
+        if row.get("weight", 1) > 1:
+            newer["weight"] = row["weight"]
+        if "after" in row:
+            newer["after"] = [places.get(row["after"]["request"]), row["after"].get("gap", 0)]
+        if newer:
+            rows[-1].append(newer)
+    names = ("schema", "memory", "workers", "block_size", "max_active")
+    content = {name: instance[name] for name in names if name in instance}
+    content["requests"] = rows
+    if "round_ms" in instance:
+        content["round_ms"] = _duration(instance["round_ms"])
+    text = json.dumps(content, separators=(",", ":"), sort_keys=True)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _duration(number: float) -> float:
+    if not 0 <= number <= sys.float_info.max:
+        raise Invalid("instance: a time in seconds or milliseconds is negative or endless")
+    return float(number) + 0.0  # which turns -0.0 into 0.0
+
+
+class Clock(NamedTuple):
+    """Rounds that last as long as their batch needs, in nanoseconds.
+
+    With A active requests, S prompt tokens of those that start with it, and H tokens held at its
+    end, a round lasts at least
+
+        max over lines of (round_ns + token_ns (A + S))  +  prompt_ns S  +  kv_ns H.
+    """
+
+    lines: list[tuple[int, int]]
+    prompt: int
+    kv: int
+
+    @classmethod
+    def of(cls, model: dict[str, Any]) -> Clock:
+        """Return the clock of a batch-time model."""
+        lines = [(line["round_ns"], line["token_ns"]) for line in model["lines"]]
+        numbers = [model["kv_ns"], model["prompt_ns"], *chain.from_iterable(lines)]
+        if not lines or not all(0 <= number <= LARGEST_FIELD for number in numbers):
+            raise Invalid("model: needs a line, and numbers in 0 .. 2^53 - 1")
+        if min(map(sum, lines)) == 0:
+            raise Invalid("model: a line without any time")
+        return cls(lines, model["prompt_ns"], model["kv_ns"])
+
+    def line(self, tokens: int, chosen: Iterable[int] | None = None) -> int:
+        """Return what the lines, or some of them, say of a round that processes some tokens."""
+        among = self.lines if chosen is None else [self.lines[i] for i in chosen]
+        return max(fixed + each * tokens for fixed, each in among)
+
+    def mixed(self, chosen: list[int], mix: list[int]) -> Clock:
+        """Return a clock whose last line mixes some lines, and all of it ``sum(mix)`` as slow."""
+        slow, own = self.slower(sum(mix)), [self.lines[i] for i in chosen]
+        fixed, each = zip(*own, strict=True)
+        slow.lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
+        return slow
+
+    def slower(self, times: int) -> Clock:
+        """Return a clock on which everything takes so many times as long."""
+        lines = [(times * fixed, times * each) for fixed, each in self.lines]
+        return Clock(lines, times * self.prompt, times * self.kv)
+
+    def words(self) -> str:
+        """Return in words what is assumed of rounds."""
+        shown = [f"{fixed:,} + {each:,} b" for fixed, each in self.lines[:_MOST_LINES]]
+        if more := len(self.lines) - len(shown):
+            shown.append(f"{more:,} more")
+        return (
+            f"a round of b tokens lasts {' and '.join(shown)} ns or more, and {self.prompt:,} ns "
+            f"for each prompt token, {self.kv:,} ns for each token held"
+        )
+
+
+def _arrivals(instance: dict[str, Any]) -> list[int]:
+    """Return arrivals in nanoseconds: those in seconds, else rounds of round_ms."""
+    rows = instance["requests"]
+    known = [_duration(row["arrival_seconds"]) for row in rows if "arrival_seconds" in row]
+    if known and len(known) == len(rows):
+        return [round(Fraction(seconds) * 10**9) for seconds in known]
+    if known or ("round_ms" not in instance and any(row["arrival"] for row in rows)):
+        raise Invalid("instance: says not of every request at which second it arrives")
+    length = Fraction(_duration(instance.get("round_ms", 0))) * 10**6
+    return [round(row["arrival"] * length) for row in rows]

@@ -1,0 +1,160 @@
+"""Read a certificate: JSON of a known shape, within limits of size."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+from typing import Any
+
+from kvopt.verify.scopes import COVERED_BY
+from kvopt.verify.words import quoted
+from kvopt.verify.work import Unreadable, Work
+
+LARGEST_FILE = 90_000_000
+"""Bytes; a larger file is refused unread."""
+MOST_PARTS = 10_000_000
+"""Brackets and commas in a file, so that a short text cannot become huge objects."""
+MOST_DIGITS = 300
+"""Digits of an integer; no honest one comes near, and none makes arithmetic slow."""
+# Shapes: a type, a fixed text, None, a list of one shape, the fields of an object ("?" marks
+# those that may be left out), or a tuple of alternatives.
+_REQUEST = {
+    "arrival": int, "prompt": int, "output": int, "id?": str, "arrival_seconds?": (int, float),
+    "predicted?": {"lower": int, "upper": int}, "priority?": int,
+    "deadline?": int, "weight?": int, "after?": {"request": str, "gap?": int},
+}  # fmt: skip
+_INSTANCE = {
+    "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
+    "memory": int, "workers?": int, "round_ms?": (int, float), "requests": [_REQUEST],
+    "block_size?": int, "max_active?": int,
+}  # fmt: skip
+_MODEL = {
+    "name?": str, "notes?": str, "lines": [{"round_ns": int, "token_ns": int}],
+    "kv_ns": int, "prompt_ns": int,
+}  # fmt: skip
+_STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
+_PRICES = {"kind": "prices", "denominator": int, "first": int, "numerators": [int]}
+_PARTS = (
+    _PRICES,
+    {"kind": "volume", "staircases?": [[int]]},
+    {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE],
+     "kept?": [int]},
+    {**_PRICES, "kind": "search", "target": int, "kept?": [int]},
+    {**_PRICES, "kind": "slot-prices", "borders": [int],
+     "slots": [{"count": int, "numerators": [int]}]},
+)  # fmt: skip
+_PROOFS = (
+    *_PARTS,
+    {"kind": "split", "parts": [{"from": int, "proof": _PARTS}]},
+    {**_PRICES, "kind": "block-prices"},
+    {"kind": "shares", "lines": [int], "weights?": [int], "company?": [int], "mix?": [int],
+     "parts?": int},
+)  # fmt: skip
+_SPANS = {"value": int, "workers?": [int], "waits?": [[int]]}
+_RUNS = (
+    {**_SPANS, "starts": [int], "lost?": [[int]]},
+    {**_SPANS, "segments": [[[int]]], "chunks?": [{"request": int, "start": int, "tokens": [int]}]},
+)
+_SIDES = {
+    "scope": tuple(COVERED_BY),
+    "upper": (None, *_RUNS),
+    "lower": (None, {"value": int, "proof": _PROOFS}),
+}
+_CERTIFICATE = {
+    "schema": "kvopt.certificate/3",
+    "hash": str,
+    "clock": ("rounds", _MODEL),
+    **_SIDES,
+    "narrower?": [_SIDES],
+    "slower?": [{"machine": [int], "value": int, "proof?": _PROOFS}],
+    "policies?": [
+        (
+            *({"policy": str, "outcome": "completed", **run} for run in _RUNS),
+            {"policy": str, "outcome": ("livelock", "unfinished"), "value": None},
+        )
+    ],
+    "deadlines?": {
+        "aim": ("completion", "first-token"), "after": (int, "own"), "ceiling": int,
+        "proof": {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]},
+        "attained": [(None, int)], "best": (None, *({**run, "attained": int} for run in _RUNS)),
+    },
+    "budget?": int,
+    "provenance?": dict,
+    "instance": _INSTANCE,
+}  # fmt: skip
+_OLDER = [f"kvopt.{kind}certificate/{n}" for kind in ("", "seconds-") for n in (1, 2)]
+
+
+def read_certificate(path: str | os.PathLike[str], work: Work) -> dict[str, Any]:
+    """Return the object of a file that has the shape of a certificate."""
+    try:
+        with open(path, "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            raw = stream.read(LARGEST_FILE + 1) if size <= LARGEST_FILE else b""
+        if max(size, len(raw)) > LARGEST_FILE:
+            raise Unreadable(f"has more than {LARGEST_FILE:,} bytes")
+        text = raw.decode("utf-8-sig")
+        if sum(map(text.count, "[{,")) > MOST_PARTS:
+            raise Unreadable(f"has more than {MOST_PARTS:,} parts")
+        value = json.loads(text, object_pairs_hook=_no_doubles,
+                           parse_int=functools.partial(_short_integer, work),
+                           parse_float=_finite, parse_constant=_finite)  # fmt: skip
+    except RecursionError:
+        raise Unreadable("is nested too deeply") from None
+    except (OSError, ValueError) as error:  # a file that is not there, not text or not JSON
+        raise Unreadable(f"cannot be read: {quoted(str(error))}") from None
+    schema = value.get("schema") if type(value) is dict else None
+    if schema != _CERTIFICATE["schema"]:
+        older = "; one of before is not read any more: certify again" * (schema in _OLDER)
+        raise Unreadable(f"certificate: must have the schema {_CERTIFICATE['schema']}{older}")
+    if misfit := _misfit(value, _CERTIFICATE, "certificate"):
+        raise Unreadable(misfit)
+    found: dict[str, Any] = value
+    return found
+
+
+def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) < len(pairs):
+        raise Unreadable("an object has a key twice")
+    return found
+
+
+def _short_integer(work: Work, text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise Unreadable(f"holds an integer of more than {MOST_DIGITS} digits")
+    work.weight = max(work.weight, 1 + len(text) // 50)
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise Unreadable(f"holds {quoted(text)}, which is not a finite number")
+    return number
+
+
+def _misfit(value: Any, shape: Any, where: str) -> str | None:
+    """Say where a value has not the shape it should have; None when it has."""
+    if isinstance(shape, tuple):
+        misfits = [_misfit(value, choice, where) for choice in shape]
+        deepest = max(filter(None, misfits), key=lambda text: len(text.partition(": ")[0]))
+        return None if None in misfits else deepest
+    if isinstance(shape, type):  # not isinstance(value, ...): True is no integer here
+        fits = type(value) is shape
+        return None if fits else f"{where}: must be {shape.__name__}, is {type(value).__name__}"
+    if isinstance(shape, list):
+        if type(value) is not list:
+            return f"{where}: must be a list"
+        if shape == [int] and set(map(type, value)) <= {int}:
+            return None
+        parts = ((entry, shape[0], f"{where} {i}") for i, entry in enumerate(value))
+    elif isinstance(shape, dict):
+        known = {name.rstrip("?"): inner for name, inner in shape.items()}
+        needed = {name for name in shape if name[-1] != "?"}
+        if type(value) is not dict or not needed <= value.keys() <= known.keys():
+            return f"{where}: must be an object with the fields {' '.join(shape)}"
+        parts = ((entry, known[name], f"{where}, {name}") for name, entry in value.items())
+    else:
+        return None if value == shape else f"{where}: must be {shape}"
+    return next(filter(None, (_misfit(*part) for part in parts)), None)

@@ -1,0 +1,205 @@
+"""Check schedules and runs, and compute their values."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from itertools import accumulate, pairwise
+from operator import mul, sub
+from typing import Any
+
+from kvopt.verify.problem import Problem, Request
+from kvopt.verify.words import times_of
+from kvopt.verify.work import Invalid, Work
+
+_Piece = tuple[int, int, int, int]
+"""Request, start, end, and tokens held before: work at the times start + 1 .. end."""
+_Part = tuple[list[_Piece], list[dict[str, Any]], dict[int, int], set[int]]
+"""What one worker does: pieces of work and of prompts, waits, and the rounds asked for."""
+
+
+def checked_run(
+    problem: Problem, claim: dict[str, Any], what: str, work: Work, *, first: bool = False
+) -> tuple[int, list[int]]:
+    """Check a run and its value; return the most tokens that a worker holds, and some times.
+
+    They are those at which requests complete, or have their first tokens.  What an eviction loses
+    does not count.
+    """
+    requests, clock = problem.requests, problem.clock
+    pieces, begins = _pieces(requests, claim, what)
+    chunks, waits = _chunks(requests, claim, what), claim.get("waits", [])
+    if clock is None and (waits or chunks):
+        raise Invalid(f"{what}: rounds know neither waits nor pieces of prompts")
+    on: list[int] = claim.get("workers", [0] * len(requests) if problem.workers == 1 else [])
+    if len(on) != len(requests) or not all(0 <= worker < problem.workers for worker in on):
+        raise Invalid(f"{what}: needs one of {problem.workers:,} workers for each request")
+    size = 2 + (problem.workers > 1)  # a wait of a fleet names its worker
+    if any(len(row) != size or row[0] < 0 or not {*row[2:]} <= {*on} for row in waits):
+        raise Invalid(f"{what}: a wait must be [round, time{', worker' * (size > 2)}]")
+    work.part = f"{what}: "
+    if clock is not None:
+        count = len(pieces) + len(waits) + sum(1 + len(row["tokens"]) for row in chunks)
+        work.spend(8 * len(clock.lines) * count)
+    ends = [end for _, _, end, _ in pieces[: len(requests)]]
+    asked = [begin + 1 for begin in begins] if first else ends
+    parts: dict[int, _Part] = defaultdict(lambda: ([], [], {}, set()))
+    for piece in pieces:
+        parts[on[piece[0]]][0].append(piece)
+    for row in chunks:
+        parts[on[row["request"]]][1].append(row)
+    for row in waits:
+        parts[sum(row[2:])][2][row[0]] = row[1]
+    for worker, mark in zip(on, asked, strict=True):
+        parts[worker][3].add(mark)
+    swept = {worker: _swept(problem, part, what, work) for worker, part in parts.items()}
+    times = [swept[worker][1][end] for worker, end in zip(on, ends, strict=True)]
+    released = [request.arrival for request in requests]
+    for i, before, gap in problem.after:
+        released[i] = max(released[i], times[before] + gap)
+    if problem.after and any(start < released[i] for i, start, _, _ in pieces):
+        raise Invalid(f"{what}: a request begins before the one that it follows lets it")
+    weights = problem.weights or (1,) * len(requests)
+    value = sum(map(mul, weights, map(sub, times, released)))
+    if claim["value"] != value:
+        raise Invalid(f"{what}: says {claim['value']:,}, the {times_of(claim)} give {value:,}")
+    times = [swept[worker][1][mark] for worker, mark in zip(on, asked, strict=True)]
+    return max((peak for peak, _ in swept.values()), default=0), times
+
+
+def _pieces(
+    requests: list[Request], claim: dict[str, Any], what: str
+) -> tuple[list[_Piece], list[int]]:
+    """Return all work, and the starts of the runs that count.
+
+    The first pieces are those with which the requests complete, in their order.  In segments
+    [first, last] are the times of tokens in a row, as they are from a start on: a request that
+    paused with g tokens made goes on as one with a prompt of s + g.
+    """
+    times = times_of(claim)
+    if len(claim[times]) != len(requests):
+        raise Invalid(f"{what}: has {len(claim[times])} {times} for {len(requests)} requests")
+    segments = claim.get("segments")
+    if segments is None:
+        pairs = zip(claim["starts"], requests, strict=True)
+        segments = [[[start + 1, start + request.output]] for start, request in pairs]
+    last: list[_Piece] = []
+    more: list[_Piece] = []
+    for i, (request, rows) in enumerate(zip(requests, segments, strict=True)):
+        free, held = 0, request.prompt
+        for row in rows:
+            if len(row) != 2 or not free < row[0] <= row[1]:
+                raise Invalid(f"{what}: work of request {i} is not [first, last] in order, or "
+                              "begins before it arrives")  # fmt: skip
+            more.append((i, row[0] - 1, row[1], held))
+            free, held = row[1], held + row[1] - row[0] + 1
+        if held != request.prompt + request.output:
+            raise Invalid(f"{what}: request {i} makes {held - request.prompt:,} tokens")
+        last.append(more.pop())
+    begins = [rows[0][0] - 1 for rows in segments]
+    # Evicted work [i, start, end] held memory at start+1 .. end.  What a request lost lies apart,
+    # and before the start that counts.
+    ends = [0] * len(requests)
+    for row in sorted(claim.get("lost", [])):
+        if len(row) != 3 or not 0 <= row[0] < len(requests):
+            raise Invalid(f"{what}: lost work must be [request, start, end]")
+        i, start, end = row
+        if not ends[i] <= start < end <= min(begins[i], start + requests[i].output - 1):
+            raise Invalid(f"{what}: request {i} cannot lose the work of {start:,} .. {end:,}")
+        ends[i] = end
+        more.append((i, start, end, requests[i].prompt))
+    return last + more, begins
+
+
+def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[dict[str, Any]]:
+    """Return the pieces in which prompts were processed, round by round, without a token.
+
+    They lie apart from each other and from the segments of their request, and process no more
+    than its prompt and the tokens that it had made.
+    """
+    rows = sorted(claim.get("chunks", []), key=lambda row: (row["request"], row["start"]))
+    free: dict[int, int] = {}
+    made: dict[int, list[int]] = {}  # by a request before each of its segments
+    for row in rows:
+        i, start, tokens = row["request"], row["start"], row["tokens"]
+        if not 0 <= i < len(requests) or not tokens or min(tokens) < 1 or start < free.get(i, 0):
+            raise Invalid(f"{what}: pieces of a prompt of request {i} are not in order")
+        free[i] = end = start + len(tokens)
+        segments = claim["segments"][i]
+        if i not in made:
+            made[i] = [0, *accumulate(last - first + 1 for first, last in segments)]
+        place = bisect_right(segments, start, key=lambda segment: segment[0] - 1)
+        apart = place < len(segments) and (place == 0 or segments[place - 1][1] <= start)
+        most = requests[i].prompt + made[i][place]
+        if not apart or segments[place][0] <= end or sum(tokens) > most:
+            raise Invalid(f"{what}: request {i} has no prompt to process at {start:,} .. {end:,}")
+    return rows
+
+
+def _swept(problem: Problem, part: _Part, what: str, work: Work) -> tuple[int, dict[int, int]]:
+    """Go through the rounds of a worker; return its most tokens, and when rounds end.
+
+    Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  On a
+    clock in seconds they follow one another at once, except that round r + 1 begins at the time t
+    for each wait [r, t], and what goes on after a pause has its prompt and its tokens processed
+    again.  A piece holds held - start + t at time t, so from one event to the next all hold
+    ``offset + active * t``, which only grows.  In whole blocks, pieces whose ``held - start``
+    leaves the same remainder take a new one at the same times.
+    """
+    requests, clock, block = problem.requests, problem.clock, problem.block
+    pieces, rows, waits, asked = part
+    processed = {
+        (row["request"], row["start"] + len(row["tokens"])): sum(row["tokens"]) for row in rows
+    }
+    begins, ends, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
+    due: dict[int, int] = defaultdict(int)  # of those that start here, the latest arrival
+    for i, start, end, held in pieces:
+        begins[start].append((held - processed.get((i, start), 0), held - start))
+        ends[end].append(held - start)
+        due[start] = max(due[start], requests[i].arrival)
+    for row in rows:  # as what is processed in a round, and held by then
+        due[row["start"]] = max(due[row["start"]], requests[row["request"]].arrival)
+        for mark, step in enumerate(
+            zip(row["tokens"], accumulate(row["tokens"]), strict=True), row["start"]
+        ):
+            chunks[mark].append(step)
+    now = active = offset = peak = 0
+    taken: dict[int, int] = defaultdict(int)  # pieces by remainder
+    known, after = {}, (mark + 1 for mark in chunks)
+    marks = sorted({*begins, *ends, *waits, *chunks, *after, *asked})
+    for mark, following in pairwise([*marks, *marks[-1:]]):
+        known[mark] = now = mark if clock is None else now
+        prompts = 0
+        for shift in ends[mark]:
+            active, offset = active - 1, offset - shift
+            taken[shift % block] -= 1
+        if (begin := waits.get(mark, now)) < now or begin < due[mark]:
+            raise Invalid(
+                f"{what}: at round {mark:,} something begins too early, before it arrives "
+                "or what it waits for"
+            )
+        now = begin
+        for prompt, shift in begins[mark]:
+            active, offset, prompts = active + 1, offset + shift, prompts + prompt
+            taken[shift % block] += 1
+        prompts += sum(done for done, _ in chunks.get(mark, ()))
+        beside = sum(held for _, held in chunks.get(mark, ()))
+        peak = max(peak, offset + active * following + beside)
+        if problem.most is not None and active > problem.most:
+            raise Invalid(f"{what}: {active:,} requests are active at one time, at most "
+                          f"{problem.most:,} may be")  # fmt: skip
+        if block > 1:  # the tokens, and what rounding up adds
+            taken = defaultdict(int, {rest: n for rest, n in taken.items() if n})
+            work.spend(10 + 4 * len(taken))
+            spare = sum(n * (-(rest + following) % block) for rest, n in taken.items())
+            if (blocks := (offset + active * following + spare) // block) > problem.memory // block:
+                raise Invalid(f"{what}: {blocks:,} blocks are held at one time, there are "
+                              f"{problem.memory // block:,}")  # fmt: skip
+        if clock is not None and (active or beside) and (rounds := following - mark):
+            now += clock.line(active + prompts) + clock.prompt * prompts
+            now += (rounds - 1) * clock.line(active)
+            held = 2 * offset + active * (mark + 1 + following)  # twice the mean of the rounds
+            now += clock.kv * (rounds * held // 2 + beside)
+    if peak > problem.memory:
+        raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {problem.memory:,}")
+    return peak, known

@@ -1,0 +1,42 @@
+"""Name what schedules of each scope may do, and what a run makes use of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+COVERED = (
+    "covered: every schedule that runs each request to its end once started, or evicts it, loses "
+    "its tokens and starts it again; not covered: pausing a request with its tokens kept, or "
+    "processing a prompt in pieces"
+)
+"""The line of a report that says of which schedules its lower bound speaks."""
+COVERED_BY = {
+    "runs": COVERED,
+    "restarts": COVERED,
+    "pauses": (
+        "covered: every schedule that runs each request to its end, pauses it with its tokens "
+        "kept, or evicts it, loses its tokens and starts it again; not covered, in seconds: "
+        "processing a prompt in pieces"
+    ),
+    "chunks": (
+        "covered: every schedule that processes each prompt at once or in pieces, and runs each "
+        "request to its end once started, or evicts it, loses its tokens and starts it again; not "
+        "covered: pausing a request with its tokens kept"
+    ),
+    "pauses+chunks": (
+        "covered: every schedule that processes each prompt at once or in pieces, and runs each "
+        "request to its end, pauses it with its tokens kept, or evicts it, loses its tokens and "
+        "starts it again"
+    ),
+}
+"""The same for each scope.  In rounds a prompt in pieces only comes later than one at once."""
+
+
+def uncovered(claim: dict[str, Any], scope: str) -> str:
+    """Return what a run makes use of that a scope leaves out, an empty text where nothing."""
+    used = []
+    if "pauses" not in scope and any(len(rows) > 1 for rows in claim.get("segments", [])):
+        used.append("pauses")
+    if "chunks" not in scope and claim.get("chunks"):
+        used.append("prompts in pieces")
+    return " and ".join(used)

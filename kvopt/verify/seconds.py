@@ -1,0 +1,202 @@
+"""Evaluate proofs in seconds: shares of the machine."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from itertools import accumulate, pairwise
+from operator import add
+from typing import Any
+
+from kvopt.verify.problem import Clock, Problem, Request
+from kvopt.verify.volume import serve
+from kvopt.verify.work import Invalid, Work
+
+
+def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
+    """Return what follows from the part of the machine that each request takes.
+
+    Let f(b) be what some lines say of a round of b tokens, and call a request's *work* in a
+    round f(b) - f(0) + prompt_ns S + kv_ns h for its own b, S, h.  As f is convex and no more
+    than M tokens are held, a round lasts at least the sum over its requests of work + f(0) h / M.
+    Serve each of these parts within the round, one after another, works first and then f(0), which
+    all share.  So requests are served at rates that sum to 1 at most.  Of request i let
+
+        X  be all that it takes,  E  the least time from its start to its completion,
+        B  the mean time at which it is served,  e  the least possible completion - B.
+
+    For slopes y >= 0 with y X <= weight / 64,  completion >= B + e  for a share y X of it.  The
+    sum of all y X B, which are integrals of y t over what is served, is least when the largest y
+    is always served first: then each set of all requests with a y above some number is served as
+    early as it can be.  Of the rest the share ``company`` / 64 is left to `_company`.
+
+    *Pauses.*  In its j-th round of tokens a request processes and holds at least what it would
+    without a pause, and its later rounds last at least as long; a return only adds work.  *Pieces
+    of prompts.*  Where f is one line, or lines in a fixed ``mix``, the pieces take what the whole
+    takes, and sooner.  Company is that of pieces: each token makes a round longer by f(1) - f(0) or
+    more, with all lines, and a piece may begin ``early``, before the round of the first token.
+
+    *Parts.*  The rounds after the first may be cut into ``parts``.  What a request takes in rounds
+    of a part is not served before those of the parts before, alone, could have ended; and all parts
+    of it have one slope.  Company then counts the work of tokens as well, see `_company`.
+    """
+    requests, clock = problem.requests, problem.clock
+    assert clock is not None, "shares are of a clock in seconds"
+    chosen, weights = proof["lines"], proof.get("weights") or [64] * len(requests)
+    company = proof.get("company") or [0] * len(requests)
+    scale, mix, count = 1, proof.get("mix", []), proof.get("parts", 0)
+    if not chosen or not all(0 <= i < len(clock.lines) for i in chosen):
+        raise Invalid("lower: needs lines of the model")
+    if mix:
+        if not (len(mix) == len(set(chosen)) == len(chosen) and min(mix) >= 1):
+            raise Invalid("lower: a mix has a number of at least 1 for each of different lines")
+        scale, clock, chosen = sum(mix), clock.mixed(chosen, mix), [len(clock.lines)]
+    if any(company) and problem.used > 1:
+        raise Invalid("lower: company is of one worker")
+    chosen = sorted(set(chosen))
+    if problem.chunks and len(chosen) > 1:
+        raise Invalid("lower: several lines unmixed do not cover prompts in pieces")
+    if not 0 <= count <= 64 or (count and problem.chunks):
+        raise Invalid("lower: needs 0 .. 64 parts, and none where prompts come in pieces")
+    if not len(weights) == len(company) == len(requests):
+        raise Invalid("lower: needs a weight, and company, for each request, or none at all")
+    if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
+        raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
+    work.spend((600 * (1 + count) + 16 * (len(chosen) + len(clock.lines))) * len(requests))
+    parts = [part_of(problem.memory, request, clock, chosen) for request in requests]
+    # Memory of this size is served as fast as that of all workers.
+    memory, unit = problem.memory * problem.used, max((p[0] for p in parts), default=1) << 30
+    total, jobs, works, windows = 0, [], [], []
+    for request, weight, (takes, delays, alone) in zip(requests, weights, parts, strict=True):
+        arrival, slope = scale * request.arrival, weight * unit // (64 * takes)
+        total += 2 * memory * ((unit - slope * takes) * (arrival + alone) - unit * arrival)
+        total += memory * slope * delays
+        cut = _cut(problem.memory, request, clock, chosen, count, (takes, alone))
+        jobs += [((arrival + begin) * memory, -slope, part) for begin, part, _, _ in cut]
+        works.append([(begin, added, free) for begin, _, added, free in cut])
+        windows.append((arrival, arrival + alone))
+    # The least sum of 2 slope t dt: the largest slope is served first.
+    total -= sum(rank * (end * end - begin * begin) for rank, begin, end, _ in serve(jobs))
+    if any(company):
+        if problem.chunks or not count:
+            works = [[(0, *_prompt(r.prompt, clock, problem.chunks))] for r in requests]
+        rest = [64 - share for share in map(add, weights, company)]
+        total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest, work)
+    return -(-total // (2 * memory * unit * scale))
+
+
+def _cut(
+    memory: int, request: Request, clock: Clock, chosen: list[int], count: int,
+    whole: tuple[int, int],
+) -> list[tuple[int, int, int, int]]:  # fmt: skip
+    """Return begins, M times what is taken, works and free delays of the parts of a request.
+
+    ``whole`` is what it takes in all, times M, and its time alone.  Its first part is its first
+    round, and all of it if the ``count`` of others is 0.  The others share its other rounds.
+    """
+    _, prompt, output = request
+    fixed, one = clock.line(0, chosen), clock.line(1, chosen)
+    none, least = clock.line(0), clock.line(1)
+    found, (taken, begin) = [], whole
+    for part in reversed(range(count)):
+        first, last = 2 + (output - 1) * part // count, 1 + (output - 1) * (part + 1) // count
+        if (rounds := last - first + 1) == 0:
+            continue
+        held = rounds * prompt + (first + last) * rounds // 2
+        takes = memory * ((one - fixed) * rounds + clock.kv * held) + fixed * held
+        alone = least * rounds + clock.kv * held
+        begin, taken = begin - alone, taken - takes
+        works = (least - none) * rounds + clock.kv * held
+        found.append((begin, takes, works, alone - least - clock.kv * (prompt + last)))
+    return [(0, taken, *_prompt(prompt, clock, False)), *reversed(found)]
+
+
+def _company(
+    windows: list[tuple[int, int]],
+    works: list[list[tuple[int, int, int]]],
+    company: list[int],
+    rest: list[int],
+    budget: Work,
+) -> int:
+    """Return what the works of prompts add to times alone, times 64.
+
+    Let the *window* of request i go from its arrival to its arrival + E.  A round that begins
+    before i completes lasts at least the works of its prompts, and if i is active as long as with
+    i alone in addition.  So the latency of i is at least E and the works of all other prompts
+    whose rounds begin in its window.  This is counted for a share ``company`` of the latency, and
+    for a share ``rest`` that i completes E after the begin of its own first round.  So a prompt
+    that begins at t pays the company of all windows around t for its work, and the rest for its
+    delay: at least what is cheapest, which is at its arrival or where a window begins or ends.
+    In pieces each token of it pays so, and its delay counts beyond ``early`` only.
+
+    The same holds with the works of tokens.  In parts, as triples of the earliest begin, work and
+    free delay: no part is delayed more than its request, so each is given the part of the rest that
+    its work is of all works of the request.
+    """
+    shares = zip(windows, company, strict=True)
+    changes = sorted(pair for (a, end), c in shares if c for pair in ((a, c), (end, -c)))
+    times = [time for time, _ in changes]
+    prices = [*accumulate((change for _, change in changes), initial=0)]
+    lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
+    total = 0
+    for (arrival, _), parts, share, rate in zip(windows, works, company, rest, strict=True):
+        work, paid = sum(added for _, added, _ in parts), 0
+        for begin, added, early in parts if rate and work else ():  # without rest it waits for ever
+            place = bisect_right(times, arrival + begin)
+            best, free = work * prices[place], arrival + begin + early
+            while place < len(times) and rate * (times[place] - free) < best:
+                end = min((place | 63) + 1, len(times))
+                least = rate * max(times[place] - free, 0) + work * lows[place >> 6]
+                is_near = least < best
+                budget.spend(12 + 6 * is_near * (end - place))
+                if is_near:
+                    part = zip(times[place:end], prices[place + 1 : end + 1], strict=True)
+                    best = min(best, *(rate * max(t - free, 0) + work * p for t, p in part))
+                place = end
+            paid += added * best
+        total += (paid // work if work else 0) - share * work
+    return total
+
+
+def _prompt(prompt: int, clock: Clock, chunks: bool) -> tuple[int, int]:
+    """Return the work of a prompt in the company of others, and how early its pieces may begin."""
+    none, least, whole = map(clock.line, (0, 1, prompt + 1))
+    own = clock.prompt * prompt
+    work = own + clock.kv * (prompt + 1)
+    if chunks:
+        return work + (least - none) * (prompt + 1), whole - least + own
+    return work + whole - none, 0
+
+
+def part_of(memory: int, request: Request, clock: Clock, chosen: list[int]) -> tuple[int, int, int]:
+    """Return M X, 2 M X e and E of a request.
+
+    With r rounds to go it holds h tokens, has some work, and alone it lasts at least ``length``;
+    ``after`` is the sum of the lengths that follow.  The four columns are polynomials in r of a
+    degree below 4, so their first four values give their sums over all rounds but the first.
+    """
+    _, prompt, output = request
+    fixed, after = clock.line(0, chosen), 0
+
+    def row(tokens: int, prompts: int, h: int, after: int) -> tuple[int, int, int]:
+        own = clock.prompt * prompts + clock.kv * h
+        work = clock.line(tokens, chosen) - fixed + own
+        delays = memory * work * (2 * after + 2 * fixed + work) + fixed * h * (2 * after + fixed)
+        return memory * work + fixed * h, delays, clock.line(tokens) + own
+
+    rows = []
+    for r in range(4):
+        rows.append(row(1, 0, prompt + output - r, after))
+        after += rows[-1][2]
+    takes, delays, alone = (_summed(list(column), output - 1) for column in zip(*rows, strict=True))
+    first = row(prompt + 1, prompt, prompt + 1, alone)
+    return takes + first[0], delays + first[1], alone + first[2]
+
+
+def _summed(values: list[int], count: int) -> int:
+    """Return p(0) + .. + p(count - 1) of the polynomial p that has these first values."""
+    total = 0
+    for k in range(1, len(values) + 1):
+        total += values[0] * math.comb(count, k)
+        values = [after - before for before, after in pairwise(values)]
+    return total

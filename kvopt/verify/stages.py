@@ -1,0 +1,244 @@
+"""Evaluate prices of the states of configurations."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from operator import add
+from typing import Any
+
+from kvopt.verify.prices import Costs
+from kvopt.verify.problem import Problem, Request
+from kvopt.verify.work import Invalid, Work
+
+
+def _from_first(problem: Problem) -> tuple[int, list[Request]]:
+    """Return the first arrival, and the requests as from then on.
+
+    Times before it, at which nothing can be active, are not laid out.
+    """
+    offset = min((request.arrival for request in problem.requests), default=0)
+    return offset, [r._replace(arrival=r.arrival - offset) for r in problem.requests]
+
+
+class TokenStage:
+    """Prices over a denominator of a token: F is that of the tokens that a state holds.
+
+    R is that of M tokens, as what stands together holds no more.  ``last`` is the last time with a
+    price, ``most`` holds R at 0, 1, ..., and ``before`` the sum of all earlier R.
+    """
+
+    def __init__(self, problem: Problem, proof: dict[str, Any], work: Work) -> None:
+        self.memory, self.work = problem.memory, work
+        offset, self.requests = _from_first(problem)
+        self.scale, first, prices = proof["denominator"], proof["first"], proof["numerators"]
+        skipped = max(0, offset - first)
+        self.before = self.memory * sum(prices[:skipped])
+        gap = max(0, first - offset) if prices[skipped:] else 0
+        self.prices = [0] * gap + prices[skipped:] or [0]
+        self.last, self.most = len(self.prices) - 1, [self.memory * price for price in self.prices]
+        self.total = 0
+
+    def price(self, time: int, peak: int, r: int) -> int:
+        """Return the price of a state at a time up to the last."""
+        return int(self.prices[time] * (peak - r))
+
+    def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Set ``total``, L, and return the reduced cost of each start; all starts are given."""
+        longest = max((request.output for request in self.requests), default=0)
+        table = Costs(self.scale, self.prices[1:], longest, self.work)
+        self.total, reduced = -self.before - sum(self.most), []
+        for (arrival, prompt, output), own in zip(self.requests, starts, strict=True):
+            costs = [0]
+            if arrival < self.last:
+                brief = min(output, self.last)  # after the last price no start pays
+                costs = [*table.of_starts(arrival, own[-1] + 1, arrival, prompt, brief)]
+            least = min(costs)
+            self.total += least + self.scale * output
+            reduced.append([cost - least for cost in costs])
+        return reduced
+
+
+class Stage:
+    """Prices over a denominator of the states of each [peak, rounds], those with r < rounds.
+
+    A row of ``numerators`` holds the prices at one of the ``times``: peak by peak, r upwards.
+    Other states cost nothing, nor does any before the first time or after the last.  At times
+    t between two neighbours a and b the price is ((b - t) F_a + (t - a) F_b) // (b - a).  Times
+    are then counted from an offset, the first arrival: ``last`` is the last of them that matters.
+    """
+
+    def __init__(self, problem: Problem, stage: dict[str, Any], keep: bool, work: Work) -> None:
+        self.memory, self.used, self.work = problem.memory, problem.used, work
+        offset, self.requests = _from_first(problem)
+        self.scale, self.rows, self.keep = stage["denominator"], stage["numerators"], keep
+        if self.scale < 1 or min(stage["times"], default=0) < 1:
+            raise Invalid("lower: needs a denominator and times of at least 1")
+        self.times = [time - offset for time in stage["times"]]
+        if any(a >= b for a, b in pairwise(self.times)):
+            raise Invalid("lower: times must ascend")
+        if not all(len(pair) == 2 and pair[1] >= 0 for pair in stage["peaks"]):
+            raise Invalid("lower: peaks must be pairs [peak, rounds]")
+        ends = list(accumulate((rounds for _, rounds in stage["peaks"]), initial=0))
+        self.places = {
+            p: range(end - n, end) for (p, n), end in zip(stage["peaks"], ends[1:], strict=True)
+        }
+        if len(self.places) < len(stage["peaks"]):
+            raise Invalid("lower: a peak is listed twice")
+        if [len(row) for row in self.rows] != [ends[-1]] * len(self.times):
+            raise Invalid("lower: needs a price of each state at each of the times")
+        if any(min(row, default=0) < 0 for row in self.rows):
+            raise Invalid("lower: no price may be negative")
+        self.last, self.total, self.before = max(0, self.times[-1]), 0, 0
+        self.most: list[int] = []
+        self.alike: dict[int, list[int]] = defaultdict(list)  # positions of requests by peak
+        for i, request in enumerate(self.requests):
+            self.alike[request.prompt + request.output].append(i)
+        # The price at a time has weight strictly between its neighbours.
+        nexts = [*self.times[1:], self.times[-1] + 1]
+        self.windows = [(max(0, a), b) for a, b in zip([0, *self.times[:-1]], nexts, strict=True)]
+
+    def price(self, time: int, peak: int, r: int) -> int:
+        """Return the price of a state at a time up to the last."""
+        places, x = self.places.get(peak, range(0)), bisect_right(self.times, time) - 1
+        if x < 0 or r >= len(places):
+            return 0
+        known, price = self.times[x], self.rows[x][places[r]]
+        if time == known:
+            return int(price)
+        gap, later = self.times[x + 1] - known, self.rows[x + 1][places[r]]
+        return int(((gap - time + known) * price + (time - known) * later) // gap)
+
+    def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Set R, which is ``most`` at 0, 1, ... and ``before`` in all earlier, and ``total``, L.
+
+        Return the reduced cost of each start, or of the cheapest ones only.
+        """
+        costs: list[list[int]] = [[]] * len(starts)
+        kept = len(starts) if self.keep else max(map(len, self.alike.values()), default=0)
+        self.work.spend(200 * self.last * (kept + 9) + 15 * self.last * len(starts))
+        states = [state for peak in self.alike for state in self._along(peak, starts, costs)]
+        states.sort(reverse=True)
+        heaviest = []
+        for x, row in enumerate(self.rows):
+            some = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
+            heaviest.append(self.used * _heaviest(self.memory, some, self.work))
+        # Rounded down as well: what states cost is an integer, at most the interpolation.
+        self.most = _filled(self.times, heaviest)
+        self.before = _sum_before(self.times, heaviest)
+        least = list(map(min, costs))
+        self.total = sum(least) - sum(self.most) - self.before
+        return [[cost - low for cost in row] for row, low in zip(costs, least, strict=True)]
+
+    def _along(
+        self, peak: int, starts: Sequence[Sequence[int]], costs: list[list[int]]
+    ) -> list[tuple[int, int, int, list[int]]]:
+        """Set the costs of the requests of one peak, or keep the least; return the peak's states.
+
+        A state is (r, h, place, copies).  What completes at c is in the state of r at the time
+        c - r.  ``paid[c]`` is the sum of those prices below some r; ``ends[c]`` counts the
+        requests of more than r rounds that may complete at c.  So at time t at most ends[t + r]
+        are in the state of r: the largest of those counts in a window limits its copies in R.
+        """
+        places, last, scale = self.places.get(peak, range(0)), self.last, self.scale
+        outputs = {i: self.requests[i].output for i in self.alike[peak]}
+        waiting = sorted(outputs, key=lambda i: -outputs[i])
+        rounds = min(len(places), outputs[waiting[0]])
+        self.work.spend(15 * len(outputs) + rounds * (6 * last + 30 * len(self.times)))
+        paid, ends = ([0] * (2 * last + rounds + 1) for _ in range(2))
+        done = {}  # from last + rounds on nothing is paid, and those may count as one
+        for i in outputs:
+            done[i] = [min(k, last) + min(outputs[i], last + rounds) for k in starts[i]]
+            for c in done[i]:
+                ends[c] += 1
+        states = []
+        for r in range(rounds + 1):
+            while waiting and (r == rounds or outputs[waiting[-1]] == r):
+                i = waiting.pop()
+                for c in done[i]:
+                    ends[c] -= 1
+                delay = outputs[i] - self.requests[i].arrival
+                pairs = zip(starts[i], done[i], strict=True)
+                costs[i] = [scale * (k + delay) + paid[c] for k, c in pairs]
+                if not self.keep:
+                    costs[i] = [min(costs[i])]
+            if r < rounds:
+                column = _filled(self.times, [row[places[r]] for row in self.rows])
+                paid[r : r + last + 1] = map(add, paid[r : r + last + 1], column)
+                copies = [max(ends[a + 1 + r : b + r]) if a + 1 < b else 0 for a, b in self.windows]
+                states.append((r, peak - r, places[r], copies))
+        return states
+
+
+def _filled(times: list[int], values: list[int]) -> list[int]:
+    """Return the values at 0, 1, ..: 0 before the times, interpolated and rounded in between."""
+    line = [0] * times[0]
+    for (a, low), (b, high) in pairwise(zip(times, values, strict=True)):
+        if b > 0:
+            gap, step, skip = b - a, high - low, max(0, -a)
+            begin, end = low * gap + skip * step, high * gap
+            points = range(begin, end, step) if step else [begin] * (gap - skip)
+            line += [point // gap for point in points]
+    return [*line, values[-1]] if times[-1] >= 0 else [0]
+
+
+def _sum_before(times: list[int], values: list[int]) -> int:
+    """Return the sum of such values at all times before 0."""
+    total = values[-1] if times[-1] < 0 else 0
+    for (a, low), (b, high) in pairwise(zip(times, values, strict=True)):
+        if a < 0:
+            gap = b - a
+            total += _sum_of_floors(min(b, 0) - a, gap, high - low, low * gap)
+    return total
+
+
+def _sum_of_floors(count: int, divisor: int, step: int, begin: int) -> int:
+    """Return the sum of (begin + step j) // divisor over j = 0 .. count - 1.
+
+    Whole parts are summed at once.  Of the rest, points of a grid below a line are counted, with
+    the axes exchanged: as in Euclid's algorithm there are few rounds.
+    """
+    total = 0
+    while True:
+        total += step // divisor * (count * (count - 1) // 2) + begin // divisor * count
+        step, begin = step % divisor, begin % divisor
+        height = step * count + begin
+        if height < divisor:
+            return total
+        count, begin, divisor, step = height // divisor, height % divisor, step, divisor
+
+
+def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) -> int:
+    """Return the most that states (r, h, weight, copies) weigh which can stand together.
+
+    They come by r descending.  A member fits if memory holds when it completes, when those
+    before it are still there: H + h + (c + 1) r <= M, where H is the sum of the h of these c.
+    ``best[c][H]`` is the weight of some members that fit, at most c and with a sum of at most
+    H, and is at least that of all that have c and H exactly.
+    """
+    if not states:
+        return 0
+    members = min(sum(state[3] for state in states), memory // min(state[1] for state in states))
+    work.spend(20 + 29 * (members + 1) * (memory + 1))
+    best = [[0] * (memory + 1) for _ in range(members + 1)]
+    low = memory
+    for r, h, weight, copies in states:
+        low = min(low, h)
+        counts: Sequence[int] = range(min(members, memory // (low + r)))
+        sizes = range(memory - h - r + 1, 0, -low - r)[: len(counts)]
+        passes = copies if copies < memory // (h + r) else 0
+        work.spend((12 * len(counts) + 2 * sum(sizes)) * max(passes, 1))
+        # Counts upwards add a state to what may have it already, downwards they add one copy.
+        if passes:
+            counts = [*reversed(counts)] * passes
+        for c in counts:
+            begin, end = c * low, memory - h - (c + 1) * r + 1
+            if begin < end:
+                fewer, more = best[c], best[c + 1]
+                pairs = zip(fewer[begin:end], more[begin + h : end + h], strict=True)
+                more[begin + h : end + h] = [
+                    new if (new := old + weight) > known else known for old, known in pairs
+                ]
+    return max(map(max, best))

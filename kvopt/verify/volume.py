@@ -1,0 +1,76 @@
+"""Evaluate proofs by volume: memory that is used like water."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
+from kvopt.verify.problem import Problem, Request
+from kvopt.verify.work import Invalid, Work
+
+
+def volume_bound(problem: Problem, staircases: list[list[int]], work: Work) -> int:
+    """Return what follows from resources used like water: memory, M tokens in each round.
+
+    A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
+    not before the j-th of the fluid, nor before the j-th smallest a + o.  Of the states of a
+    staircase with so many thresholds no more can stand together: another resource.  Each worker
+    of a fleet has as much of both.
+    """
+    memory, requests = problem.memory, problem.requests
+    each = 100 * len(requests) + 5 * sum(request.output for request in requests)
+    work.spend(len(staircases) * each + 4 * len(requests) * sum(map(len, staircases)))
+    volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
+    soonest = sorted(request.arrival + request.output for request in requests)
+    ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory)))
+    for thresholds in staircases:
+        if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
+            raise Invalid("lower: thresholds of a staircase ascend, from 1 on")
+        needed = [_passed(memory, thresholds, request) for request in requests]
+        ranks = list(map(max, ranks, _fluid(requests, needed, problem.used * len(thresholds))))
+    return sum(ranks) - sum(request.arrival for request in requests)
+
+
+def _passed(memory: int, thresholds: list[int], request: Request) -> int:
+    """Count the states of a staircase that a request passes.
+
+    They are the (h, r) with i >= 1 thresholds up to h, and h + (i + 1) r + their sum > M.
+    """
+    count = i = total = 0
+    for held in range(request.prompt + 1, request.prompt + request.output + 1):
+        while i < len(thresholds) and thresholds[i] <= held:
+            total += thresholds[i]
+            i += 1
+        left = request.prompt + request.output - held
+        count += i > 0 and held + (i + 1) * left + total > memory
+    return count
+
+
+def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
+    """Return completions of the fluid that serves the least remaining volume first, ascending.
+
+    By every time it completes as many requests as any schedule can.  Time is counted in units:
+    round t is the units (t - 1) rate + 1 .. t rate.
+    """
+    jobs = [(r.arrival * rate, 0, v) for r, v in zip(requests, volumes, strict=True)]
+    return [-(-end // rate) for _, _, end, is_done in serve(jobs) if is_done]
+
+
+def serve(jobs: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, bool]]:
+    """Serve jobs (arrival, rank, amount): always one of the least rank, then the least left.
+
+    Yield stretches (rank, begin, end), and whether a job was done at the end.
+    """
+    arriving, clock = sorted(jobs, reverse=True), 0
+    waiting: list[tuple[int, int]] = []
+    while arriving or waiting:
+        if not waiting:
+            clock = max(clock, arriving[-1][0])
+        while arriving and arriving[-1][0] <= clock:
+            heappush(waiting, arriving.pop()[1:])
+        rank, left = heappop(waiting)
+        end = min(clock + left, arriving[-1][0]) if arriving else clock + left
+        if end < clock + left:
+            heappush(waiting, (rank, clock + left - end))
+        yield rank, clock, end, end == clock + left
+        clock = end
