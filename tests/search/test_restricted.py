@@ -219,3 +219,22 @@ def test_certificates_are_verified_and_lies_are_not(axes: tuple[str, ...], tmp_p
             told["lower"] = told["policies"] = None
             path.write_text(json.dumps({k: v for k, v in told.items() if k != "policies"}))
             assert verify(path).valid == (value is not None), (starts, verify(path).lines)
+
+
+@pytest.mark.slow
+def test_a_search_that_begins_late_is_verified(tmp_path: Path) -> None:
+    # Labels are counted from the first arrival on: idle rounds before it are not cut off here.
+    rows = (
+        (15, 5, 22),
+        (17, 2, 35),
+        (23, 4, 11),
+        (27, 5, 42),
+        (29, 5, 38),
+        (33, 2, 33),
+        (44, 5, 29),
+    )
+    found = certify(Instance(52, [Request(*row) for row in rows], max_active=3), time_limit=60)
+    assert found.lower is not None
+    assert found.lower.bounded_by == "exact"
+    write_certificate(found, tmp_path / "c")
+    assert verify(tmp_path / "c").valid

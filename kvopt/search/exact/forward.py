@@ -249,7 +249,9 @@ class Forward:
             search.offer_starts(found, "forward search")
             target = self._objective()
         if not look_ahead:
-            proof = self._priced.proof(target, searched=True, kept=tuple(forward.kept))
+            first = min(request.arrival for request in search.instance)
+            kept = tuple(forward.kept[first:])  # the checker begins with the first arrival
+            proof = self._priced.proof(target, searched=True, kept=kept)
             search.offer_checked(target, NAME, proof)
         elif not search.checkable:
             search.offer_claimed(target, NAME)
