@@ -14,7 +14,7 @@ from kvopt.errors import InvalidInput, unknown_name
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import PairModel, pair_model
 from kvopt.formulations.windows import Windows, latest_completions, windows_until
-from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, load_highspy, load_pyomo
+from kvopt.kernels.dependencies import load_cp_model, load_highspy, load_pyomo
 from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.timetable.schedule import Schedule
 
@@ -77,9 +77,9 @@ class PyomoModel(BuiltModel):
 
     def solve(self, time_limit: float = math.inf) -> str:
         """Solve it with HiGHS, and return what the solver says of the end."""
-        from kvopt.formulations.pyomo.script import solve
+        from kvopt.formulations.pyomo import solve
 
-        return solve(self.model, DEFAULT_SOLVER, None if time_limit == math.inf else time_limit)
+        return solve(self.model, None if time_limit == math.inf else time_limit)
 
     def read(self) -> Schedule | None:
         """Return the schedule of the last solution, None without one."""

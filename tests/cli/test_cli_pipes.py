@@ -257,7 +257,6 @@ class TestOtherMemory:
     [
         ("-m", "kvopt", "policies"), ("-m", "kvopt", "generate", "steady", "-o", "-"),
         ("-m", "kvopt.verify", "CERTIFICATE"), ("instances/tables.py", "--help"),
-        ("models/time_indexed.py", "models/example-ec.1.json"),
         ("benchmarks/policies.py", "svf", "--sizes", "20"),
     ],
     ids=lambda words: " ".join(words[:3]),

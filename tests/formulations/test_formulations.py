@@ -18,8 +18,8 @@ from kvopt.bounds.windows import start_windows
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import pair_model
-from kvopt.formulations.pyomo import relaxed, running_status, schedule_from, time_indexed
-from kvopt.formulations.pyomo.script import solve
+from kvopt.formulations.pyomo import relaxed, schedule_from, time_indexed
+from kvopt.formulations.pyomo.solutions import solve
 from kvopt.formulations.windows import Windows
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
@@ -110,23 +110,13 @@ def test_a_number_that_highs_cannot_take_is_refused() -> None:
 def test_a_model_that_is_too_large_is_refused_before_it_is_built() -> None:
     # Windows so long that their lengths do not fit into a machine word.
     giant = instance_of(2**53 - 1, [(0, 0, 2**53 - 1 - i) for i in range(1100)])
-    for build in (time_indexed_arrays, time_indexed, relaxed, running_status):
+    for build in (time_indexed_arrays, time_indexed, relaxed):
         with pytest.raises(TooLarge, match="columns"):
             build(giant)
         with pytest.raises(TooLarge, match="columns"):
             build(EXAMPLE_EC_1, largest_columns=10)
     with pytest.raises(TooLarge, match="nonzeros"):
         time_indexed_arrays(instance_of(10**9, [(0, 0, 10**9)]))
-
-
-def test_running_variables_count_as_columns() -> None:
-    columns = len(time_indexed(EXAMPLE_EC_1).x)
-    running = len(running_status(EXAMPLE_EC_1).y)
-    assert running_status(EXAMPLE_EC_1, largest_columns=columns + running)
-    with pytest.raises(TooLarge, match=f"{columns + running} columns"):
-        running_status(EXAMPLE_EC_1, largest_columns=columns + running - 1)
-    with pytest.raises(TooLarge, match="columns"):
-        running_status(instance_of(10**8, [(0, 0, 10**8)]))
 
 
 @pytest.mark.slow
@@ -160,7 +150,7 @@ def optimum_of_arrays(instance: Instance, windows: Windows | None = None) -> int
 
 def optimum_of_pyomo(model: pyo.ConcreteModel, instance: Instance) -> int:
     """Solve a Pyomo model and check the schedule it gives."""
-    assert solve(model, "highs") == "optimal"
+    assert solve(model) == "optimal"
     return checked_value(schedule_from(model, instance), pyo.value(model.total_latency))
 
 
@@ -177,7 +167,6 @@ def test_worked_cases(instance: Instance, upper: int | None, optimum: int) -> No
     windows = start_windows(instance, upper)
     assert optimum_of_arrays(instance, windows) == optimum
     assert optimum_of_pyomo(time_indexed(instance, windows), instance) == optimum
-    assert optimum_of_pyomo(running_status(instance, windows), instance) == optimum
 
 
 @pytest.mark.slow
@@ -185,7 +174,6 @@ def test_every_formulation_agrees_with_brute_force() -> None:
     for instance in random_instances(40, seed=13, least_requests=1, most_requests=4):
         optimum, _ = oracle.optimum(*plain(instance))
         assert optimum_of_arrays(instance) == optimum
-        assert optimum_of_pyomo(running_status(instance), instance) == optimum
         free = time_indexed(instance, order_identical=False)
         assert optimum_of_pyomo(free, instance) == optimum
 
@@ -196,7 +184,7 @@ def test_the_relaxation_is_below_and_order_rows_do_not_lift_it() -> None:
         values = []
         for order in (True, False):
             model = relaxed(instance, order_identical=order)
-            assert solve(model, "highs") == "optimal"
+            assert solve(model) == "optimal"
             values.append(pyo.value(model.total_latency))
         assert values[0] == pytest.approx(values[1], abs=1e-6)
         assert values[0] <= oracle.optimum(*plain(instance))[0] + 1e-6
@@ -220,51 +208,8 @@ def test_columns_of_a_schedule_and_back() -> None:
 
 def test_a_fractional_solution_is_no_schedule() -> None:
     model = relaxed(EXAMPLE_EC_1)
-    solve(model, "highs")
+    solve(model)
     assert schedule_from(model, EXAMPLE_EC_1) is None
-
-
-# ---- running variables ------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_corrected_running_variables_have_the_rows_of_the_time_indexed_program() -> None:
-    for instance in random_instances(80, seed=16, least_requests=1):
-        matrix, rows, costs, offset = program_of_pyomo(running_status(instance))
-        shared = {key: value for key, value in matrix.items() if key[0][0] != "running"}
-        kept = [row for row in rows if row[0][0] != "running"]
-        wanted = program_of_pyomo(time_indexed(instance))
-        assert (shared, sorted(kept), costs, offset) == (wanted[0], sorted(wanted[1]), *wanted[2:])
-
-
-def test_running_variables_say_who_is_running() -> None:
-    model = running_status(EXAMPLE_EC_1)
-    starts = Schedule(EXAMPLE_EC_1, (0, 0, 0, 2)).starts
-    assert optimum_of_pyomo(model, EXAMPLE_EC_1) == 12
-    for (i, t), running in model.y.items():
-        active = starts[i] + 1 <= t <= starts[i] + EXAMPLE_EC_1.requests[i].output
-        assert round(running.value) == active
-
-
-def test_as_printed_one_token_is_never_counted() -> None:
-    model = running_status(EXAMPLE_EC_1, as_printed=True)
-    assert solve(model, "highs") == "optimal"
-    assert round(pyo.value(model.total_latency)) == 10
-    schedule = schedule_from(model, EXAMPLE_EC_1)
-    assert schedule is not None
-    assert not schedule.check().feasible
-
-
-def test_as_printed_is_the_program_for_prompts_one_token_shorter() -> None:
-    drawn = random_instances(60, seed=17, least_requests=1, most_requests=4)
-    for instance in drawn:
-        if any(request.prompt == 0 for request in instance):
-            continue
-        model = running_status(instance, as_printed=True)
-        assert solve(model, "highs") == "optimal"
-        memory, triples = plain(instance)
-        shorter = tuple((a, s - 1, o) for a, s, o in triples)
-        assert round(pyo.value(model.total_latency)) == oracle.optimum(memory, shorter)[0]
 
 
 # ---- users extend the model -------------------------------------------------------------

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import os
 import runpy
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import oracle
+import pyomo.environ as pyo
 import pytest
+from ortools.sat.python import cp_model
 from programs import contents, read, solve_exactly
-from strategies import instance_of, random_instances
+from strategies import instance_of, plain, random_instances
 
+from kvopt import solve as package_solve
 from kvopt.errors import InvalidInput
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.export import FORMATS, FORMULATIONS, export
 from kvopt.formulations.paused import paused_arrays
+from kvopt.formulations.pyomo import relaxed
+from kvopt.formulations.pyomo.solutions import solve
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import write_instance
 from kvopt.problem.requests import Request
@@ -119,22 +125,74 @@ def test_an_unknown_option_is_refused_and_the_old_file_stays(
 # ---- models/ ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "least", "most"),
-    [
-        ("time_indexed", 45, 45),
-        ("relaxed", 44, 45),
-        ("running_status", 45, 45),
-        ("pauses", 12, 12),
-    ],
-)
-def test_the_lp_files_are_in_step(name: str, least: float, most: float, tmp_path: Path) -> None:
-    runpy.run_path(str(MODELS / "write_lp.py"))["write_all"](tmp_path)
-    kept, fresh = read(MODELS / f"{name}.lp"), read(tmp_path / f"{name}.lp")
-    assert contents(kept) == contents(fresh)
-    solve_exactly(kept)
-    value = kept.getInfo().objective_function_value
-    assert least - 1e-6 <= value <= most + 1e-6
+def model(name: str) -> Any:
+    """Return the function of a script that builds its model."""
+    return runpy.run_path(str(MODELS / f"{name}.py"))["build"]
+
+
+def value_of(built: Any) -> int:
+    assert solve(built) == "optimal"
+    value: float = pyo.value(built.total_latency)
+    return round(value)
+
+
+def value_of_cp_sat(memory: int, rows: Sequence[oracle.Triple]) -> int:
+    built, _ = model("cp_sat")(memory, rows)
+    solver = cp_model.CpSolver()
+    assert solver.status_name(solver.solve(built)) == "OPTIMAL"
+    return round(solver.objective_value)
+
+
+@pytest.mark.slow
+def test_models_have_the_optimum_of_the_package() -> None:
+    for instance in random_instances(30, seed=13, least_requests=1, most_requests=4):
+        memory, rows = plain(instance)
+        best = package_solve(instance).objective
+        assert best == oracle.optimum(memory, rows)[0]
+        assert value_of(model("time_indexed")(memory, rows)) == best
+        assert value_of(model("running_status")(memory, rows)) == best
+        assert value_of_cp_sat(memory, rows) == best
+
+
+@pytest.mark.slow
+def test_the_model_with_pauses_has_the_optimum_of_the_package() -> None:
+    for instance in random_instances(25, seed=21, least_requests=1, most_requests=4):
+        best = package_solve(instance, scope="pauses").objective
+        assert value_of(model("pauses")(*plain(instance))) == best
+
+
+@pytest.mark.slow
+def test_the_relaxed_model_has_the_value_of_the_package() -> None:
+    for instance in random_instances(20, seed=14, least_requests=2, last_arrival=3):
+        end = instance.last_arrival + instance.total_output
+        windows = tuple(range(r.arrival, end - r.output + 1) for r in instance)
+        ours, built = (
+            relaxed(instance, windows),
+            model("time_indexed")(*plain(instance), relax=True),
+        )
+        assert solve(ours) == solve(built) == "optimal"
+        assert pyo.value(built.total_latency) == pytest.approx(pyo.value(ours.total_latency))
+
+
+def test_running_variables_say_who_is_running() -> None:
+    memory, rows = plain(EXAMPLE_EC_1)
+    built = model("running_status")(memory, rows)
+    assert value_of(built) == 12
+    starts = {i: k for (i, k), x in built.x.items() if round(x.value) == 1}
+    for (i, t), running in built.y.items():
+        assert round(running.value) == (starts[i] + 1 <= t <= starts[i] + rows[i][2])
+    assert all("y[" in str(row.body) for row in built.memory.values()), "they hold the memory"
+
+
+def test_as_printed_is_the_program_for_prompts_one_token_shorter() -> None:
+    assert value_of(model("running_status")(*plain(EXAMPLE_EC_1), as_printed=True)) == 10
+    for instance in random_instances(40, seed=17, least_requests=1, most_requests=4):
+        memory, rows = plain(instance)
+        if any(s == 0 for _, s, _ in rows):
+            continue
+        shorter = tuple((a, s - 1, o) for a, s, o in rows)
+        built = model("running_status")(memory, rows, as_printed=True)
+        assert value_of(built) == oracle.optimum(memory, shorter)[0]
 
 
 def run(*command: str | Path, at: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -150,30 +208,34 @@ def run(*command: str | Path, at: Path = ROOT) -> subprocess.CompletedProcess[st
     )
 
 
+STARTS = "".join(f"start {i} {k}\n" for i, k in enumerate((0, 0, 0, 2)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("script", "options", "objective"),
+    ("script", "example", "said"),
     [
-        ("time_indexed.py", [], "12"),
-        ("time_indexed.py", ["--solver", "appsi_highs", "--time-limit", "60"], "12"),
-        ("relaxed.py", [], "11.33333333"),
-        ("running_status.py", [], "12"),
-        ("running_status.py", ["--as-printed"], "10"),
+        ("time_indexed.py", "example-ec.1", f"objective 12\n{STARTS}"),
+        ("running_status.py", "example-ec.1", f"objective 12\n{STARTS}"),
+        ("cp_sat.py", "example-ec.1", f"objective 12\n{STARTS}"),
+        ("pauses.py", "example-pause", "objective 12\ntimes 0 1 2 3 4 5 6 8 9 10 11\ntimes 1 7\n"),
     ],
 )
-def test_the_scripts_run(script: str, options: list[str], objective: str) -> None:
-    done = run(sys.executable, MODELS / script, MODELS / "example-ec.1.json", *options)
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert lines[:2] == ["status optimal", f"objective {objective}"]
-    assert len(lines) == 2 + 4
+def test_the_scripts_print_the_optimum(script: str, example: str, said: str) -> None:
+    done = run(sys.executable, MODELS / script, MODELS / f"{example}.json")
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", said)
 
 
 @pytest.mark.slow
-def test_the_script_with_pauses_prints_stretches() -> None:
-    done = run(sys.executable, MODELS / "pauses.py", MODELS / "example-pause.json")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "status optimal\nobjective 12\ntimes r0 1-6 8-11\ntimes r1 7-7\n"
+@pytest.mark.parametrize("script", sorted(path.name for path in MODELS.glob("*.py")))
+def test_the_scripts_refuse_what_they_do_not_know(script: str, tmp_path: Path) -> None:
+    path = tmp_path / "i.json"
+    write_instance(Instance(5, [Request(0, 1, 2, weight=3)], workers=2), path)
+    done = run(sys.executable, MODELS / script, path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"{path}: this model does not know weight, workers\n"
+    write_instance(Instance(5, []), path)
+    assert run(sys.executable, MODELS / script, path).stderr == f"{path}: holds no requests\n"
 
 
 def test_a_solution_with_pauses_is_refused_with_that_reason() -> None:
@@ -182,17 +244,7 @@ def test_a_solution_with_pauses_is_refused_with_that_reason() -> None:
 
 
 @pytest.mark.slow
-def test_a_script_takes_csv_and_refuses_nonsense_in_one_line(tmp_path: Path) -> None:
-    table = tmp_path / "i.csv"
-    table.write_text("arrival,prompt,output\n")
-    empty = run(sys.executable, MODELS / "relaxed.py", table, "--memory", "3")
-    assert (empty.returncode, empty.stdout) == (0, "status optimal\nobjective 0\n")
-    refused = run(sys.executable, MODELS / "relaxed.py", table)
-    assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["time_indexed", "relaxed", "running_status"])
+@pytest.mark.parametrize("name", ["time_indexed", "running_status", "pauses"])
 def test_pyomo_convert_writes_the_models(name: str, tmp_path: Path) -> None:
     pyomo = Path(sys.executable).with_name("pyomo")
     output = tmp_path / "out.lp"
@@ -200,23 +252,5 @@ def test_pyomo_convert_writes_the_models(name: str, tmp_path: Path) -> None:
     done = run(pyomo, "convert", "--format=lp", f"--output={output}", MODELS / f"{name}.py", data)
     assert done.returncode == 0, done.stdout + done.stderr
     highs = read(output)
-    solve_exactly(highs)
-    value = highs.getInfo().objective_function_value
-    assert value == pytest.approx(34 / 3 if name == "relaxed" else 12)
-
-
-@pytest.mark.slow
-def test_pyomo_convert_takes_the_memory_of_csv_from_its_configuration(tmp_path: Path) -> None:
-    write_instance(EXAMPLE_EC_1, tmp_path / "i.csv")
-    model = {
-        "filename": str(MODELS / "time_indexed.py"),
-        "options": {"memory": 7},
-        "save file": str(tmp_path / "out.lp"),
-    }
-    config = tmp_path / "convert.json"
-    config.write_text(json.dumps({"model": model, "data": {"files": [str(tmp_path / "i.csv")]}}))
-    done = run(Path(sys.executable).with_name("pyomo"), "convert", config, at=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    highs = read(tmp_path / "out.lp")
     solve_exactly(highs)
     assert round(highs.getInfo().objective_function_value) == 12

@@ -15,7 +15,7 @@ from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import to_highs
 from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.pyomo import schedule_from, time_indexed_with_pauses
-from kvopt.formulations.pyomo.script import solve
+from kvopt.formulations.pyomo.solutions import solve
 from kvopt.heuristics.reinsertion import schedule_by_order
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
@@ -62,7 +62,7 @@ def test_its_optimum_is_that_of_brute_force() -> None:
 def test_its_optimum_through_pyomo() -> None:
     for instance in random_instances(5, seed=33, least_requests=1, most_requests=4, most_output=4):
         model = time_indexed_with_pauses(instance)
-        assert solve(model, "highs") == "optimal"
+        assert solve(model) == "optimal"
         schedule = schedule_from(model, instance)
         assert schedule is not None
         assert schedule.check().feasible

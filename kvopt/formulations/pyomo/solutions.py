@@ -7,7 +7,9 @@ from typing import Any
 
 import pyomo.environ as pyo
 from pyomo.contrib.solver.common.base import SolverBase
+from pyomo.contrib.solver.common.factory import SolverFactory
 
+from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import INTEGRALITY
@@ -28,6 +30,13 @@ def solved(
     if results.incumbent_objective is not None:
         results.solution_loader.load_vars()
     return results
+
+
+def solve(model: pyo.ConcreteModel, time_limit: float | None = None) -> str:
+    """Solve with HiGHS, load what was found and return why it stopped."""
+    found = solved(SolverFactory(DEFAULT_SOLVER), model, time_limit)
+    condition = found.termination_condition.name
+    return "optimal" if condition == "convergenceCriteriaSatisfied" else str(condition)
 
 
 def schedule_from(model: pyo.ConcreteModel, instance: Instance) -> Schedule | None:

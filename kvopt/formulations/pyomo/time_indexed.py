@@ -96,16 +96,13 @@ def add_each_starts_once(model: pyo.ConcreteModel, plan: Layout) -> None:
     model.start = pyo.Constraint(range(len(plan.windows)), rule=rule)
 
 
-def add_memory(
-    model: pyo.ConcreteModel, instance: Instance, plan: Layout, first_age: int = 1
-) -> None:
+def add_memory(model: pyo.ConcreteModel, instance: Instance, plan: Layout) -> None:
     """At no time do the active requests hold more than M tokens.
 
     sum over i, max(a_i, t - o_i) <= k <= t - 1 of (s_i + t - k) x[i, k] <= M   for each t
     (v2 eq. 3)
 
-    In a fleet there is such a row for each worker.  Requests that begin at age 0 are active a
-    round earlier.
+    In a fleet there is such a row for each worker.
     """
 
     def rule(model: pyo.ConcreteModel, t: int, *at: int) -> object:
@@ -113,12 +110,11 @@ def add_memory(
             (request.prompt + t - k) * model.x[i, k, *at]
             for i, request in enumerate(instance)
             if not at or at[0] in plan.workers[i]
-            for k in active_starts(plan.windows[i], request.output, t + 1 - first_age)
-            if request.prompt + t > k
+            for k in active_starts(plan.windows[i], request.output, t)
         ]
         return pyo.quicksum(held) <= instance.memory if held else pyo.Constraint.Skip
 
-    times = [(time - 1 + first_age, *_if_fleet(plan, at)) for time, at in plan.times]
+    times = [(time, *_if_fleet(plan, at)) for time, at in plan.times]
     model.memory = pyo.Constraint(times, rule=rule)
 
 
