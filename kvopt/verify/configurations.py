@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kvopt.verify.pairs import paired
 from kvopt.verify.prices import reach
 from kvopt.verify.problem import Problem
 from kvopt.verify.search import Search
@@ -59,7 +60,7 @@ def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tu
         budget = (target - 1) * stage.scale - stage.total
         if budget < 0:
             return target, how
-        pairs = [zip(*pair, strict=True) for pair in zip(starts, costs, strict=True)]
+        pairs = [paired(*pair) for pair in paired(starts, costs)]
         left = [{k: cost for k, cost in pair if cost <= budget} for pair in pairs]
         starts = list(map(list, left))
     assert target is not None, "a search has one"

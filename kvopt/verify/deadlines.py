@@ -6,10 +6,11 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import itemgetter, le
 from typing import Any
 
+from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
 from kvopt.verify.runs import checked_run
 from kvopt.verify.scopes import uncovered
@@ -36,7 +37,7 @@ def check_in_time(
     if len(claim["attained"]) != len(runs):
         raise Invalid("deadlines: needs a number, or null, for each policy")
     counted: list[tuple[str, list[int] | None, int | None]]
-    counted = [*zip(map(itemgetter("policy"), runs), reached, claim["attained"], strict=True)]
+    counted = [*paired(map(itemgetter("policy"), runs), reached, claim["attained"])]
     if best is not None:
         if used := uncovered(best, scope):
             raise Invalid(f"deadlines: the best has {used}, which the scope does not cover")
@@ -57,7 +58,7 @@ def check_in_time(
     said = f"  at most {ceiling:,} of {len(due):,} requests can {aim} {within}"
     said += f"; {misses:,} cannot even alone" if misses else ""
     lines = [said, *([f"  a schedule does for {best['attained']:,}"] if best else [])]
-    for run, attained in zip(runs, claim["attained"], strict=True):
+    for run, attained in paired(runs, claim["attained"]):
         if attained is not None:
             used = uncovered(run, scope)
             beyond = f" with {used}, which the ceiling does not cover" if used else ""
@@ -80,7 +81,7 @@ def _due(certificate: dict[str, Any], problem: Problem) -> list[int]:
             raise Invalid("deadlines: rounds have no length")
         length = Fraction(instance["round_ms"]) * 1_000_000
     own = (math.floor(row["deadline"] * length) for row in rows)
-    return [request.arrival + most for request, most in zip(problem.requests, own, strict=True)]
+    return [request.arrival + most for request, most in paired(problem.requests, own)]
 
 
 def most_in_time(
@@ -113,7 +114,7 @@ def most_in_time(
         raise Invalid("deadlines: several lines do not cover prompts in pieces")
     table = TimePrices(borders, prices)
     total, misses = problem.workers * memory * table.paid[-1], 0
-    for request, end in zip(problem.requests, due, strict=True):
+    for request, end in paired(problem.requests, due):
         arrival, prompt, output = request
         brief = request._replace(output=1) if first else request
         if clock is None:
@@ -142,7 +143,7 @@ class TimePrices:
         borders = borders or [0]
         early = [0] * (borders[0] > 0)
         self.borders, self.prices = [*early, *borders], [*early, *prices, 0]
-        cells = [*zip(self.prices, pairwise(self.borders), strict=False)]
+        cells = [*zip(self.prices, pairwise(self.borders))]
         self.paid = [*accumulate((p * (b - a) for p, (a, b) in cells), initial=0)]
         self.moments = [*accumulate((p * _sum_of_times(*cell) for p, cell in cells), initial=0)]
 
@@ -182,7 +183,7 @@ class TimePrices:
         events = sorted({arrival, latest, *inner, *(end - output for end in ends)})
         costs = [self.of_start(request, start) for start in events]
         best = min(costs)
-        for (begin, end), cost in zip(pairwise(events), costs, strict=False):
+        for (begin, end), cost in zip(pairwise(events), costs):
             bend = self.after(begin) - self.after(begin + output)
             if bend > 0 and end > begin + 1:
                 step = self.of_start(request, begin + 1) - cost
@@ -201,7 +202,7 @@ class TimePrices:
         """
         left, right = self.cells(begin, end)
         edges, cost = pairwise([begin, *self.borders[left + 1 : right], end]), 0
-        for price, (first, last) in sorted(zip(self.prices[left:right], edges, strict=True)):
+        for price, (first, last) in sorted(paired(self.prices[left:right], edges)):
             most = rate * (last - first)
             size = min(most, amount)
             cost += price * (size * top - slope * (size * (size - 1) // 2))

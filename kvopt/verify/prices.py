@@ -7,10 +7,11 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import accumulate, count, pairwise, repeat
-from operator import add, itemgetter, mul, sub
+from itertools import accumulate, count, repeat
+from operator import add, mul, sub
 from typing import Any
 
+from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import Problem
 from kvopt.verify.work import Invalid, Work
 
@@ -100,7 +101,7 @@ def _slot_prices(proof: dict[str, Any], slot: dict[str, Any]) -> list[int]:
     which is at least what lies on a straight line from q to q', so it is not negative.
     """
     prices = []
-    pairs = zip(pairwise(proof["borders"]), pairwise(slot["numerators"]), strict=True)
+    pairs = paired(pairwise(proof["borders"]), pairwise(slot["numerators"]))
     for (begin, end), (low, high) in pairs:
         slope = -((low - high) // (end - begin))
         prices += [low + n * slope for n in range(1, end - begin + 1)]
@@ -144,7 +145,7 @@ class Costs:
     ) -> None:
         self.scale, self.last, self.work, self.block = scale, len(prices), work, block
         prices = prices + [0] * min(longest, self.last)  # so that k + o is in the tables
-        self.stairs = []
+        self.stairs, self.thresholds = [], [tokens for tokens, _ in stairs]
         for tokens, line in stairs:
             row = line + [0] * (len(prices) - len(line))
             self.stairs.append((tokens, [*accumulate(row, initial=0)]))
@@ -213,8 +214,8 @@ class Costs:
 
         The thresholds that its first token reaches are one table.
         """
-        first = bisect_right(self.stairs, prompt + 1, key=itemgetter(0))
-        final = bisect_right(self.stairs, peak, key=itemgetter(0))
+        first = bisect_right(self.thresholds, prompt + 1)
+        final = bisect_right(self.thresholds, peak)
         later = self.stairs[first:final]
         steps = [(0, self.reached[first - 1])] if first else []
         return steps + [(tokens - prompt - 1, sums) for tokens, sums in later]
@@ -227,9 +228,7 @@ class Costs:
         low, high = (-(-(prompt + j) // block) * block for j in (1, output))
         waits = range(self.scale * (begin - arrival), self.scale * (end - arrival), self.scale)
         pairs = self.paid[begin:end], self.paid[begin + output : end + output]
-        costs = [
-            wait + high * then - low * now for wait, now, then in zip(waits, *pairs, strict=True)
-        ]
+        costs = [wait + high * then - low * now for wait, now, then in paired(waits, *pairs)]
         first = block - prompt % block  # the token that fills a block
         if first >= output:
             return costs

@@ -13,6 +13,7 @@ from itertools import chain
 from operator import mul
 from typing import Any, NamedTuple
 
+from kvopt.verify.pairs import paired
 from kvopt.verify.work import Invalid
 
 LARGEST_FIELD = 2**53 - 1
@@ -79,7 +80,7 @@ class Problem:
 
     def arriving(self, arrivals: Iterable[int]) -> Problem:
         """Return the same with other arrivals."""
-        pairs = zip(self.requests, arrivals, strict=True)
+        pairs = paired(self.requests, arrivals)
         return replace(self, requests=[r._replace(arrival=a) for r, a in pairs])
 
 
@@ -222,7 +223,7 @@ class Clock(NamedTuple):
     def mixed(self, chosen: list[int], mix: list[int]) -> Clock:
         """Return a clock whose last line mixes some lines, and all of it ``sum(mix)`` as slow."""
         slow, own = self.slower(sum(mix)), [self.lines[i] for i in chosen]
-        fixed, each = zip(*own, strict=True)
+        fixed, each = paired(*own)
         slow.lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
         return slow
 

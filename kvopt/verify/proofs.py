@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from operator import mul
 from typing import Any
 
 from kvopt.verify.configurations import by_configurations
+from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.prices import check_prices, price_bound
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.seconds import by_shares
@@ -81,6 +81,6 @@ def _parts(problem: Problem, proof: dict[str, Any]) -> Iterator[tuple[Problem, d
         if place < 0:
             raise Invalid("lower: a request arrives before the first part")
         shares[place].append(request)
-    for part, own in zip(proof["parts"], shares, strict=True):
+    for part, own in paired(proof["parts"], shares):
         if own:
             yield replace(problem, requests=own), part["proof"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import mul, sub
 from typing import Any
 
+from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.words import times_of
 from kvopt.verify.work import Invalid, Work
@@ -50,10 +51,10 @@ def checked_run(
         parts[on[row["request"]]][1].append(row)
     for row in waits:
         parts[sum(row[2:])][2][row[0]] = row[1]
-    for worker, mark in zip(on, asked, strict=True):
+    for worker, mark in paired(on, asked):
         parts[worker][3].add(mark)
     swept = {worker: _swept(problem, part, what, work) for worker, part in parts.items()}
-    times = [swept[worker][1][end] for worker, end in zip(on, ends, strict=True)]
+    times = [swept[worker][1][end] for worker, end in paired(on, ends)]
     released = [request.arrival for request in requests]
     for i, before, gap in problem.after:
         released[i] = max(released[i], times[before] + gap)
@@ -63,7 +64,7 @@ def checked_run(
     value = sum(map(mul, weights, map(sub, times, released)))
     if claim["value"] != value:
         raise Invalid(f"{what}: says {claim['value']:,}, the {times_of(claim)} give {value:,}")
-    times = [swept[worker][1][mark] for worker, mark in zip(on, asked, strict=True)]
+    times = [swept[worker][1][mark] for worker, mark in paired(on, asked)]
     return max((peak for peak, _ in swept.values()), default=0), times
 
 
@@ -81,11 +82,11 @@ def _pieces(
         raise Invalid(f"{what}: has {len(claim[times])} {times} for {len(requests)} requests")
     segments = claim.get("segments")
     if segments is None:
-        pairs = zip(claim["starts"], requests, strict=True)
+        pairs = paired(claim["starts"], requests)
         segments = [[[start + 1, start + request.output]] for start, request in pairs]
     last: list[_Piece] = []
     more: list[_Piece] = []
-    for i, (request, rows) in enumerate(zip(requests, segments, strict=True)):
+    for i, (request, rows) in enumerate(paired(requests, segments)):
         free, held = 0, request.prompt
         for row in rows:
             if len(row) != 2 or not free < row[0] <= row[1]:
@@ -119,6 +120,7 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
     """
     rows = sorted(claim.get("chunks", []), key=lambda row: (row["request"], row["start"]))
     free: dict[int, int] = {}
+    begins: dict[int, list[int]] = {}  # of its segments
     made: dict[int, list[int]] = {}  # by a request before each of its segments
     for row in rows:
         i, start, tokens = row["request"], row["start"], row["tokens"]
@@ -127,8 +129,9 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
         free[i] = end = start + len(tokens)
         segments = claim["segments"][i]
         if i not in made:
+            begins[i] = [first - 1 for first, _ in segments]
             made[i] = [0, *accumulate(last - first + 1 for first, last in segments)]
-        place = bisect_right(segments, start, key=lambda segment: segment[0] - 1)
+        place = bisect_right(begins[i], start)
         apart = place < len(segments) and (place == 0 or segments[place - 1][1] <= start)
         most = requests[i].prompt + made[i][place]
         if not apart or segments[place][0] <= end or sum(tokens) > most:
@@ -159,9 +162,7 @@ def _swept(problem: Problem, part: _Part, what: str, work: Work) -> tuple[int, d
         due[start] = max(due[start], requests[i].arrival)
     for row in rows:  # as what is processed in a round, and held by then
         due[row["start"]] = max(due[row["start"]], requests[row["request"]].arrival)
-        for mark, step in enumerate(
-            zip(row["tokens"], accumulate(row["tokens"]), strict=True), row["start"]
-        ):
+        for mark, step in enumerate(paired(row["tokens"], accumulate(row["tokens"])), row["start"]):
             chunks[mark].append(step)
     now = active = offset = peak = 0
     taken: dict[int, int] = defaultdict(int)  # pieces by remainder

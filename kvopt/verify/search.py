@@ -9,6 +9,7 @@ from itertools import accumulate, chain, repeat
 from operator import add, le, sub
 from typing import Any
 
+from kvopt.verify.pairs import paired
 from kvopt.verify.stages import Stage, TokenStage
 from kvopt.verify.work import BYTES, UNLISTED, Invalid, Unreadable, Work, budget_option
 
@@ -63,7 +64,7 @@ class Search:
         self.most, self.steps = work.times * BYTES // width, 20 + longest // 4 + together
         self.ramps = [tuple(range(s + 1, s + o + 1)) for s, o in shapes]
         self.reduced_costs, self.least = reduced_costs, []
-        for request, own in zip(self.requests, reduced_costs, strict=True):
+        for request, own in paired(self.requests, reduced_costs):
             if (late := max(own)) >= stage.last:  # stands for all that are later, too
                 delays = range(1, (budget - own[late]) // stage.scale + 1)
                 own.update({late + d: own[late] + d * stage.scale for d in delays})

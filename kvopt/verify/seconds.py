@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import add
 from typing import Any
 
+from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import Clock, Problem, Request
 from kvopt.verify.volume import serve
 from kvopt.verify.work import Invalid, Work
@@ -67,7 +68,7 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     # Memory of this size is served as fast as that of all workers.
     memory, unit = problem.memory * problem.used, max((p[0] for p in parts), default=1) << 30
     total, jobs, works, windows = 0, [], [], []
-    for request, weight, (takes, delays, alone) in zip(requests, weights, parts, strict=True):
+    for request, weight, (takes, delays, alone) in paired(requests, weights, parts):
         arrival, slope = scale * request.arrival, weight * unit // (64 * takes)
         total += 2 * memory * ((unit - slope * takes) * (arrival + alone) - unit * arrival)
         total += memory * slope * delays
@@ -133,13 +134,13 @@ def _company(
     free delay: no part is delayed more than its request, so each is given the part of the rest that
     its work is of all works of the request.
     """
-    shares = zip(windows, company, strict=True)
+    shares = paired(windows, company)
     changes = sorted(pair for (a, end), c in shares if c for pair in ((a, c), (end, -c)))
     times = [time for time, _ in changes]
     prices = [*accumulate((change for _, change in changes), initial=0)]
     lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
     total = 0
-    for (arrival, _), parts, share, rate in zip(windows, works, company, rest, strict=True):
+    for (arrival, _), parts, share, rate in paired(windows, works, company, rest):
         work, paid = sum(added for _, added, _ in parts), 0
         for begin, added, early in parts if rate and work else ():  # without rest it waits for ever
             place = bisect_right(times, arrival + begin)
@@ -150,7 +151,7 @@ def _company(
                 is_near = least < best
                 budget.spend(12 + 6 * is_near * (end - place))
                 if is_near:
-                    part = zip(times[place:end], prices[place + 1 : end + 1], strict=True)
+                    part = paired(times[place:end], prices[place + 1 : end + 1])
                     best = min(best, *(rate * max(t - free, 0) + work * p for t, p in part))
                 place = end
             paid += added * best
@@ -188,7 +189,7 @@ def part_of(memory: int, request: Request, clock: Clock, chosen: list[int]) -> t
     for r in range(4):
         rows.append(row(1, 0, prompt + output - r, after))
         after += rows[-1][2]
-    takes, delays, alone = (_summed(list(column), output - 1) for column in zip(*rows, strict=True))
+    takes, delays, alone = (_summed(list(column), output - 1) for column in paired(*rows))
     first = row(prompt + 1, prompt, prompt + 1, alone)
     return takes + first[0], delays + first[1], alone + first[2]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import add
 from typing import Any
 
+from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.prices import Costs
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.work import Invalid, Work
@@ -50,7 +51,7 @@ class TokenStage:
         longest = max((request.output for request in self.requests), default=0)
         table = Costs(self.scale, self.prices[1:], longest, self.work)
         self.total, reduced = -self.before - sum(self.most), []
-        for (arrival, prompt, output), own in zip(self.requests, starts, strict=True):
+        for (arrival, prompt, output), own in paired(self.requests, starts):
             costs = [0]
             if arrival < self.last:
                 brief = min(output, self.last)  # after the last price no start pays
@@ -82,9 +83,7 @@ class Stage:
         if not all(len(pair) == 2 and pair[1] >= 0 for pair in stage["peaks"]):
             raise Invalid("lower: peaks must be pairs [peak, rounds]")
         ends = list(accumulate((rounds for _, rounds in stage["peaks"]), initial=0))
-        self.places = {
-            p: range(end - n, end) for (p, n), end in zip(stage["peaks"], ends[1:], strict=True)
-        }
+        self.places = {p: range(end - n, end) for (p, n), end in paired(stage["peaks"], ends[1:])}
         if len(self.places) < len(stage["peaks"]):
             raise Invalid("lower: a peak is listed twice")
         if [len(row) for row in self.rows] != [ends[-1]] * len(self.times):
@@ -98,7 +97,7 @@ class Stage:
             self.alike[request.prompt + request.output].append(i)
         # The price at a time has weight strictly between its neighbours.
         nexts = [*self.times[1:], self.times[-1] + 1]
-        self.windows = [(max(0, a), b) for a, b in zip([0, *self.times[:-1]], nexts, strict=True)]
+        self.windows = [(max(0, a), b) for a, b in paired([0, *self.times[:-1]], nexts)]
 
     def price(self, time: int, peak: int, r: int) -> int:
         """Return the price of a state at a time up to the last."""
@@ -130,7 +129,7 @@ class Stage:
         self.before = _sum_before(self.times, heaviest)
         least = list(map(min, costs))
         self.total = sum(least) - sum(self.most) - self.before
-        return [[cost - low for cost in row] for row, low in zip(costs, least, strict=True)]
+        return [[cost - low for cost in row] for row, low in paired(costs, least)]
 
     def _along(
         self, peak: int, starts: Sequence[Sequence[int]], costs: list[list[int]]
@@ -160,7 +159,7 @@ class Stage:
                 for c in done[i]:
                     ends[c] -= 1
                 delay = outputs[i] - self.requests[i].arrival
-                pairs = zip(starts[i], done[i], strict=True)
+                pairs = paired(starts[i], done[i])
                 costs[i] = [scale * (k + delay) + paid[c] for k, c in pairs]
                 if not self.keep:
                     costs[i] = [min(costs[i])]
@@ -175,7 +174,7 @@ class Stage:
 def _filled(times: list[int], values: list[int]) -> list[int]:
     """Return the values at 0, 1, ..: 0 before the times, interpolated and rounded in between."""
     line = [0] * times[0]
-    for (a, low), (b, high) in pairwise(zip(times, values, strict=True)):
+    for (a, low), (b, high) in pairwise(paired(times, values)):
         if b > 0:
             gap, step, skip = b - a, high - low, max(0, -a)
             begin, end = low * gap + skip * step, high * gap
@@ -187,7 +186,7 @@ def _filled(times: list[int], values: list[int]) -> list[int]:
 def _sum_before(times: list[int], values: list[int]) -> int:
     """Return the sum of such values at all times before 0."""
     total = values[-1] if times[-1] < 0 else 0
-    for (a, low), (b, high) in pairwise(zip(times, values, strict=True)):
+    for (a, low), (b, high) in pairwise(paired(times, values)):
         if a < 0:
             gap = b - a
             total += _sum_of_floors(min(b, 0) - a, gap, high - low, low * gap)
@@ -237,7 +236,7 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) 
             begin, end = c * low, memory - h - (c + 1) * r + 1
             if begin < end:
                 fewer, more = best[c], best[c + 1]
-                pairs = zip(fewer[begin:end], more[begin + h : end + h], strict=True)
+                pairs = paired(fewer[begin:end], more[begin + h : end + h])
                 more[begin + h : end + h] = [
                     new if (new := old + weight) > known else known for old, known in pairs
                 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from kvopt.verify.pairs import paired
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.work import Invalid, Work
 
@@ -52,7 +53,7 @@ def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
     By every time it completes as many requests as any schedule can.  Time is counted in units:
     round t is the units (t - 1) rate + 1 .. t rate.
     """
-    jobs = [(r.arrival * rate, 0, v) for r, v in zip(requests, volumes, strict=True)]
+    jobs = [(r.arrival * rate, 0, v) for r, v in paired(requests, volumes)]
     return [-(-end // rate) for _, _, end, is_done in serve(jobs) if is_done]
 
 

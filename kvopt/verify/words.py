@@ -12,7 +12,7 @@ def quoted(text: str) -> str:
     if len(text) <= 80 and sum(map(len, pieces)) <= 160:
         return f"'{''.join(pieces)}'"
     ends = accumulate(map(len, pieces[:77]))
-    return f"'{''.join(piece for piece, end in zip(pieces, ends, strict=False) if end <= 157)}'..."
+    return f"'{''.join(piece for piece, end in zip(pieces, ends) if end <= 157)}'..."
 
 
 def times_of(claim: dict[str, Any]) -> str:

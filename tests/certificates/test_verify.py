@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import random
@@ -300,6 +301,14 @@ class TestIndependence:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert (done.returncode, done.stderr) == (status, "")
             assert done.stdout.splitlines() == list(verify(path).lines)
+
+    def test_it_is_written_for_python_3_9(self) -> None:
+        files = [*(HERE / "kvopt" / "verify").glob("*.py")]
+        assert len(files) > 10
+        for path in files:
+            text = path.read_text(encoding="utf-8")
+            ast.parse(text, feature_version=(3, 9))
+            assert "strict=" not in text or path.name == "pairs.py"
 
     def test_python_m(self, tmp_path: Path) -> None:
         path = tmp_path / "c.json"
