@@ -75,11 +75,12 @@ package:
 
 # The checker as one file that needs Python and nothing else: `python verify.pyz CERTIFICATE`.
 OUT ?= verify.pyz
+PYZ ?= build/pyz
 verify.pyz:
-	rm -rf build/pyz && mkdir -p build/pyz/kvopt
-	cp -r kvopt/verify build/pyz/kvopt
-	touch build/pyz/kvopt/__init__.py
-	$(PYTHON) -m zipapp build/pyz -m "kvopt.verify.__main__:main" -o $(OUT)
+	rm -rf $(PYZ) && mkdir -p $(PYZ)/kvopt/verify
+	cp kvopt/verify/*.py $(PYZ)/kvopt/verify
+	touch $(PYZ)/kvopt/__init__.py
+	$(PYTHON) -m zipapp $(PYZ) -m "kvopt.verify.__main__:main" -o $(OUT)
 
 # The first hours of a researcher and of an engineer, from an installed wheel, with times.
 walks:

@@ -288,7 +288,8 @@ class TestIndependence:
 
     def test_one_file_alone_is_enough(self, tmp_path: Path) -> None:
         copy = tmp_path / "verify.pyz"
-        subprocess.run(["make", "-s", f"OUT={copy}", "verify.pyz"], cwd=HERE, check=True)
+        made = [f"OUT={copy}", f"PYZ={tmp_path / 'pyz'}"]
+        subprocess.run(["make", "-s", *made, "verify.pyz"], cwd=HERE, check=True)
         path = tmp_path / "c.json"
         for content, status in (
             (certificate(EC1, random.Random(2)), 0),
