@@ -21,23 +21,23 @@ import subprocess
 import sys
 import time
 import tomllib
-from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-import certified_gaps
 import exact
 import model_building
 import policies
 import traces
-from verifying import verified
 
-from kvopt import bound, generate, run, solve
+from kvopt import Certificate, Instance, Schedule, bound, generate, run, solve
+from kvopt.heuristics.trace_beams import search_traces
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.simulate.running import run as simulate
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "recorded.toml"
@@ -50,37 +50,39 @@ LIMIT = 60.0
 """Seconds of a proof with --quick, and of a gap at full size."""
 BOUND_LIMIT = 30.0
 """Seconds of a bound of 10,000 requests, and of the beams beside it."""
+TRACES = {
+    "conv": "Azure conversations",
+    "chat": "the drawn stand-in of conversations",
+    "mixed": "arXiv and the stand-in, 1:4",
+    "code": "Azure code",
+}
+SOME = ("fcfs", "mc-sf", "svf")
 
 Figures = dict[str, float]
+Recorded = Mapping[str, Any]
+"""Of a question ``figures``, ``machine`` and ``commit``."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is measured: its name, words and command, whether quickly, and from which trace."""
+    """What is measured: its name, words and function, whether quickly, and from which trace."""
 
     name: str
     text: str
-    command: str
     measure: Callable[[], Figures]
     quick: bool = False
     file: Path | None = None
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """Figures of a question, and where they are from."""
-
-    figures: Mapping[str, float]
-    machine: str
-    commit: str
-
-
 def main() -> None:
     """Ask the questions one by one and print the table of their answers."""
     options = parsed()
-    recorded = read(RECORD)
+    recorded: dict[str, Recorded] = tomllib.loads(RECORD.read_text())
     found: dict[str, Figures] = {}
-    asked = [q for q in questions(options.data) if chosen(q, options)]
+    asked = [
+        q for q in questions(options.data)
+        if (q.name in options.only if options.only else q.quick or not options.quick)
+    ]  # fmt: skip
     interrupted = False
     try:
         answer(asked, found)
@@ -89,17 +91,17 @@ def main() -> None:
         say(f"interrupted after {len(found)} of {len(asked)} questions")
     print("\n".join(table([q for q in asked if q.name in found], recorded, found)))
     print("\nMeasured now:", machine())
-    for place in dict.fromkeys(recorded[name].machine for name in found if name in recorded):
+    for place in dict.fromkeys(recorded[name]["machine"] for name in found if name in recorded):
         print("Recorded:", place)
     if options.record:
-        here = {name: Recorded(figures, machine(), commit()) for name, figures in found.items()}
-        write(RECORD, recorded | here)
-        say(f"{len(here)} questions recorded in {RECORD.name}")
+        here = {"machine": machine(), "commit": commit()}
+        write(recorded | {name: {"figures": figures, **here} for name, figures in found.items()})
+        say(f"{len(found)} questions recorded in {RECORD.name}")
     if interrupted:
         sys.exit(130)
 
 
-def parsed() -> Namespace:
+def parsed() -> argparse.Namespace:
     """Read the command line."""
     names = [q.name for q in questions(DATA)]
     parser = argparse.ArgumentParser(
@@ -112,13 +114,6 @@ def parsed() -> Namespace:
     return parser.parse_args()
 
 
-def chosen(question: Question, options: Namespace) -> bool:
-    """Tell whether a question is asked."""
-    if options.only:
-        return question.name in options.only
-    return question.quick or not options.quick
-
-
 def say(text: str) -> None:
     """Tell how it goes, beside the table."""
     print(text, file=sys.stderr, flush=True)
@@ -127,78 +122,56 @@ def say(text: str) -> None:
 # ---------------------------------------------------------------------------------------- questions
 
 
-def questions(data: Path) -> list[Question]:
-    """Return all questions, headlines first."""
-    return [
-        proofs("arrival-1", 12, range(5), quick=True),
-        proofs("arrival-1", 16, range(5), quick=True),
-        proofs("arrival-1", 20, (1, 3, 4), quick=True),
-        full_size("arrival-1", (3,), quick=True),
-        full_size("arrival-2", (3,), quick=True),
-        certified("conv", 10_000, data, quick=True),
-        certified("chat", 10_000, data, quick=True),
-        policies_at(100_000, arrivals=False, quick=True),
-        building(145_000, quick=True),
-        proofs("arrival-1", 20, range(5)),
-        proofs("arrival-2", 12, range(5)),
-        proofs("arrival-2", 16, range(5)),
-        proofs("arrival-2", 20, range(5)),
-        full_size("arrival-1", range(20)),
-        full_size("arrival-2", range(20)),
-        certified("mixed", 10_000, data),
-        certified("code", 8_000, data),
-        policies_at(100_000, arrivals=True),
-        building(22_000),
-        building(500_000),
-    ]
-
-
-def proofs(family: str, n: int, seeds: Iterable[int], *, quick: bool = False) -> Question:
-    """Ask how long proofs of optima take."""
-    drawn = tuple(seeds)
-    text = " ".join(map(str, drawn))
-    return Question(
-        f"proofs-{family}-{n}{few(drawn, 5)}",
-        f"{family}, n = {n}, seeds {text}: proof by the exact engine",
-        f"benchmarks/exact.py proofs --family {family} --n {n} --seeds {text} --limit {LIMIT:g} "
-        "--threads 1",
-        partial(measure_proofs, family, n, drawn),
-        quick,
-    )
-
-
-def measure_proofs(family: str, n: int, seeds: Sequence[int]) -> Figures:
-    times = []
-    options = Namespace(limit=LIMIT, threads=1)
-    for seed in seeds:
-        seconds, upper, lower = exact.proved(generate(family, n, seed=seed), "exact", options)
-        times.append(seconds if upper is not None and upper == lower else float("inf"))
-        say(f"  seed {seed}: {times[-1]:.1f} s")
-    return {"median s": statistics.median(times)}
-
-
-def full_size(family: str, seeds: Iterable[int], *, quick: bool = False) -> Question:
-    """Ask which gap is left at the size of the papers."""
-    drawn = tuple(seeds)
-    text = " ".join(map(str, drawn))
-    return Question(
-        f"full-size-{family}{few(drawn, 20)}",
-        f"{family} of full size, seed{'s' * (len(drawn) > 1)} {text}: gap after {LIMIT:g} s",
-        f"benchmarks/exact.py gaps --family {family} --seeds {text} --seconds {LIMIT:g} "
-        "--threads 1",
-        partial(measure_full_size, family, drawn),
-        quick,
-    )
-
-
-def measure_full_size(family: str, seeds: Sequence[int]) -> Figures:
-    gaps = []
-    options = Namespace(seconds=[LIMIT], threads=1)
-    for seed in seeds:
-        [gap], _ = exact.certified(generate(family, seed=seed), options)
-        gaps.append(gap)
-        say(f"  seed {seed}: {gap:.2%}")
-    return {"mean gap %": 100 * statistics.mean(gaps)}
+def questions(data: Path) -> Iterator[Question]:
+    """Yield all questions, headlines first."""
+    for family, n, seeds, quick in (
+        ("arrival-1", 12, (0, 1, 2, 3, 4), True),
+        ("arrival-1", 16, (0, 1, 2, 3, 4), True),
+        ("arrival-1", 20, (1, 3, 4), True),
+        ("arrival-1", 20, (0, 1, 2, 3, 4), False),
+        ("arrival-2", 12, (0, 1, 2, 3, 4), False),
+        ("arrival-2", 16, (0, 1, 2, 3, 4), False),
+        ("arrival-2", 20, (0, 1, 2, 3, 4), False),
+    ):
+        yield Question(
+            f"proofs-{family}-{n}{few(seeds, 5)}",
+            f"{family}, n = {n}, seeds {words(seeds)}: proof by the exact engine",
+            partial(measure_proofs, family, n, seeds),
+            quick,
+        )
+    for drawn, quick in (((3,), True), (tuple(range(20)), False)):
+        for family in ("arrival-1", "arrival-2"):
+            yield Question(
+                f"full-size-{family}{few(drawn, 20)}",
+                f"{family} of full size, seeds {words(drawn)}: gap after {LIMIT:g} s",
+                partial(measure_full_size, family, drawn),
+                quick,
+            )
+    for name, trace in TRACES.items():
+        n = 8_000 if name == "code" else 10_000
+        file = {"mixed": "arxiv", "chat": None}.get(name, name)
+        yield Question(
+            f"certified-{name}-{n}",
+            f"{n:,} requests certified: {trace}, {BOUND_LIMIT:g} s for each side",
+            partial(measure_certified, data, f"{name}:{n}"),
+            quick=name in ("conv", "chat"),
+            file=data / traces.FILES[file][0] if file else None,
+        )
+    for arrivals in (False, True):
+        when = "two a round" if arrivals else "at once"
+        yield Question(
+            f"policies-100000{'-arrivals' * arrivals}",
+            f"policies on 100,000 requests of the stand-in, {when}",
+            partial(measure_policies, 100_000, arrivals),
+            quick=not arrivals,
+        )
+    for columns in (145_000, 22_000, 500_000):
+        yield Question(
+            f"model-building-{columns}",
+            f"model of {columns:,} columns: arrays and Pyomo",
+            partial(measure_building, columns),
+            quick=columns == 145_000,
+        )
 
 
 def few(drawn: Sequence[int], whole: int) -> str:
@@ -206,78 +179,64 @@ def few(drawn: Sequence[int], whole: int) -> str:
     return "" if len(drawn) == whole else "-seeds-" + "-".join(map(str, drawn))
 
 
-def certified(name: str, n: int, data: Path, *, quick: bool = False) -> Question:
-    """Ask how well schedules of many requests are certified."""
-    words = {
-        "conv": "Azure conversations",
-        "code": "Azure code",
-        "mixed": "arXiv and the stand-in, 1:4",
-        "chat": "the drawn stand-in of conversations",
-    }
-    file = {"mixed": "arxiv", "chat": None}.get(name, name)
-    return Question(
-        f"certified-{name}-{n}",
-        f"{n:,} requests certified: {words[name]}, {BOUND_LIMIT:g} s for each side",
-        f"benchmarks/certified_gaps.py --data DIR --cases {name}:{n} --limit {BOUND_LIMIT:g} "
-        "--policies svf beams",
-        partial(measure_certified, name, n, data),
-        quick,
-        data / traces.FILES[file][0] if file else None,
-    )
+def words(seeds: Sequence[int]) -> str:
+    return " ".join(map(str, seeds))
 
 
-def measure_certified(name: str, n: int, data: Path) -> Figures:
-    instance = certified_gaps.case_instance(data, name, n, arrivals=False)
+def measure_proofs(family: str, n: int, seeds: Sequence[int]) -> Figures:
+    times = []
+    for seed in seeds:
+        found = solve(generate(family, n, seed=seed), "exact", time_limit=LIMIT, threads=1)
+        exact.stop_if_interrupted(found)
+        times.append(found.seconds if found.status == "optimal" else float("inf"))
+        say(f"  seed {seed}: {times[-1]:.1f} s")
+    return {"median s": statistics.median(times)}
+
+
+def measure_full_size(family: str, seeds: Sequence[int]) -> Figures:
+    gaps = []
+    for seed in seeds:
+        [gap], _ = exact.certified(generate(family, seed=seed), [LIMIT], threads=1)
+        gaps.append(gap)
+        say(f"  seed {seed}: {gap:.2%}")
+    return {"mean gap %": 100 * statistics.mean(gaps)}
+
+
+def measure_certified(data: Path, case: str) -> Figures:
+    instance = traces.of_case(data, case)
     result = bound(instance, "lagrangian", time_limit=BOUND_LIMIT)
     exact.stop_if_interrupted(result)
     assert result.value is not None
     say(f"  bound {result.value:,}")
-    runs = {
-        "svf": run(instance, "svf"),
-        "beams": certified_gaps.beamed(instance, BOUND_LIMIT),
-    }
-    judged = list(runs.values())
-    seconds, size = verified(certified_gaps.certificate_of(instance, judged, result))
+    best = beamed(instance, BOUND_LIMIT)
+    sides = {"svf": run(instance, "svf").objective, "beams": best.objective}
+    seconds, size = traces.verified(Certificate(instance, best, result.checked))
     say(f"  verified in {seconds:.1f} s, {size / 1e6:.1f} MB")
-    figures = {"bound": float(result.value)}
-    for policy, found in runs.items():
-        assert found.objective is not None
-        figures[f"{policy} gap %"] = 100 * (found.objective - result.value) / found.objective
-    return figures
+    gaps = {
+        f"{name} gap %": 100 * (1 - result.value / total) for name, total in sides.items() if total
+    }
+    return {"bound": float(result.value), **gaps}
 
 
-def policies_at(n: int, *, arrivals: bool, quick: bool = False) -> Question:
-    """Ask how long policies take on many requests."""
-    return Question(
-        f"policies-{n}{'-arrivals' if arrivals else ''}",
-        f"policies on {n:,} requests of the stand-in, {'two a round' if arrivals else 'at once'}",
-        f"benchmarks/policies.py --sizes {n} -- fcfs mc-sf svf",
-        partial(measure_policies, n, arrivals),
-        quick,
-    )
+def beamed(instance: Instance, seconds: float) -> Schedule:
+    """Return the best schedule that beams over the whole trace find."""
+    search = Search(instance, Limits(threads=2))
+    search.offer_starts(run(instance, "svf").starts, "svf")
+    search_traces(search, seconds)
+    assert search.schedule is not None
+    return search.schedule
 
 
 def measure_policies(n: int, arrivals: bool) -> Figures:
-    simulate(policies.backlog(100, True), "mc-sf")  # loads what is loaded once
+    run(policies.backlog(100, True), "mc-sf")  # loads what is loaded once
     instance = policies.backlog(n, arrivals)
-    return {f"{name} s": simulate(instance, name).wall_seconds for name in ("fcfs", "mc-sf", "svf")}
-
-
-def building(columns: int, *, quick: bool = False) -> Question:
-    """Ask how long the time-indexed model takes to build, and how large it is."""
-    return Question(
-        f"model-building-{columns}",
-        f"model of {columns:,} columns: arrays and Pyomo",
-        f"benchmarks/model_building.py --columns {columns}",
-        partial(measure_building, columns),
-        quick,
-    )
+    return {f"{name} s": run(instance, name).wall_seconds for name in SOME}
 
 
 def measure_building(columns: int) -> Figures:
-    sides = {kind: model_building.measured(kind, columns) for kind in ("arrays", "pyomo")}
     figures: Figures = {}
-    for kind, (seconds, megabytes, _) in sides.items():
+    for kind in ("arrays", "pyomo"):
+        seconds, megabytes, _ = model_building.measured(kind, columns)
         figures |= {f"{kind} s": seconds, f"{kind} MB": megabytes}
     return figures
 
@@ -289,7 +248,7 @@ def answer(asked: Sequence[Question], found: dict[str, Figures]) -> None:
         solve(generate("arrival-1", 8, seed=1), "exact", time_limit=60)
         small = generate("conversation", 20, traces.MEMORY, seed=1)
         bound(small, "lagrangian")
-        certified_gaps.beamed(small, 1.0)
+        beamed(small, 1.0)
     for i, question in enumerate(asked, 1):
         say(f"{i} of {len(asked)}: {question.text}")
         if question.file is not None and not question.file.exists():
@@ -303,27 +262,16 @@ def answer(asked: Sequence[Question], found: dict[str, Figures]) -> None:
 # ------------------------------------------------------------------------------------------- record
 
 
-def read(path: Path) -> dict[str, Recorded]:
-    """Read the recorded figures of each question."""
-    if not path.exists():
-        return {}
-    entries = tomllib.loads(path.read_text())
-    return {
-        name: Recorded(entry["figures"], entry["machine"], entry["commit"])
-        for name, entry in entries.items()
-    }
-
-
-def write(path: Path, recorded: Mapping[str, Recorded]) -> None:
-    """Write them."""
+def write(recorded: Mapping[str, Recorded]) -> None:
+    """Write the recorded figures of each question."""
     blocks = [FIRST_LINES]
     for name, entry in recorded.items():
-        figures = ", ".join(f'"{key}" = {short(v)}' for key, v in entry.figures.items())
+        figures = ", ".join(f'"{key}" = {short(v)}' for key, v in entry["figures"].items())
         blocks.append(
             f"[{name}]\nfigures = {{ {figures} }}\n"
-            f"machine = {json.dumps(entry.machine)}\ncommit = {json.dumps(entry.commit)}\n"
+            f"machine = {json.dumps(entry['machine'])}\ncommit = {json.dumps(entry['commit'])}\n"
         )
-    path.write_text("\n".join(blocks))
+    RECORD.write_text("\n".join(blocks))
 
 
 def short(value: float) -> str:
@@ -358,20 +306,16 @@ def table(
     asked: Sequence[Question], recorded: Mapping[str, Recorded], found: Mapping[str, Figures]
 ) -> list[str]:
     """Return a Markdown table: a row for each figure, recorded and measured."""
-    rows = [("question", "figure", "recorded", "commit", "measured now", "command")]
+    rows = ["| question | figure | recorded | commit | measured now | command |", "|" + 6 * "---|"]
     for question in asked:
-        known = recorded.get(question.name, Recorded({}, "", ""))
-        text, commit_, command = question.text, known.commit, f"`python {question.command}`"
-        for key in found[question.name]:
-            before, now = shown(known.figures.get(key)), shown(found[question.name][key])
-            rows.append((text, key, before, commit_, now, command))
-            text, commit_, command = "", "", ""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
-        for row in rows
-    ]
-    return [lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]]
+        known = recorded.get(question.name, {"figures": {}, "commit": ""})
+        text, said = question.text, known["commit"]
+        command = f"`python benchmarks/all.py --only {question.name}`"
+        for key, value in found[question.name].items():
+            before, now = shown(known["figures"].get(key)), shown(value)
+            rows.append(f"| {text} | {key} | {before} | {said} | {now} | {command} |")
+            text = said = command = ""
+    return rows
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
     python benchmarks/pipeline.py --data DIR --cases conv:19366 conv:19366:arrivals
                                   --steps import certify verify --limit 60
 
-A case is NAME:N or NAME:N:arrivals as in ``certified_gaps``.  The Azure and Mooncake traces are
+A case is NAME:N or NAME:N:arrivals as in `traces.of_case`.  The Azure and Mooncake traces are
 imported from their own files as far as these reach; everything else (a trace that is repeated, the
 stand-in, ``types``) is written to a CSV file first, and that is not timed.  Steps:
 
@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 
-from traces import FILES, MEMORY, ROUND_MS
+from traces import FILES, MEMORY, ROUND_MS, instance
 
 from kvopt.kernels.pipes import ended_by_reader
 
@@ -135,17 +135,17 @@ def commands(
     case: str, options: argparse.Namespace, folder: Path
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the steps that are asked for, each with its command."""
-    instance, certificate = str(folder / "instance.json"), str(folder / "certificate.json")
+    file, certificate = str(folder / "instance.json"), str(folder / "certificate.json")
     study, report = folder / "study.toml", str(folder / "study")
     chosen = [part for policy in options.policies for part in ("--policy", policy)]
     limits = ["--time-limit", str(options.limit), "--threads", str(options.threads)]
     policies, limit, threads = json.dumps(list(options.policies)), options.limit, options.threads
     study.write_text(STUDY.format(case=case, policies=policies, limit=limit, threads=threads))
     every = {
-        "import": ["import", *source(case, options, folder), "-o", instance],
-        "run": ["run", instance, *chosen, "--json"],
-        "bound": ["bound", instance, "--time-limit", str(limit), "--json"],
-        "certify": ["certify", instance, *chosen, *limits, "-o", certificate, "--json"],
+        "import": ["import", *source(case, options, folder), "-o", file],
+        "run": ["run", file, *chosen, "--json"],
+        "bound": ["bound", file, "--time-limit", str(limit), "--json"],
+        "certify": ["certify", file, *chosen, *limits, "-o", certificate, "--json"],
         "verify": ["verify", certificate],
         "study": ["study", str(study), "--jobs", "1", "--out", report],
         "report": ["report", report, "--verify"],
@@ -176,12 +176,10 @@ def source(case: str, options: argparse.Namespace, folder: Path) -> list[str]:
 
 def write_trace(data: Path, name: str, n: int, path: Path) -> None:
     """Write the requests of a case with their rounds of arrival."""
-    from certified_gaps import case_instance  # compiles: would weigh on what is measured
-
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(("arrival", "prompt", "output"))
-        rows.writerows((r.arrival, *r.shape) for r in case_instance(data, name, n, True))
+        rows.writerows((r.arrival, *r.shape) for r in instance(data, name, n, True))
 
 
 def measured(command: Sequence[str]) -> Cost:

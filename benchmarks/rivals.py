@@ -2,7 +2,7 @@
 
     python -m pip install didppy pumpkin-solver pyscipopt     # none is a dependency of kvopt
     python benchmarks/rivals.py [--rivals NAME ...] [--family arrival-1 arrival-2] [--n 8 10 12]
-                                [--seeds 0 1] [--limit 60] [--threads 1] [--ram 6] [--json FILE]
+                                [--seeds 0 1] [--limit 60] [--threads 1] [--ram 6]
 
 Each rival of ``rival_models/`` works on each draw in a process of its own, from the schedule of the
 best policy and with proved start windows.  What it finds is judged here: schedules are checked in
@@ -23,15 +23,13 @@ import json
 import math
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
 from rival_models import Offers, Problem
 
@@ -42,7 +40,6 @@ from kvopt.kernels.pipes import ended_by_reader
 RIVALS = {
     "kvopt": ("engines", "exact", "kvopt"),
     "cpsat": ("engines", "cpsat", "ortools"),
-    "cpsat-tuned": ("cpsat", "work", "ortools"),
     "highs": ("engines", "highs", "highspy"),
     "scip": ("scip", "work", "pyscipopt"),
     "didp-cabs": ("didp", "cabs", "didppy"),
@@ -110,12 +107,9 @@ def main() -> None:
             for seed in options.seeds:
                 asked = [name for name in rivals if (name, seed) not in given_up]
                 here += (found := row(family, n, seed, asked, rivals, options))
-                if not options.all_sizes:
-                    given_up |= {(each.rival, seed) for each in found if not each.proved}
+                given_up |= {(each.rival, seed) for each in found if not each.proved}
             outcomes += here
-            print(f"| {n}, median of proofs | | {' | '.join(medians(here, rivals))} |", flush=True)
-            if options.json:
-                options.json.write_text(json.dumps([asdict(o) for o in outcomes], indent=1))
+            print(f"| {n}, proved | | {' | '.join(proofs(here, rivals))} |", flush=True)
     print(f"\n{load()}")
     faults = [o for o in outcomes if o.fault]
     for each in faults:
@@ -135,8 +129,6 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of the processor")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--ram", type=float, default=6.0, help="gigabytes of each rival")
-    parser.add_argument("--all-sizes", action="store_true", help="leave out none that failed")
-    parser.add_argument("--json", type=Path, help="write what was found there as well")
     parser.add_argument("--alone", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -172,17 +164,9 @@ def row(
     return found
 
 
-def medians(outcomes: Sequence[Outcome], rivals: Sequence[str]) -> list[str]:
-    """Return for each rival how many draws of a size it proved, and the median of seconds."""
-    cells = []
-    for name in rivals:
-        mine = [each for each in outcomes if each.rival == name]
-        times = [each.processor if each.proved else math.inf for each in mine]
-        proved = sum(each.proved for each in mine)
-        middle = statistics.median(times) if times else math.inf
-        median = f"{middle:.1f} s, " if middle < math.inf else ""
-        cells.append(f"{median}{proved} of {len(mine)}" if mine else "not run")
-    return cells
+def proofs(outcomes: Sequence[Outcome], rivals: Sequence[str]) -> list[str]:
+    """Return for each rival how many draws of a size it proved."""
+    return [str(sum(each.proved for each in outcomes if each.rival == name)) for name in rivals]
 
 
 def answers(name: str, draw: tuple[str, int, int], options: argparse.Namespace) -> list[str]:

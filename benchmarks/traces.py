@@ -1,4 +1,4 @@
-"""Instances from public traces, for the benchmarks of this folder.
+"""Instances from public traces, and what a certificate costs: for the scripts of this folder.
 
 The files are those of the README's data section; their folder is given with ``--data``.
 """
@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import math
 import random
+import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from kvopt import Instance, Request, generate, import_trace
+
+if TYPE_CHECKING:  # it loads the solvers, whose memory would weigh on what `pipeline.py` measures
+    from kvopt import Certificate
 
 MEMORY = 16_492
 ROUND_MS = 50.0
 """Length of a round where real arrivals are used: a batch of Llama-2-70B on two A100."""
+GRID = 16
+"""Of the lengths of ``types``."""
 
 FILES = {
     "conv": ("AzureLLMInferenceTrace_conv.csv", "azure"),
@@ -25,8 +33,6 @@ FILES = {
 }
 """File and format of each trace."""
 
-Shape = tuple[int, int]
-
 
 @cache
 def trace(data: Path, name: str) -> Instance:
@@ -35,10 +41,19 @@ def trace(data: Path, name: str) -> Instance:
     return import_trace(data / file, format_, MEMORY, round_ms=ROUND_MS)
 
 
-def azure(data: Path, name: str) -> tuple[list[float], list[Shape]]:
-    """Return seconds since the first request, and prompts and outputs, of an Azure trace."""
-    found = trace(data, name)
-    return [r.arrival_seconds or 0.0 for r in found], [r.shape for r in found]
+def of_case(data: Path, case: str) -> Instance:
+    """Return the instance of a case.
+
+    ``NAME:N`` is a backlog, ``NAME:N:arrivals`` has the arrivals of the trace, and ``NAME:N:F`` has
+    them in seconds, F times as far apart.
+    """
+    name, n, *how = case.split(":")
+    found = instance(data, name, int(n), bool(how))
+    if how in ([], ["arrivals"], ["1"]):
+        return found
+    factor = float(how[0])
+    slower = [replace(r, arrival_seconds=(r.arrival_seconds or 0.0) * factor) for r in found]
+    return Instance(found.memory, slower, name=found.name)
 
 
 def instance(data: Path, name: str, n: int, arrivals: bool) -> Instance:
@@ -46,15 +61,16 @@ def instance(data: Path, name: str, n: int, arrivals: bool) -> Instance:
     if name in ("conv", "code", "mooncake"):
         return repeated(trace(data, name), n, arrivals)
     rng = random.Random(1)
-    chat = [(r.prompt, r.output) for r in generate("conversation", n, MEMORY, seed=1)]
+    shapes = [r.shape for r in generate("conversation", n, MEMORY, seed=1)]
     if name == "mixed":  # wang-2025 section 7: one summary to four conversations
         long = [r.shape for r in rng.choices(trace(data, "arxiv").requests, k=n // 5)]
-        chat = chat[: n - len(long)] + long
-        rng.shuffle(chat)
+        shapes = shapes[: n - len(long)] + long
+        rng.shuffle(shapes)
+    if name == "types":  # many requests of few kinds
+        shapes = [(-(-s // GRID) * GRID, -(-o // GRID) * GRID) for s, o in shapes]
     starts = sorted(rng.randrange(n) if arrivals else 0 for _ in range(n))
-    return Instance(
-        MEMORY, [Request(a, s, o) for a, (s, o) in zip(starts, chat, strict=True)], name=name
-    )
+    requests = [Request(a, s, o) for a, (s, o) in zip(starts, shapes, strict=True)]
+    return Instance(MEMORY, requests, name=name)
 
 
 def repeated(whole: Instance, n: int, arrivals: bool) -> Instance:
@@ -71,3 +87,17 @@ def repeated(whole: Instance, n: int, arrivals: bool) -> Instance:
     return Instance(
         whole.memory, requests, whole.name, round_ms=whole.round_ms if arrivals else None
     )
+
+
+def verified(certificate: Certificate) -> tuple[float, int]:
+    """Write a certificate, verify it, and return the seconds that took and its bytes."""
+    from kvopt import verify, write_certificate
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        write_certificate(certificate, path)
+        began = time.monotonic()
+        verdict = verify(path)
+        seconds, size = time.monotonic() - began, path.stat().st_size
+    assert verdict.valid, verdict
+    return seconds, size

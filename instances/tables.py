@@ -13,7 +13,7 @@ The studies are ``arrival-1`` and ``arrival-2`` (jaillet-2025-v2 section 5.1, 20
 over what a folder holds into ``instances/tables/``, a line for each draw with its records and its
 certificate, and keeps the better of old and new on each side, with who found it, when and in how
 many seconds. ``schedules`` does so with files of schedules, each of which took S seconds, such as
-``benchmarks/exact.py gaps --schedules DIR`` writes. Prices of states are rounded to 16ths, 32nds or
+``benchmarks/exact.py --schedules DIR`` writes. Prices of states are rounded to 16ths, 32nds or
 64ths first, and only the last ones are kept, where that loses at most 0.15% of the bound, or half a
 percent where they spare a search: it takes a tenth of the bytes. ``show`` works out the
 tables from these files alone, without a solver. With ``--check`` each draw is made again from its

@@ -49,7 +49,7 @@ LEAST_CACHE = 16_384
 CHECKED = ("a100-80gb", "h100-80gb")
 """GPUs on which rooflines of models without experts were compared with measured rounds."""
 MOSTLY, EXTREMES = (0.8, 1.25), (0.6, 1.45)
-"""Roofline over measured time: 93 rounds of 100, and all (``benchmarks/rooflines.py``)."""
+"""Roofline over measured time: 93 rounds of 100, and all (``docs/seconds.md``)."""
 
 _NAME = re.compile(r"([^@]+)@(?:(\d{1,3})x)?([^@]+)", re.IGNORECASE)
 
