@@ -8,35 +8,25 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kvopt.cli import (
-    bound,
     certify,
-    check,
-    export,
+    checks,
+    files,
     fleet,
-    generate,
     hardware,
-    hunt,
-    import_,
-    import_run,
-    info,
     messages,
     plot,
-    policies,
-    reduce,
-    report,
+    research,
     run,
     solve,
     study,
-    theory,
-    verify,
-    warmup,
-)
+    tools,
+)  # fmt: skip
 from kvopt.cli.common import filled_in, option
 from kvopt.cli.outputs import try_outputs
 from kvopt.kernels.pipes import UNREAD, ended_by_reader
@@ -52,7 +42,7 @@ MESSAGES = "Messages"
 
 PANELS: dict[str, dict[Work, tuple[str, ...]]] = {
     "Solve and certify": {
-        generate.generate_command: (
+        files.generate_command: (
             "kvopt generate arrival-1 --n 8 --seed 3 -o a.json",
             "kvopt generate two-point -p l=2 -p u=9 --memory 20 -o b.json",
         ),
@@ -60,7 +50,7 @@ PANELS: dict[str, dict[Work, tuple[str, ...]]] = {
             "kvopt solve a.json --time-limit 60 -o best.json",
             "kvopt generate uniform --n 6 -o - | kvopt solve - --time-limit 60",
         ),
-        bound.bound_command: ("kvopt bound a.json --method volume",),
+        solve.bound_command: ("kvopt bound a.json --method volume",),
         run.run_command: (
             "kvopt run a.json --policy mc-sf --policy alpha-protect:alpha=0.2",
             "kvopt run a.json --policy svf --seconds --batch-time llama-3-8b@h100",
@@ -69,18 +59,18 @@ PANELS: dict[str, dict[Work, tuple[str, ...]]] = {
             "kvopt certify a.json --policy mc-sf --time-limit 60 -o a.cert.json",
             "kvopt certify a.json -P vllm-fcfs:block=1 -t 20 -o vllm.cert.json",
         ),
-        verify.verify_command: ("kvopt verify a.cert.json",),
-        check.check_command: ("kvopt check a.json best.json",),
+        checks.verify_command: ("kvopt verify a.cert.json",),
+        checks.check_command: ("kvopt check a.json best.json",),
         plot.plot_command: (
             "kvopt plot a.json --schedule best.json -o best.svg",
             "kvopt plot a.json --policy mc-sf -o mc-sf.png",
         ),
     },
     "Servers": {
-        import_.import_command: (
+        files.import_command: (
             "kvopt import samples/chat.csv --format azure --memory 2048 -o chat.json",
         ),
-        import_run.import_run_command: ("kvopt import-run samples/vllm.jsonl -o run.json",),
+        files.import_run_command: ("kvopt import-run samples/vllm.jsonl -o run.json",),
         fleet.fleet_command: (
             "kvopt fleet a.json --match fcfs --router round-robin --workers 3 -t 2",
             "kvopt fleet a.json --target mean=22 --counts 1..4 -t 2 --out fleets",
@@ -91,19 +81,19 @@ PANELS: dict[str, dict[Work, tuple[str, ...]]] = {
             "kvopt study smoke --describe",
             "kvopt study smoke --limit 1 --out smoke",
         ),
-        report.report_command: ("kvopt report smoke",),
-        hunt.hunt_command: ("kvopt hunt --policy mc-sf --n 4 --memory 4 -o worst.cert.json",),
-        theory.theory_command: ("kvopt theory theorem-6.2",),
-        reduce.reduce_command: ("kvopt reduce three-partition --target 40 11 11 12 11 17 18",),
+        research.report_command: ("kvopt report smoke",),
+        research.hunt_command: ("kvopt hunt --policy mc-sf --n 4 --memory 4 -o worst.cert.json",),
+        research.theory_command: ("kvopt theory theorem-6.2",),
+        research.reduce_command: ("kvopt reduce three-partition --target 40 11 11 12 11 17 18",),
     },
     "Tools": {
-        policies.policies_command: ("kvopt policies",),
-        export.export_command: (
+        tools.policies_command: ("kvopt policies",),
+        files.export_command: (
             "kvopt export a.json -o a.mps.gz",
             "kvopt export a.json --formulation relaxed --format lp -o -",
         ),
-        info.info_command: ("kvopt info", "kvopt info --params"),
-        warmup.warmup_command: ("kvopt warmup",),
+        tools.info_command: ("kvopt info", "kvopt info --params"),
+        tools.warmup_command: ("kvopt warmup",),
     },
 }
 """Examples of each command, in the order of the help; ``NAME_command`` is the command ``NAME``."""
@@ -125,19 +115,13 @@ HARDWARE: dict[Work, tuple[str, ...]] = {
 class MessageOptions:
     """How much is said, and where; every command takes them."""
 
-    verbose: Annotated[
-        bool,
-        option("--verbose -v", "Show details: stages, each improvement.", rich_help_panel=MESSAGES),
-    ] = False
-    quiet: Annotated[
-        bool, option("--quiet -q", "Show results and errors only.", rich_help_panel=MESSAGES)
-    ] = False
-    log: Annotated[
-        Path | None,
-        option(
-            "--log", "Append all messages to a file, with times.", "FILE", rich_help_panel=MESSAGES
-        ),
-    ] = None
+    verbose: bool = option(
+        "--verbose -v", "Show details: stages, each improvement.", rich_help_panel=MESSAGES
+    )
+    quiet: bool = option("--quiet -q", "Show results and errors only.", rich_help_panel=MESSAGES)
+    log: Path | None = option(
+        "--log", "Append all messages to a file, with times.", "FILE", rich_help_panel=MESSAGES
+    )
 
 
 class _Readable:
@@ -169,7 +153,7 @@ def expanded(work: Work) -> Work:
 
     A command takes options that belong together as one value.
     """
-    known = get_type_hints(work, include_extras=True)
+    known = get_type_hints(work)
     groups = {name: kind for name, kind in known.items() if is_dataclass(kind)}
     parameters: list[Parameter] = []
     for given in signature(work).parameters.values():
@@ -198,7 +182,7 @@ def expanded(work: Work) -> Work:
 
 
 def _fields(kind: Any) -> list[Parameter]:
-    known = get_type_hints(kind, include_extras=True)
+    known = get_type_hints(kind)
     return [
         each.replace(annotation=known[name]) for name, each in signature(kind).parameters.items()
     ]
@@ -215,7 +199,7 @@ def add_commands(to: typer.Typer, panel: str | None, works: dict[Work, tuple[str
         name = name_of(work)
         title = "Examples" if len(examples) > 1 else "Example"
         block = "\n".join(("```", *examples, "```"))
-        lists = f"{generate.families()}\n\n" if name == "generate" else ""
+        lists = f"{files.families()}\n\n" if name == "generate" else ""
         epilog = f"{lists}**{title}**\n\n{block}"
         to.command(name, cls=Command, rich_help_panel=panel, epilog=epilog)(expanded(work))
 
@@ -233,9 +217,10 @@ def _print_version(wanted: bool) -> None:
 
 
 def common(
-    _version: Annotated[
-        bool, option("--version", "Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
+    *,
+    _version: bool = option(
+        "--version", "Print the version.", callback=_print_version, is_eager=True
+    ),
 ) -> None:
     """Find hindsight optima and lower bounds for LLM inference with a KV cache."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
 
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.files import write_certificate
@@ -18,6 +17,7 @@ from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.timetable.measures import waiting_cells
@@ -39,10 +39,10 @@ _OPTIONAL = (
 class ProblemOptions(common.MemoryOptions):
     """An instance, or what was made of one elsewhere."""
 
-    file: Annotated[Path | None, argument("FILE", f"Instance: {common.INSTANCES}")] = None
-    run: Annotated[
-        Path | None, option("--run", "In place of FILE: judge a run that import-run wrote.", "RUN")
-    ] = None
+    file: Path | None = argument("FILE", f"Instance: {common.INSTANCES}", default=None)
+    run: Path | None = option(
+        "--run", "In place of FILE: judge a run that import-run wrote.", "RUN"
+    )
 
     def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun]]:
         """Return the instance, of a recorded run its own, and that run on a clock."""
@@ -78,34 +78,26 @@ class ProblemOptions(common.MemoryOptions):
 class JudgedOptions:
     """What is judged, and by what beside latency."""
 
-    policy: Annotated[
-        list[str] | None,
-        common.policies("A scheduler to judge; may be given several times."),
-    ] = None
-    schedule: Annotated[
-        Path | None,
-        option("--schedule", "Judge this schedule as well.", "SCHEDULE"),
-    ] = None
-    router: common.Router = "central"
-    deadline: common.Deadline = None
-    slower: Annotated[
-        bool,
-        option(
-            "--slower",
-            "Also look for slower machines on which no schedule is as good: a fifth of the limit.",
-        ),
-    ] = False
+    policy: list[str] | None = common.policies("A scheduler to judge; may be given several times.")
+    schedule: Path | None = option("--schedule", "Judge this schedule as well.", "SCHEDULE")
+    router: str = common.ROUTER
+    deadline: str | None = common.DEADLINE
+    slower: bool = option(
+        "--slower",
+        "Also look for slower machines on which no schedule is as good: a fifth of the limit.",
+    )
 
 
 def certify_command(
+    *,
     problem: ProblemOptions,
     timing: common.ClockOptions,
     limits: common.LimitOptions,
     judged: JudgedOptions,
-    output: common.Output,
-    json: common.Json = False,
-    scope: common.Covers = None,
-    _modules: common.Modules = None,
+    output: Path = common.OUTPUT,
+    json: bool = common.JSON,
+    scope: Scope | None = common.COVERS,
+    _modules: list[str] | None = common.MODULES,
 ) -> None:
     """Write a certificate: the best schedule, the best bound with its proof, and policies.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from inspect import isroutine
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -84,8 +84,11 @@ def filled_in(text: str) -> str:
     return text
 
 
-def option(flags: str, about: str, metavar: str = "", names: str | None = None, **more: Any) -> Any:
-    """Return an option.
+def option(
+    flags: str, about: str, metavar: str = "", names: str | None = None, default: Any = None,
+    **more: Any,
+) -> Any:  # fmt: skip
+    """Return an option, as the default of a parameter.
 
     Parameters
     ----------
@@ -94,71 +97,26 @@ def option(flags: str, about: str, metavar: str = "", names: str | None = None, 
     about
         What help says of it.
     metavar
-        What it takes; nothing for a flag.
+        What it takes; nothing for a flag, which is off by default.
     names
         Of which kind in `NAMES` that is, so that shells complete it.
+    default
+        Its value where it is left out, ``...`` if it must not be.
     more
         For Typer.
     """
+    if not metavar and default is None:
+        default = False
     complete = completing(names) if names else None
     return typer.Option(
-        *flags.split(), metavar=metavar, help=about, autocompletion=complete, **more
+        default, *flags.split(), metavar=metavar, help=about, autocompletion=complete, **more
     )
 
 
-def argument(metavar: str, about: str, names: str | None = None) -> Any:
-    """Return an argument; ``names`` as of `option`."""
+def argument(metavar: str, about: str, names: str | None = None, default: Any = ...) -> Any:
+    """Return an argument; ``names`` and ``default`` as of `option`."""
     complete = completing(names) if names else None
-    return typer.Argument(metavar=metavar, help=about, autocompletion=complete)
-
-
-INSTANCES = "JSON, or CSV with --memory; - is standard input."
-
-InstanceFile = Annotated[Path, argument("FILE", f"Instance: {INSTANCES}")]
-_OUTPUT = option("--output -o", "The file to write; - is standard output.", "FILE")
-Output = Annotated[Path, _OUTPUT]
-OptionalOutput = Annotated[Path | None, _OUTPUT]
-Memory = Annotated[
-    int | None,
-    option(
-        "--memory -m", "Cache size: needed for CSV, in place of the file's for JSON.", "M", min=1
-    ),
-]
-Workers = Annotated[
-    int | None,
-    option(
-        "--workers", "Machines with a cache of M tokens each, in place of the file's.", "N", min=1
-    ),
-]
-BlockSize = Annotated[
-    int | None,
-    option(
-        "--block-size", "Memory is given out in whole blocks of B tokens; default: 1.", "B", min=1
-    ),
-]
-Router = Annotated[
-    str,
-    option(
-        "--router",
-        "Of a fleet, how requests come to workers: one of {routers}.",
-        "NAME[:KEY=VALUE,...]",
-        names="routers",
-    ),
-]
-Json = Annotated[bool, option("--json", "Print one JSON object and nothing else.")]
-TimeLimit = Annotated[
-    float | None, option("--time-limit -t", "Seconds, kept within two.", "S", min=0)
-]
-Threads = Annotated[
-    int | None, option("--threads", "Solver threads; default: every core.", "N", min=1)
-]
-Seed = Annotated[int, option("--seed", "For random choices.", "N", min=0)]
-
-
-def _scope(default: str) -> Any:
-    """Return the option for what schedules may do."""
-    text = f"What schedules may do: one of {{scopes}}; default: {default}."
-    return option("--scope", text, "NAME", names="scopes", parser=_parsed_scope)
+    return typer.Argument(default, metavar=metavar, help=about, autocompletion=complete)
 
 
 def _parsed_scope(text: str) -> Scope:
@@ -169,51 +127,15 @@ def _parsed_scope(text: str) -> Scope:
         raise typer.BadParameter(error.reason) from None
 
 
-Allows = Annotated[Scope | None, _scope("runs")]
-Covers = Annotated[Scope | None, _scope("what the policies need, else runs")]
-Seconds = Annotated[bool, option("--seconds", "Let a round last as long as its batch.")]
-BatchTime = Annotated[
-    str | None,
-    option(
-        "--batch-time",
-        "With --seconds: a .json file, one of {batch_times}, or a roofline, llama-3-8b@h100 say.",
-        "MODEL",
-        names="batch_times",
-    ),
-]
-Deadline = Annotated[
-    str | None,
-    option(
-        "--deadline",
-        "How many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens.",
-        "TIME",
-    ),
-]
-Ram = Annotated[
-    str | None,
-    option(
-        "--ram",
-        "Memory that may be held, 4G say; default: a share of what the machine has.",
-        "SIZE",
-    ),
-]
+def _scope(default: str) -> Any:
+    """Return the option for what schedules may do."""
+    text = f"What schedules may do: one of {{scopes}}; default: {default}."
+    return option("--scope", text, "NAME", names="scopes", parser=_parsed_scope)
 
 
 def _read_params(path: Path | None) -> SolveParams | None:
     """Read the file of the option; what is wrong with it is said before any work begins."""
     return None if path is None else SolveParams.from_toml(path)
-
-
-Params = Annotated[
-    SolveParams | None,
-    option(
-        "--params",
-        "TOML with widths, limits and shares of time, as kvopt info --params prints them.",
-        "FILE",
-        parser=Path,
-        callback=_read_params,
-    ),
-]
 
 
 def _imported(modules: list[str] | None) -> list[str]:
@@ -222,34 +144,55 @@ def _imported(modules: list[str] | None) -> list[str]:
     return [located(module, Path()) for module in modules or ()]
 
 
-Modules = Annotated[
-    list[str] | None,
-    option(
-        "--module",
-        "Python file that registers something of your own; may be given several times.",
-        "FILE.py",
-        callback=_imported,
-    ),
-]
+INSTANCES = "JSON, or CSV with --memory; - is standard input."
+_WRITTEN = "The file to write; - is standard output."
+LIMIT = "Seconds, kept within two."
+
+INSTANCE_FILE = argument("FILE", f"Instance: {INSTANCES}")
+OUTPUT = option("--output -o", _WRITTEN, "FILE", default=...)
+OPTIONAL_OUTPUT = option("--output -o", _WRITTEN, "FILE")
+JSON = option("--json", "Print one JSON object and nothing else.")
+TIME_LIMIT = option("--time-limit -t", LIMIT, "S", min=0)
+THREADS = option("--threads", "Solver threads; default: every core.", "N", min=1)
+SEED = option("--seed", "For random choices.", "N", default=0, min=0)
+ROUTER = option(
+    "--router", "Of a fleet, how requests come to workers: one of {routers}.",
+    "NAME[:KEY=VALUE,...]", "routers", "central",
+)  # fmt: skip
+ALLOWS = _scope("runs")
+COVERS = _scope("what the policies need, else runs")
+DEADLINE = option(
+    "--deadline",
+    "How many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens.",
+    "TIME",
+)
+MODULES = option(
+    "--module",
+    "Python file that registers something of your own; may be given several times.",
+    "FILE.py",
+    callback=_imported,
+)
 
 
-def policies(about: str) -> Any:
+def policies(about: str, default: Any = None) -> Any:
     """Return the option that names schedulers."""
-    return option(
-        "--policy -P",
-        f"{about}  One of {{policies}}; `kvopt policies` says what they do.",
-        "NAME[:KEY=VALUE,...]",
-        names="policies",
-    )
+    said = f"{about}  One of {{policies}}; `kvopt policies` says what they do."
+    return option("--policy -P", said, "NAME[:KEY=VALUE,...]", "policies", default)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryOptions:
     """What options say in place of the file of an instance."""
 
-    memory: Memory = None
-    workers: Workers = None
-    block_size: BlockSize = None
+    memory: int | None = option(
+        "--memory -m", "Cache size: needed for CSV, in place of the file's for JSON.", "M", min=1
+    )
+    workers: int | None = option(
+        "--workers", "Machines with a cache of M tokens each, in place of the file's.", "N", min=1
+    )
+    block_size: int | None = option(
+        "--block-size", "Memory is given out in whole blocks of B tokens; default: 1.", "B", min=1
+    )
 
     def read_from(self, path: Path) -> Instance:
         """Read the file."""
@@ -260,7 +203,7 @@ class MemoryOptions:
 class InstanceOptions(MemoryOptions):
     """An instance."""
 
-    file: InstanceFile
+    file: Path = INSTANCE_FILE
 
     def read(self) -> Instance:
         """Read it."""
@@ -271,8 +214,13 @@ class InstanceOptions(MemoryOptions):
 class ClockOptions:
     """How long a round lasts."""
 
-    seconds: Seconds = False
-    batch_time: BatchTime = None
+    seconds: bool = option("--seconds", "Let a round last as long as its batch.")
+    batch_time: str | None = option(
+        "--batch-time",
+        "With --seconds: a .json file, one of {batch_times}, or a roofline, llama-3-8b@h100 say.",
+        "MODEL",
+        "batch_times",
+    )
 
     def clock(self) -> clocks.Clock:
         """Return the clock of the model that was named, or of the default one."""
@@ -292,11 +240,21 @@ class ClockOptions:
 class LimitOptions:
     """What a search may take, and its seed."""
 
-    time_limit: TimeLimit = None
-    threads: Threads = None
-    ram: Ram = None
-    params: Params = None
-    seed: Seed = 0
+    time_limit: float | None = TIME_LIMIT
+    threads: int | None = THREADS
+    ram: str | None = option(
+        "--ram",
+        "Memory that may be held, 4G say; default: a share of what the machine has.",
+        "SIZE",
+    )
+    params: SolveParams | None = option(
+        "--params",
+        "TOML with widths, limits and shares of time, as kvopt info --params prints them.",
+        "FILE",
+        parser=Path,
+        callback=_read_params,
+    )
+    seed: int = SEED
 
 
 def in_seconds(nanoseconds: int | None) -> str:

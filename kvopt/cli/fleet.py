@@ -6,7 +6,7 @@ import json as json_of
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from kvopt.cli import common
 from kvopt.cli.common import option
@@ -29,70 +29,57 @@ _MOST_COUNTS = 1000
 class TargetOptions:
     """What is to be reached."""
 
-    match: Annotated[
-        str | None,
-        option(
-            "--match",
-            "Do as well as this scheduler, behind the first --router on --workers machines.",
-            "NAME[:KEY=VALUE,...]",
-            names="policies",
-        ),
-    ] = None
-    target: Annotated[
-        str | None,
-        option(
-            "--target",
-            "In its place: mean=100 in rounds, mean=5s, or misses=1% of a --deadline.",
-            "mean=T|misses=P%",
-        ),
-    ] = None
-    deadline: common.Deadline = None
+    match: str | None = option(
+        "--match",
+        "Do as well as this scheduler, behind the first --router on --workers machines.",
+        "NAME[:KEY=VALUE,...]",
+        names="policies",
+    )
+    target: str | None = option(
+        "--target",
+        "In its place: mean=100 in rounds, mean=5s, or misses=1% of a --deadline.",
+        "mean=T|misses=P%",
+    )
+    deadline: str | None = common.DEADLINE
 
 
 @dataclass(frozen=True)
 class TriedOptions:
     """What is tried, and for how long."""
 
-    router: Annotated[
-        list[str] | None,
-        option(
-            "--router",
-            "How requests come to workers, one of {routers}; may be given several times.",
-            "NAME[:KEY=VALUE,...]",
-            names="routers",
-        ),
-    ] = None
-    policy: Annotated[
-        list[str] | None,
-        common.policies("A scheduler to try; may be given several times; default: svf."),
-    ] = None
-    counts: Annotated[
-        str | None,
-        option("--counts", "Numbers of machines: 1..12, or 2,4,8; default: as needed.", "RANGE"),
-    ] = None
-    time_limit: Annotated[
-        float,
-        option(
-            "--time-limit -t",
-            "Seconds for bounds and schedules of each number of machines.",
-            "S",
-            min=0,
-        ),
-    ] = 10.0
-    threads: common.Threads = None
+    router: list[str] | None = option(
+        "--router",
+        "How requests come to workers, one of {routers}; may be given several times.",
+        "NAME[:KEY=VALUE,...]",
+        names="routers",
+    )
+    policy: list[str] | None = common.policies(
+        "A scheduler to try; may be given several times; default: svf."
+    )
+    counts: str | None = option(
+        "--counts", "Numbers of machines: 1..12, or 2,4,8; default: as needed.", "RANGE"
+    )
+    time_limit: float = option(
+        "--time-limit -t",
+        "Seconds for bounds and schedules of each number of machines.",
+        "S",
+        min=0,
+        default=10.0,
+    )
+    threads: int | None = common.THREADS
 
 
 def fleet_command(
+    *,
     problem: common.InstanceOptions,
     timing: common.ClockOptions,
     aims: TargetOptions,
     tried: TriedOptions,
-    out: Annotated[
-        Path | None,
-        option("--out", "Write certificates, picture and JSON; what is there counts.", "DIR"),
-    ] = None,
-    json: common.Json = False,
-    _modules: common.Modules = None,
+    out: Path | None = option(
+        "--out", "Write certificates, picture and JSON; what is there counts.", "DIR"
+    ),
+    json: bool = common.JSON,
+    _modules: list[str] | None = common.MODULES,
 ) -> None:
     """Find out how many machines are needed, with a proof for each number that is too few.
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -38,39 +38,34 @@ _MOST_OFF = 0.1
 class MachineOptions:
     """A model, and the GPUs that hold it."""
 
-    model: Annotated[str, option("--model", "One of {models}.", "NAME", names="models")] = (
-        "llama-2-70b"
+    model: str = option(
+        "--model", "One of {models}.", "NAME", names="models", default="llama-2-70b"
     )
-    gpu: Annotated[str, option("--gpu", "One of {gpus}.", "NAME", names="gpus")] = "a100-80gb"
-    gpus: Annotated[int, option("--gpus", "GPUs that hold the model together.", "N", min=1)] = 2
+    gpu: str = option("--gpu", "One of {gpus}.", "NAME", names="gpus", default="a100-80gb")
+    gpus: int = option("--gpus", "GPUs that hold the model together.", "N", min=1, default=2)
 
 
 @dataclass(frozen=True)
 class ShapeOptions:
     """What a model is like, in place of what its preset says; the names are of `ModelShape`."""
 
-    parameters: Annotated[
-        int | None, option("--parameters", "Weights of the model.", "N", min=1)
-    ] = None
-    layers: Annotated[int | None, option("--layers", "Its layers.", "N", min=1)] = None
-    kv_heads: Annotated[int | None, option("--kv-heads", "Its heads of keys.", "N", min=1)] = None
-    head_size: Annotated[int | None, option("--head-size", "Numbers in a key.", "N", min=1)] = None
-    bytes: Annotated[
-        int | None, option("--bytes", "Bytes of a weight or cached number.", "N", min=1)
-    ] = None
+    parameters: int | None = option("--parameters", "Weights of the model.", "N", min=1)
+    layers: int | None = option("--layers", "Its layers.", "N", min=1)
+    kv_heads: int | None = option("--kv-heads", "Its heads of keys.", "N", min=1)
+    head_size: int | None = option("--head-size", "Numbers in a key.", "N", min=1)
+    bytes: int | None = option("--bytes", "Bytes of a weight or cached number.", "N", min=1)
 
 
 def capacity_command(
+    *,
     context: typer.Context,
     machine: MachineOptions,
     own: ShapeOptions,
-    gpu_memory: Annotated[
-        str | None, option("--gpu-memory", "10^9 bytes of one GPU.", "GB")
-    ] = None,
-    fraction: Annotated[
-        str, option("--fraction", "Share of memory for weights and cache.", "F")
-    ] = str(float(SHARE)),
-    json: common.Json = False,
+    gpu_memory: str | None = option("--gpu-memory", "10^9 bytes of one GPU.", "GB"),
+    fraction: str = option(
+        "--fraction", "Share of memory for weights and cache.", "F", default=str(float(SHARE))
+    ),
+    json: bool = common.JSON,
 ) -> None:
     """Print how many tokens of KV cache fit beside the weights of a model.
 
@@ -110,20 +105,16 @@ def _number(text: str, field: str) -> Fraction:
 
 
 def fit_command(
+    *,
     context: typer.Context,
-    table: Annotated[
-        Path,
-        argument("TABLE", "CSV with measured batches, or a record of vLLM."),
-    ],
+    table: Path = argument("TABLE", "CSV with measured batches, or a record of vLLM."),
     machine: MachineOptions,
-    output: common.OptionalOutput = None,
-    lines: Annotated[
-        int, option("--lines", "2 for a roof, 1 for a straight line.", "1|2", min=1, max=2)
-    ] = 2,
-    kv_ns: Annotated[
-        int | None, option("--kv-ns", "For each token held, where not fitted.", "NS", min=0)
-    ] = None,
-    json: common.Json = False,
+    output: Path | None = common.OPTIONAL_OUTPUT,
+    lines: int = option(
+        "--lines", "2 for a roof, 1 for a straight line.", "1|2", min=1, max=2, default=2
+    ),
+    kv_ns: int | None = option("--kv-ns", "For each token held, where not fitted.", "NS", min=0),
+    json: bool = common.JSON,
 ) -> None:
     """Fit a batch-time model to a table, for `--batch-time`.
 
@@ -172,12 +163,12 @@ def _fit(rows: list[Measured], lines: int, kv_ns: int, is_profile: bool) -> Fit:
 
 
 def show_command(
-    model: Annotated[
-        str,
-        argument("MODEL", "{batch_times}, MODEL@GPU, MODEL@NxGPU or a .json file.", "batch_times"),
-    ],
-    output: common.OptionalOutput = None,
-    json: common.Json = False,
+    *,
+    model: str = argument(
+        "MODEL", "{batch_times}, MODEL@GPU, MODEL@NxGPU or a .json file.", "batch_times"
+    ),
+    output: Path | None = common.OPTIONAL_OUTPUT,
+    json: bool = common.JSON,
 ) -> None:
     """Show a batch-time model: a measured one, a roofline such as llama-3-8b@h100, or a file."""
     found = batch_time(model)
@@ -198,7 +189,7 @@ def _print(found: BatchTime, json: bool, more: dict[str, Any] | None = None) -> 
     print(f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token")
 
 
-def list_command(json: common.Json = False) -> None:
+def list_command(json: bool = common.JSON) -> None:
     """List models and GPUs with their sources, and how long the shortest round lasts on them."""
     models = [asdict(shape) | {"kv_bytes": shape.kv_bytes} for shape in MODELS.values()]
     gpus = [asdict(gpu) for gpu in GPUS.values()]

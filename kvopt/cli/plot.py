@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 from kvopt.cli import common
 from kvopt.cli.certify import ProblemOptions
@@ -25,19 +24,16 @@ _PRICE_SECONDS = 5.0
 
 
 def plot_command(
+    *,
     problem: common.InstanceOptions,
     timing: common.ClockOptions,
-    output: Annotated[Path, option("--output -o", "The picture.", "OUT.{png,svg,pdf}")],
-    schedule: Annotated[
-        Path | None, option("--schedule", "The schedule to draw.", "SCHEDULE")
-    ] = None,
-    names: Annotated[
-        list[str] | None, common.policies("Draw what this scheduler does; several side by side.")
-    ] = None,
-    prices: Annotated[
-        bool, option("--prices", "Show the prices of the lagrangian bound below the memory.")
-    ] = False,
-    _modules: common.Modules = None,
+    output: Path = option("--output -o", "The picture.", "OUT.{png,svg,pdf}", default=...),
+    schedule: Path | None = option("--schedule", "The schedule to draw.", "SCHEDULE"),
+    names: list[str] | None = common.policies(
+        "Draw what this scheduler does; several side by side."
+    ),
+    prices: bool = option("--prices", "Show the prices of the lagrangian bound below the memory."),
+    _modules: list[str] | None = common.MODULES,
 ) -> None:
     """Draw a schedule by request and over memory, runs of schedulers, or the requests alone.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from csv import writer
 from io import StringIO
 from pathlib import Path
-from typing import Annotated
 
 from kvopt.cli import common
 from kvopt.cli.common import option
@@ -29,20 +28,15 @@ _OPTIONAL = (
 
 
 def run_command(
+    *,
     problem: common.InstanceOptions,
-    names: Annotated[
-        list[str],
-        common.policies("A scheduler; may be given several times."),
-    ],
+    names: list[str] = common.policies("A scheduler; may be given several times.", default=...),
     timing: common.ClockOptions,
-    router: common.Router = "central",
-    json: common.Json = False,
-    output: common.OptionalOutput = None,
-    timeline: Annotated[
-        Path | None,
-        option("--timeline", "With --seconds: write memory over time.", "CSV"),
-    ] = None,
-    _modules: common.Modules = None,
+    router: str = common.ROUTER,
+    json: bool = common.JSON,
+    output: Path | None = common.OPTIONAL_OUTPUT,
+    timeline: Path | None = option("--timeline", "With --seconds: write memory over time.", "CSV"),
+    _modules: list[str] | None = common.MODULES,
 ) -> None:
     """Simulate schedulers on one clock and compare their total latency.
 

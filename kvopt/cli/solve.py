@@ -1,4 +1,4 @@
-"""``kvopt solve``: the best schedule and the best bound."""
+"""``kvopt solve`` and ``kvopt bound``: the best schedule, and the best bound."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
+from kvopt.bounds.registry import bounds_for
 from kvopt.cli import common
 from kvopt.cli.common import argument, option
 from kvopt.cli.live import LiveProgress
@@ -17,13 +18,14 @@ from kvopt.cli.outputs import written
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
-from kvopt.incumbent.result import SolveResult
+from kvopt.incumbent.result import BoundResult, SolveResult
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
+from kvopt.search.bounding import bound
 from kvopt.search.plan import explained
 from kvopt.search.solving import engine_named, solve
 from kvopt.timetable.schedule_files import write_schedule
@@ -36,44 +38,39 @@ _OPTIONAL = ("seconds", "M", "n", "stopped", "bound by", "found by", "gap")
 class FilesOptions(common.MemoryOptions):
     """Instances."""
 
-    files: Annotated[list[Path], argument("FILE", f"Instances: {common.INSTANCES}")]
+    files: list[Path] = argument("FILE", f"Instances: {common.INSTANCES}")
 
 
 @dataclass(frozen=True)
 class EngineOptions:
     """How a schedule is looked for."""
 
-    engine: Annotated[
-        str, option("--engine -e", "{engines}, or one of --module.", "NAME", names="engines")
-    ] = "auto"
-    pyomo_solver: Annotated[str, option("--pyomo-solver", "The solver behind pyomo.", "NAME")] = (
-        DEFAULT_SOLVER
+    engine: str = option(
+        "--engine -e", "{engines}, or one of --module.", "NAME", names="engines", default="auto"
     )
-    start: Annotated[Path | None, option("--start", "Begin from this schedule.", "SCHEDULE")] = None
-    cold: Annotated[bool, option("--cold", "Begin without list schedules and volume bound.")] = (
-        False
+    pyomo_solver: str = option(
+        "--pyomo-solver", "The solver behind pyomo.", "NAME", default=DEFAULT_SOLVER
     )
-    presolve: Annotated[
-        bool, option("--presolve/--no-presolve", "Let the solver simplify first; on by default.")
-    ] = True
-    gap: Annotated[
-        float | None, option("--gap", "Stop at this certified gap, 0.05 for 5%.", "G", min=0)
-    ] = None
-    scope: common.Allows = None
-    deadline: common.Deadline = None
-    explain: Annotated[
-        bool, option("--explain", "Print the stages that apply, with their times, and end.")
-    ] = False
+    start: Path | None = option("--start", "Begin from this schedule.", "SCHEDULE")
+    cold: bool = option("--cold", "Begin without list schedules and volume bound.")
+    presolve: bool = option(
+        "--presolve/--no-presolve", "Let the solver simplify first; on by default.", default=True
+    )
+    gap: float | None = option("--gap", "Stop at this certified gap, 0.05 for 5%.", "G", min=0)
+    scope: Scope | None = common.ALLOWS
+    deadline: str | None = common.DEADLINE
+    explain: bool = option("--explain", "Print the stages that apply, with their times, and end.")
 
 
 def solve_command(
+    *,
     given: FilesOptions,
     timing: common.ClockOptions,
     limits: common.LimitOptions,
     how: EngineOptions,
-    json: common.Json = False,
-    output: common.OptionalOutput = None,
-    _modules: common.Modules = None,
+    json: bool = common.JSON,
+    output: Path | None = common.OPTIONAL_OUTPUT,
+    _modules: list[str] | None = common.MODULES,
 ) -> None:
     """Find the schedule of least total latency, and prove that none is better.
 
@@ -196,3 +193,59 @@ def _row(file: Path, instance: Instance, found: SolveResult) -> dict[str, object
         "stopped": found.stop_reason,
         **({"seconds": f"{found.seconds:.2f}"} if in_rounds else {}),
     }
+
+
+def bound_command(
+    *,
+    problem: common.InstanceOptions,
+    limits: common.LimitOptions,
+    method: str | None = option(
+        "--method", "{methods}, or one of --module.", "NAME", names="methods"
+    ),
+    scope: Scope | None = common.ALLOWS,
+    json: bool = common.JSON,
+    _modules: list[str] | None = common.MODULES,
+) -> None:
+    """Prove that no schedule has a smaller total latency.
+
+    With no --method a table of all methods is printed; with --json it is auto, the best of
+    them.  The time limit is for each method.
+    """
+    covered = scope or Scope.RUNS
+    instance, label = problem.read(), common.label(problem.file)
+    if json or method is not None:
+        methods = [method or "auto"]
+    else:
+        methods = [name for name in bounds_for(covered).names() if name != "auto"]
+    results: list[BoundResult] = []
+    with common.undisturbed() as signals:
+        for name in methods:
+            with LiveProgress(f"{label}, {name}", quiet=json) as observer:
+                result = bound(instance, name, scope=covered, observer=observer, **vars(limits))
+            results.append(result)
+            if result.signal_number is not None or signals:
+                break
+        if json:
+            common.print_json(results[0].to_json())
+        else:
+            _print(results)
+            if instance.block_size > 1:
+                common.say(instance.in_blocks)
+    common.finish(results[-1].signal_number)
+
+
+def _print(results: list[BoundResult]) -> None:
+    best = max((r.value for r in results if r.value is not None), default=None)
+    rows = [
+        {
+            "method": result.method,
+            "bound": result.value,
+            "of the best bound": f"{result.value / best:.1%}" if result.value and best else None,
+            "seconds": f"{result.seconds:.2f}",
+            "note": result.note or "",
+        }
+        for result in results
+    ]
+    common.print_rows(rows, prose=("note",), optional=("of the best bound", "seconds"))
+    if any(result.value is not None for result in results):
+        common.say(results[0].scope.sentence)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -31,34 +31,25 @@ _LOG_EVERY = 10.0
 class WorkOptions:
     """Where and how the work is done; the names are of `run_study`."""
 
-    jobs: Annotated[
-        int | None, option("--jobs -j", "Processes; default: every core.", "N", min=1)
-    ] = None
-    scheduler: Annotated[
-        str | None, option("--scheduler", "Dask scheduler: tcp://host:8786.", "ADDRESS")
-    ] = None
-    limit: Annotated[
-        int | None, option("--limit", "The first K draws of each entry only.", "K", min=1)
-    ] = None
-    retry: Annotated[bool, option("--retry", "Do again what failed in an earlier run.")] = False
+    jobs: int | None = option("--jobs -j", "Processes; default: every core.", "N", min=1)
+    scheduler: str | None = option("--scheduler", "Dask scheduler: tcp://host:8786.", "ADDRESS")
+    limit: int | None = option("--limit", "The first K draws of each entry only.", "K", min=1)
+    retry: bool = option("--retry", "Do again what failed in an earlier run.")
 
 
 def study_command(
+    *,
     work: WorkOptions,
-    name: Annotated[
-        str | None,
-        argument("NAME|FILE.toml", "A file, or one of {studies}.", "studies"),
-    ] = None,
-    out: Annotated[Path | None, option("--out", "Folder of the study.", "DIR")] = None,
-    data: Annotated[
-        Path | None,
-        option("--data", "Folder of the public traces, in place of stand-ins.", "DIR"),
-    ] = None,
-    describe: Annotated[
-        bool, option("--describe", "Print the description of the study and do nothing.")
-    ] = False,
-    modules: common.Modules = None,
-    json: common.Json = False,
+    name: str | None = argument(
+        "NAME|FILE.toml", "A file, or one of {studies}.", "studies", default=None
+    ),
+    out: Path | None = option("--out", "Folder of the study.", "DIR"),
+    data: Path | None = option(
+        "--data", "Folder of the public traces, in place of stand-ins.", "DIR"
+    ),
+    describe: bool = option("--describe", "Print the description of the study and do nothing."),
+    modules: list[str] | None = common.MODULES,
+    json: bool = common.JSON,
 ) -> None:
     """Run many instances through many policies and certify every ratio.
 

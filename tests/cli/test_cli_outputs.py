@@ -52,7 +52,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing begin that may be long."""
     for name in (
         "solve.solve", "certify.certify", "run.simulate",
-        "generate.generate", "reduce.decide",
+        "files.generate", "research.decide",
     ):  # fmt: skip
         monkeypatch.setattr(f"kvopt.cli.{name}", nothing_long)
     monkeypatch.setattr("kvopt.experiments.hunting.hunt", nothing_long)

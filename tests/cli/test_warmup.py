@@ -18,7 +18,7 @@ from doors import compiled_by
 
 import kvopt
 from kvopt.cli.messages import messages_shown
-from kvopt.cli.warmup import _say_where
+from kvopt.cli.tools import _say_where
 from kvopt.kernels import compiled
 
 COMMAND = [sys.executable, "-m", "kvopt"]

@@ -140,7 +140,8 @@ def test_ctrl_c_between_search_and_file(
 ) -> None:
     """A search is over, and nothing is printed or written yet."""
     name = command[0]
-    commands = importlib.import_module(f"kvopt.cli.{name}")
+    home = {"bound": "solve"}.get(name, name)
+    commands = importlib.import_module(f"kvopt.cli.{home}")
     search = getattr(commands, name)
 
     def interrupted(*arguments: Any, **keys: Any) -> Any:

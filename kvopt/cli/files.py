@@ -1,0 +1,155 @@
+"""``kvopt generate``, ``import``, ``import-run`` and ``export``: files from other things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from kvopt.cli import common
+from kvopt.cli.common import argument, option
+from kvopt.cli.outputs import write_output
+from kvopt.errors import InvalidInput
+from kvopt.formulations.export import SUFFIXES, export, format_of
+from kvopt.problem.families import FAMILIES, generate
+from kvopt.problem.instance_files import write_instance
+from kvopt.problem.traces import import_trace
+from kvopt.timetable.records import read_record
+from kvopt.timetable.run_files import write_run
+
+
+def families() -> str:
+    """List every family with its keys, for the help text."""
+    lines = ["**Families**", ""]
+    for family in FAMILIES.values():
+        about = [f"{family.summary}; n {family.n}, M {family.memory} ({family.source})"]
+        for key in family.parameters:
+            default = "" if key.default is None else f"={key.default}"
+            about.append(f"-p {key.name}{default}: {key.help}")
+        lines.append(f"* **{family.name}**: {'; '.join(about)}")
+    return "\n".join(lines)
+
+
+def generate_command(
+    *,
+    family: str = argument("FAMILY", "A name from the list below.", "families"),
+    output: Path = common.OUTPUT,
+    n: int | None = option("--n", "Number of requests.", "N", min=0),
+    memory: int | None = option("--memory -m", "Cache size.", "M", min=1),
+    seed: int = common.SEED,
+    parameters: list[str] | None = option("--parameter -p", "A key of the family.", "KEY=VALUE"),
+) -> None:
+    """Write an instance of a named family; same arguments, same bytes."""
+    keys: dict[str, str] = {}
+    for text in parameters or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InvalidInput(f"must be key=value, got {text!r}", field="-p")
+        if key in keys:
+            raise InvalidInput("is given twice", field=f"-p {key}")
+        keys[key] = value
+    instance = generate(family, n=n, memory=memory, seed=seed, parameters=keys)
+    about = f": {len(instance)} requests, memory {instance.memory}"
+    write_output(output, partial(write_instance, instance), about)
+
+
+@dataclass(frozen=True)
+class KeptOptions:
+    """Which requests of a trace are kept, and what is made of them; see `import_trace`."""
+
+    limit: int | None = option("--limit", "Stop after N requests.", "N", min=0)
+    sample: int | None = option("--sample", "Draw N of them.", "N", min=0)
+    seed: int = common.SEED
+    round_ms: float | None = option("--round-ms", "Length of a round; 50 by default.", "X")
+    all_at_once: bool = option("--all-at-once", "Forget arrivals: a backlog.")
+    max_total: int | None = option("--max-total", "Leave out what needs more tokens.", "T", min=1)
+    prompt_column: str | None = option(
+        "--prompt-column", "Prompt tokens; csv knows many names.", "NAME"
+    )
+    output_column: str | None = option("--output-column", "Output tokens, likewise.", "NAME")
+    time_column: str | None = option("--time-column", "Arrival, likewise.", "NAME")
+
+
+def import_command(
+    *,
+    trace: Path = argument("TRACE", "The file to read; - is standard input."),
+    format_: str = option(
+        "--format -f", "{traces}, or one of --module.", "NAME", names="traces", default=...
+    ),
+    memory: int = option("--memory -m", "Cache size in tokens.", "M", min=1, default=...),
+    output: Path = common.OUTPUT,
+    kept: KeptOptions,
+    _modules: list[str] | None = common.MODULES,
+) -> None:
+    """Turn a trace of requests into an instance; same arguments, same bytes.
+
+    The file is read line by line.  Lines that are no request, or one that cannot be kept, are
+    left out; how many and why is printed and stored in the notes of the instance.
+    """
+    instance = import_trace(trace, format_, memory, **vars(kept))
+    length = "" if instance.round_ms is None else f", rounds of {instance.round_ms:g} ms"
+    about = f": {len(instance)} requests, memory {instance.memory}{length}"
+    write_output(output, partial(write_instance, instance), about)
+    notes = instance.notes
+    assert isinstance(notes, dict)
+    if "columns" in notes:
+        common.say(f"columns: {notes['columns']}")
+    if "cached_tokens" in notes:
+        common.say(
+            f"kvopt: {notes['cached_tokens']:,} tokens of these prompts were cached, and count as "
+            "processed and held all the same: kvopt knows no prefix caching yet"
+        )
+    for reason, found in notes["dropped"].items():
+        common.say(f"left out {found['rows']}: {reason} (first at line {found['first_line']})")
+    if notes["out_of_order"]:
+        common.say(f"sorted: {notes['out_of_order']} arrived before one that stands above")
+
+
+def import_run_command(
+    *,
+    record: Path = argument("RECORD", "What a server wrote."),
+    output: Path = common.OUTPUT,
+) -> None:
+    """Read what a server decided, replay it in integers, and write it as a run.
+
+    A record is what kvopt.integrations.vllm writes, or one JSON object with
+    all rounds.  What breaks its own rules is refused with request and round.
+    """
+    run = read_record(record)
+    schedule = run.schedule
+    about = (
+        f": {run.policy}, {len(run.instance):,} requests, total latency "
+        f"{schedule.objective:,} rounds, {schedule.pauses:,} pause{'s' * (schedule.pauses != 1)}"
+    )
+    write_output(output, partial(write_run, run), about)
+    if left_out := run.notes.get("left_out"):
+        common.say(f"left out {left_out:,} request{'s' * (left_out > 1)} that did not finish")
+
+
+def export_command(
+    *,
+    problem: common.InstanceOptions,
+    output: Path = common.OUTPUT,
+    formulation: str = option(
+        "--formulation",
+        "One of {formulations}.",
+        "NAME",
+        names="formulations",
+        default="time-indexed",
+    ),
+    format: str | None = option(  # noqa: A002 - the name in the contract
+        "--format", "One of {exports}; default: as OUT ends.", "NAME", names="exports"
+    ),
+) -> None:
+    """Write the time-indexed program, its LP relaxation, or the one with pauses, as MPS or LP.
+
+    A name that ends in .gz is compressed.
+    """
+    try:
+        kind = format or format_of(output)
+    except InvalidInput as error:
+        names = ", ".join(SUFFIXES)
+        reason = f"must end in one of {names}; another name needs --format"
+        raise InvalidInput(reason, field=f"--output {error.file}") from None
+    instance = problem.read()
+    write_output(output, lambda path: export(instance, path, formulation, kind))

@@ -1,0 +1,168 @@
+"""``kvopt policies``, ``info`` and ``warmup``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+from dataclasses import MISSING, asdict, fields
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from kvopt.cli import common
+from kvopt.cli.common import option
+from kvopt.errors import KvoptError
+from kvopt.incumbent.limits import available_threads
+from kvopt.incumbent.params import DEFAULT
+from kvopt.kernels.dependencies import available_solvers, missing_extras, versions
+from kvopt.show.optional import EXTRAS, remedy
+from kvopt.show.summary import first_line
+from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.registry import policies
+from kvopt.simulate.routers.registry import ROUTERS
+
+_OPTIONAL = ("source", "parameters", "given", "needs")
+
+
+def policies_command(
+    *,
+    _modules: list[str] | None = common.MODULES,
+    routers: bool = option(
+        "--routers", "List the routers of fleets instead, see kvopt run --router."
+    ),
+    json: bool = common.JSON,
+) -> None:
+    """List the schedulers with their source, what they have to know and their parameters.
+
+    Every scheduler also takes pred=exact|lower|upper|mid|noise,
+    intervals=file|rough|buckets|relative, eps, width and seed: what it believes of outputs.
+    """
+    if routers:
+        rows = [
+            {
+                "router": kind.name,
+                "summary": first_line(kind),
+                "source": kind.source,
+                "given": "when it arrives" if kind.is_irrevocable else "when it starts",
+            }
+            for kind in ROUTERS.all().values()
+        ]
+    else:
+        rows = [_described(kind) for kind in policies().values()]
+    if json:
+        common.print_json({"routers" if routers else "policies": rows})
+    else:
+        common.print_rows(rows, ("parameters", "source", "summary"), _OPTIONAL)
+
+
+def _described(kind: type[Policy]) -> dict[str, Any]:
+    shared = {item.name for item in fields(Policy)}
+    own = (item for item in fields(kind) if item.init and item.name not in shared)
+    return {
+        "policy": kind.name,
+        "summary": first_line(kind),
+        "source": kind.source,
+        "needs": [str(need) for need in kind.needs],
+        "parameters": {
+            item.name: None if item.default in (MISSING, None) else str(item.default)
+            for item in own
+        },
+    }
+
+
+def info_command(
+    *,
+    json: bool = common.JSON,
+    params: bool = option("--params", "Print what --params FILE may change, as TOML."),
+) -> None:
+    """Print versions, machine and available solvers, for a bug report; and which parts lack."""
+    if params:
+        if json:
+            common.print_json(asdict(DEFAULT))
+        else:
+            print(DEFAULT.to_toml(), end="")
+        return
+    missing = missing_extras()
+    solvers, problem = [], None
+    try:
+        solvers = available_solvers()
+    except KvoptError as error:
+        problem = str(error)
+    facts: dict[str, object] = {
+        "versions": versions(),
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "usable_threads": available_threads(),
+        "pyomo_solvers": solvers,
+        "problem": problem,
+        "missing_extras": missing,
+    }
+    if json:
+        common.print_json(facts)
+        return
+    remedies = {EXTRAS[name].package: f"not installed: {remedy(name)}" for name in missing}
+    for name, value in {**versions(), **remedies, **facts}.items():
+        if name not in ("versions", "missing_extras") and value not in (None, []):
+            print(f"{name:15} {', '.join(value) if isinstance(value, list) else value}")
+
+
+def warmup_command(json: bool = common.JSON) -> None:
+    """Compile everything once, so that nothing that follows has to wait for it.
+
+    What is compiled is kept on disk, beside the code or where NUMBA_CACHE_DIR says; a second
+    call finds it there.  It is for the processor of this machine.
+    """
+    from kvopt.experiments.warmup import warm_up
+
+    parts, kept, count, began = [], list[Path | None](), 0, monotonic()
+    if not json:
+        common.say("compiling what is not kept yet, up to a minute or two in all ...")
+    ended = list[int]()
+
+    def end(number: int, _: object) -> None:
+        ended.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)  # else the processes would be left behind
+    try:
+        for part in warm_up():
+            parts.append({k: v for k, v in part._asdict().items() if k != "folders"})
+            kept = [*dict.fromkeys(kept + part.folders)]
+            count += part.compiled
+            if not json:
+                said = _compiled(part.compiled, part.seconds) if part.compiled else "ready"
+                print(f"{part.name}: {said}", flush=True)
+    except KeyboardInterrupt:
+        common.say("kvopt: interrupted; what was compiled so far is kept")
+        common.finish(ended[0] if ended else signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    seconds = monotonic() - began
+    if json:
+        common.print_json({
+            "parts": parts, "compiled": count, "seconds": seconds,
+            "folders": [str(folder) for folder in kept if folder], "kept": None not in kept,
+        })  # fmt: skip
+    else:
+        nothing = "nothing to compile, all of it was kept from before"
+        print(f"done: {_compiled(count, seconds) if count else nothing}")
+    _say_where(kept)
+
+
+def _compiled(count: int, seconds: float) -> str:
+    return f"{count} function{'s' if count > 1 else ''} compiled in {seconds:.1f} s"
+
+
+def _say_where(folders: list[Path | None]) -> None:
+    """Say where machine code is not kept, or not for long."""
+    from kvopt.kernels.compiled import is_temporary
+
+    advice = "set NUMBA_CACHE_DIR to a folder that can be written, here and later"
+    if None in folders:
+        common.say(f"kvopt: warning: not all of it could be kept on disk: {advice}")
+    temporary = [folder for folder in folders if folder and is_temporary(folder)]
+    if temporary:
+        where = temporary[0].parent
+        common.say(f"kvopt: warning: kept among temporary files, in {where}: {advice}")
