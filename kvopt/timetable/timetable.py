@@ -1,0 +1,360 @@
+"""What ran when, on any clock: work, its times, and the tokens that it holds.
+
+A request that starts at round ``k`` is active at the times ``k+1 .. k+o`` and holds
+``s + (t - k)`` tokens at time ``t``.  One that pauses keeps its tokens and gives its memory back:
+at its j-th active time it holds ``s + j``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate, chain, pairwise
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.problem.clocks import ROUNDS, Clock, Piece, Stretch
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.show.summary import Summarised
+from kvopt.timetable.sweep import Sweep, swept
+from kvopt.timetable.work import Chunks, Lost, Segments, checked_segments, scope_of
+
+Times = Sequence[int | Any]
+"""A time for each request; None only in a run, of what never finished."""
+
+
+@dataclass(frozen=True, repr=False)
+class Timetable(Summarised):
+    """What ran when; `Schedule` has its parameters, and judges it."""
+
+    instance: Instance
+    starts: Times = ()
+    workers: Times = ()
+    segments: Segments = ()
+    _: KW_ONLY
+    clock: Clock = ROUNDS
+    chunks: Sequence[Chunks] = ()
+    lost: Sequence[Lost] = ()
+    resumed: Sequence[Mapping[int, int]] = field(default=(), hash=False)
+
+    _or_else: ClassVar[type] = int
+    """What starts and workers may be beside integers."""
+
+    def __post_init__(self) -> None:
+        said = vars(self)  # as they were given, before anybody sees them
+        if segments := tuple(self.segments):
+            segments = checked_segments(self.instance, segments)
+            starts = tuple(rows[-1][0] - 1 for rows in segments)
+            if (given := tuple(self.starts)) and given != starts:
+                raise InvalidInput("are not those of the last segments", field="starts")
+        else:
+            starts = self._integers("starts", self.starts)
+        said.update(starts=starts, workers=self._checked_workers(), segments=segments)
+        said.update({name: tuple(said[name]) for name in ("chunks", "lost", "resumed")})
+
+    def _integers(self, name: str, values: Iterable[int]) -> tuple[int, ...]:
+        """Return an integer for each request, else raise."""
+        found = tuple(values)
+        if len(found) != len(self.instance):
+            reason = f"has {len(found)} entries for {len(self.instance)} requests"
+            raise InvalidInput(reason, field=name)
+        others = [i for i, value in enumerate(found) if type(value) is not int]
+        for i in others:
+            value: object = found[i]
+            if isinstance(value, bool) or not isinstance(value, (Integral, self._or_else)):
+                reason = f"must be an integer, got {shown(value)}"
+                raise InvalidInput(reason, field=name, request=repr(self.instance[i].id))
+        return tuple(k if k is None else int(k) for k in found) if others else found
+
+    def _checked_workers(self) -> tuple[int, ...]:
+        """Return the worker of each request if there are such workers, else raise."""
+        count, given = self.instance.workers, tuple(() if self.workers is None else self.workers)
+        if not given and count > 1 and len(self.instance):
+            raise InvalidInput(f"is missing: the instance has {count} workers", field="workers")
+        if not given:
+            return (0,) * len(self.instance)
+        found = self._integers("workers", given)
+        for worker, request in zip(found, self.instance, strict=True):
+            if worker is not None and not 0 <= worker < count:
+                reason = f"must be in 0 .. {count - 1}, got {worker}"
+                raise InvalidInput(reason, field="workers", request=repr(request.id))
+        return found
+
+    @classmethod
+    def at_times(cls, instance: Instance, times: Iterable[Iterable[int]]) -> Self:
+        """Return the schedule that is active at the given times of each request."""
+        segments = [[(time, time) for time in active] for active in times]
+        return cls(instance, segments=segments)
+
+    def timed(self, clock: Clock, chunks: Iterable[Sequence[int]]) -> Self:
+        """Return the same decisions on a clock in seconds, with these prompts in pieces.
+
+        Each of these is a request, the round at which it begins, and the tokens of each round.
+        Rounds follow one another at once, unless one has to wait for what begins in it to arrive.
+        """
+        pieces = [Chunks(i, start, tuple(tokens)) for i, start, *tokens in chunks]
+        found = replace(self, clock=clock, chunks=pieces)
+        due, resumed, time = defaultdict[int, int](int), dict[int, int](), 0
+        for i, start, _ in found.pieces():
+            due[start] = max(due[start], found.arrivals[i])
+        for stretch in found.stretches:
+            if due[stretch.round] > time:
+                resumed[stretch.round] = time = due[stretch.round]
+            time += stretch.ended - stretch.began
+        return replace(found, resumed=[resumed])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every request finishes."""
+        return True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its starts say it all: in rounds, without pauses, pieces and lost work."""
+        more = self.pauses or self.chunks or self.lost
+        return self.clock.is_even and self.is_complete and not more
+
+    @property
+    def scope(self) -> Scope:
+        """What it makes use of, and so what a bound has to cover to be compared with it.
+
+        In rounds a prompt in pieces is one that comes later.
+        """
+        return scope_of(self.segments, () if self.clock.is_even else self.chunks, self.lost)
+
+    @property
+    def pauses(self) -> int:
+        """How often a request is interrupted and keeps its tokens."""
+        return sum(map(len, self.segments)) - len(self.segments)
+
+    # ---- workers ------------------------------------------------------------------------
+
+    @cached_property
+    def members(self) -> list[list[int]]:
+        """The positions of the requests of each worker."""
+        found: list[list[int]] = [[] for _ in range(self.instance.workers)]
+        for i, worker in enumerate(self.workers):
+            if worker is not None:
+                found[worker].append(i)
+        return found
+
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """What each worker does with its requests, in their order."""
+        return (self,) if self.instance.workers == 1 else self._parts
+
+    @cached_property
+    def _parts(self) -> tuple[Self, ...]:
+        return tuple(map(self._part, range(self.instance.workers)))
+
+    def _part(self, worker: int) -> Self:
+        members = self.members[worker]
+        place = {i: position for position, i in enumerate(members)}
+        return replace(
+            self,
+            instance=self.instance.of_one_worker(members),
+            starts=[self.starts[i] for i in members],
+            workers=(),
+            segments=[self.segments[i] for i in members if self.segments],
+            chunks=[
+                c._replace(request=place[c.request]) for c in self.chunks if c.request in place
+            ],
+            lost=[p._replace(request=place[p.request]) for p in self.lost if p.request in place],
+            resumed=self.resumed[worker : worker + 1],
+        )
+
+    # ---- times --------------------------------------------------------------------------
+
+    @cached_property
+    def arrivals(self) -> tuple[int, ...]:
+        """When each request arrives."""
+        return tuple(self.clock.arrivals(self.instance))
+
+    @cached_property
+    def releases(self) -> Times:
+        """When each request may start; None of one whose predecessor never finished."""
+        if "after" not in self.instance.extras:
+            return self.arrivals
+        found: list[int | Any] = list(self.arrivals)
+        for i, before in enumerate(self.instance.predecessors):
+            if before is not None and (after := self.instance.requests[i].after) is not None:
+                end = self.completions[before]
+                found[i] = None if end is None else max(found[i], end + after.gap)
+        return tuple(found)
+
+    @property
+    def begins(self) -> Times:
+        """Round in which each request starts, for the first time if it pauses."""
+        if not self.segments:
+            return self.starts
+        return tuple(rows[0][0] - 1 for rows in self.segments)
+
+    @cached_property
+    def _ends(self) -> Times:
+        """The round after which each request is done."""
+        if self.segments:
+            return tuple(rows[-1][1] for rows in self.segments)
+        pairs = zip(self.starts, self.instance, strict=True)
+        return tuple(None if k is None else k + request.output for k, request in pairs)
+
+    @cached_property
+    def spans(self) -> Segments:
+        """The segments of each request, whether it pauses or not."""
+        if self.segments:
+            return self.segments
+        pairs = zip(self.starts, self._ends, strict=True)
+        return tuple(() if k is None else ((k + 1, end),) for k, end in pairs)
+
+    @property
+    def active_times(self) -> Iterator[list[int]]:
+        """The times at which each request is active, one for each of its tokens."""
+        for rows in self.spans:
+            yield [time for first, last in rows for time in range(first, last + 1)]
+
+    @cached_property
+    def start_times(self) -> Times:
+        """When each request starts for the last time."""
+        return self._times(self.starts, "began")
+
+    @cached_property
+    def first_tokens(self) -> Times:
+        """When the round that produces each request's first token ends.
+
+        Of a request that was evicted it is the first token that was not lost.
+        """
+        more = int(self.clock.is_even)
+        return self._times([None if k is None else k + more for k in self.begins], "first")
+
+    @cached_property
+    def completions(self) -> Times:
+        """Time of the last token of each request."""
+        return self._times(self._ends, "ended")
+
+    @cached_property
+    def _moments(self) -> dict[str, dict[int, int]]:
+        """When rounds in which one worker starts something begin and end, and when others end."""
+        return {
+            "began": {each.round: each.began for each in self.stretches},
+            "first": {each.round: each.first for each in self.stretches},
+            "ended": {each.round + each.rounds: each.ended for each in self.stretches},
+        }
+
+    def _times(self, rounds: Times, moment: str) -> Times:
+        """Return when rounds begin or end on the clock of their workers."""
+        if self.clock.is_even:
+            return tuple(rounds)
+        known = [part._moments[moment] for part in self.parts]
+        pairs = zip(self.workers, rounds, strict=True)
+        return tuple(None if k is None else known[worker][k] for worker, k in pairs)
+
+    @cached_property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """What each worker does in order, one worker after the other.
+
+        A round with a piece of a prompt is a stretch.  A schedule says in which rounds each request
+        is active and at which times an idle worker begins to work: everything between follows.
+        """
+        if self.instance.workers > 1:
+            return tuple(chain.from_iterable(part.stretches for part in self.parts))
+        return tuple(self._stretches())
+
+    def _stretches(self) -> Iterator[Stretch]:
+        prompts = defaultdict[int, int](int)
+        for start, _, _, tokens in self._work():
+            prompts[start] += tokens
+        partial = Counter(number for each in self.chunks for number in range(each.start, each.end))
+        waits = self.resumed[0] if self.resumed else {}
+        batch_time, sweep, time = self.clock.batch_time, self.sweep, 0
+        rows = zip(pairwise(sweep.times), sweep.active[1:], sweep.held[1:], strict=True)
+        for (begin, end), working, most in rows:
+            time = begin if self.clock.is_even else waits.get(begin, time)
+            if not working:
+                continue
+            active, prompt = working - partial[begin], prompts[begin]
+            held = most - active * (end - begin - 1)
+            first = time + batch_time.round_ns(active, prompt, held)
+            ended = first + batch_time.stretch_ns(active, held + active, end - begin - 1)
+            yield Stretch(begin, time, end - begin, active, prompt, held, first, ended)
+            time = ended
+
+    def _beside(self) -> tuple[Lost | Chunks, ...]:
+        """Return the work that is not of the segments."""
+        return (*self.lost, *self.chunks)
+
+    def pieces(self) -> list[Piece]:
+        """Return ``(request, start, end)`` of all work, lost or not: active at start+1 .. end."""
+        found = [(each.request, each.start, each.end) for each in self._beside()]
+        for i, rows in enumerate(self.spans):
+            found += [(i, first - 1, last) for first, last in rows]
+        return found
+
+    # ---- memory -------------------------------------------------------------------------
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """Tokens held over time, by all workers together; what is lost is held as well."""
+        if self.is_plain:
+            return swept(self.starts, self._ends, [r.prompt for r in self.instance])
+        columns = tuple(zip(*self._work(), strict=True)) or ((), (), ())
+        return swept(*columns[:3])
+
+    def _work(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield start and end of all work, what was held before, and what is processed then."""
+        requests = self.instance.requests
+        for i, start, end in self.lost:
+            yield start, end, requests[i].prompt, requests[i].prompt
+        kept = [chunks for chunks in self.chunks if not chunks.is_lost]
+        done = {(chunks.request, chunks.end): sum(chunks.tokens) for chunks in kept}
+        for i, rows in enumerate(self.spans):
+            before = requests[i].prompt
+            for first, last in rows:
+                yield first - 1, last, before, before - done.get((i, first - 1), 0)
+                before += last - first + 1
+        for chunks in self.chunks:
+            processed = zip(chunks.tokens, accumulate(chunks.tokens), strict=True)
+            for number, (tokens, held) in enumerate(processed, chunks.start):
+                yield number, number + 1, held - 1, tokens
+        for number in chain.from_iterable(self.resumed):
+            yield number, number, 0, 0  # no work, and a new stretch
+
+    @cached_property
+    def peak_memory(self) -> int:
+        """Most tokens that a worker holds at one time."""
+        return max(max(part.sweep.held, default=0) for part in self.parts)
+
+    def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield ``(time, tokens held)`` for the given rounds, in ascending order."""
+        sweep = self.sweep
+        for time in sorted(set(times)):
+            k = bisect_left(sweep.times, time)
+            inside = 0 < k < len(sweep.times)
+            yield time, sweep.held[k] - sweep.active[k] * (sweep.times[k] - time) if inside else 0
+
+    def memory_over_time(self, *, upright: bool = False) -> tuple[list[float], list[int]]:
+        """Return times and the tokens held, for a picture with straight lines between.
+
+        Times are seconds, or rounds, as the clock counts.
+
+        Parameters
+        ----------
+        upright
+            Whether the lines stand upright where requests start and end.
+        """
+        scale = self.clock.scale
+        times, held, ended = [0.0], [0], 0
+        for stretch in self.stretches:
+            if stretch.began > ended:  # the server was idle and held nothing
+                times += [ended / scale, stretch.began / scale]
+                held += [0, 0]
+            if upright:
+                times.append(stretch.began / scale)
+                held.append(stretch.held - stretch.active)
+            times += [stretch.first / scale, stretch.ended / scale]
+            held += [stretch.held, stretch.held_last]
+            ended = stretch.ended
+        return (times, held) if not upright else ([*times, times[-1]], [*held, 0])
