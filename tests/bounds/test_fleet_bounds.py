@@ -7,7 +7,7 @@ import random
 from collections import Counter
 
 import pytest
-from certificates import problem_of, proved, random_proof
+from certificates import problem_of, proved
 from effort import many
 from fleet_oracle import fleet_optimum, timed_fleet_optimum
 from known import known
@@ -16,7 +16,6 @@ from test_seconds_bounds import MODELS, batch_time, timed_instance
 from timed_oracle import Server
 
 from kvopt import Instance, Request, bound, generate, run
-from kvopt.bounds.prices import price_bound
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
 from kvopt.bounds.staircases import staircase_bound
@@ -24,7 +23,7 @@ from kvopt.bounds.volume import volume_bound
 from kvopt.certificates.files import proof_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Prices, Proof, SharesProof
+from kvopt.incumbent.proofs import Proof, SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.search.bounding import bounds_by_workers
 from kvopt.verify.problem import Clock
@@ -43,28 +42,6 @@ def fleets(count: int, seed: int, **limits: int) -> list[Instance]:
 def verified(instance: Instance, proof: Proof) -> int:
     """Return what the verifier makes of a proof."""
     return proved(instance, json.loads(json.dumps(proof_to_json(proof))))
-
-
-def some_staircase(source: random.Random, memory: int) -> tuple[int, ...]:
-    return tuple(sorted(source.randint(1, memory) for _ in range(source.randint(1, 4))))
-
-
-def test_quick_bounds_stay_below_the_optimum() -> None:
-    source, tight = random.Random(1), 0
-    for instance in fleets(many(100), 1, most_output=3):
-        best = fleet_optimum(instance.memory, instance.workers, plain(instance)[1])
-        drawn = random_proof(source)
-        first = drawn["first"] - 1
-        prices = Prices((0,) * first + tuple(drawn["numerators"]), drawn["denominator"])
-        found = {
-            "volume": volume_bound(instance),
-            "staircases": staircase_bound(instance, [some_staircase(source, instance.memory)]),
-            "prices": price_bound(instance, prices),
-        }
-        assert verified(instance, prices) == found["prices"]
-        assert max(found.values()) <= best
-        tight += found["volume"] == best
-    assert tight > many(50)
 
 
 def both_sides(instance: Instance) -> Counter[str]:

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from known import known
-from oracle import optimum
-from strategies import instances, plain
+from strategies import instances
 
 from kvopt import Instance, Request, bound, generate
 from kvopt.bounds import lagrangian
@@ -28,49 +27,6 @@ from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.search import stages
 from kvopt.search.stages import climb
-
-NUMERATORS = st.lists(st.integers(0, 40) | st.just(0), max_size=25)
-
-
-def by_definition(instance: Instance, prices: Prices) -> Fraction:
-    """Evaluate L(p) from its definition, with fractions and far beyond the last price."""
-    p = [Fraction(number, prices.denominator) for number in prices.numerators]
-
-    def price(t: int) -> Fraction:
-        return p[t - 1] if 1 <= t <= len(p) else Fraction(0)
-
-    total = -instance.memory * sum(p, Fraction(0))
-    for r in instance:
-        total += min(
-            k + r.output - r.arrival
-            + sum(price(k + j) * (r.prompt + j) for j in range(1, r.output + 1))
-            for k in range(r.arrival, max(r.arrival, len(p)) + 5)
-        )  # fmt: skip
-    return total
-
-
-@pytest.mark.slow
-@given(instance=instances(), numerators=NUMERATORS, denominator=st.integers(1, 30))
-def test_any_prices_are_valid_and_every_evaluation_agrees(
-    instance: Instance, numerators: list[int], denominator: int
-) -> None:
-    prices = Prices(tuple(numerators), denominator)
-    exact = by_definition(instance, prices)
-    scanner = Scanner(Kinds.of(instance))
-    assert price_value(instance, prices) == exact * denominator
-    assert price_value(instance, prices, scanner) == exact * denominator
-    assert price_bound(instance, prices, scanner) <= optimum(*plain(instance))[0]
-
-
-def test_evaluations_agree_on_large_instances() -> None:
-    rng = random.Random(5)
-    for n, spread in ((200, 0), (200, 3000)):
-        instance = generate("conversation", n, 4000, seed=n)
-        requests = [Request(rng.randint(0, spread), r.prompt, r.output) for r in instance]
-        instance = Instance(4000, requests)
-        prices = Prices(tuple(rng.randint(0, 2**20) for _ in range(1500)), 2**25)
-        fast = price_value(instance, prices, Scanner(Kinds.of(instance), threads=2))
-        assert fast == price_value(instance, prices)
 
 
 def by_looking_everywhere(
@@ -122,20 +78,6 @@ def test_scans_find_the_first_cheapest_start_whatever_was_found_before(
         ]
         costs, starts = scanner.least_costs(np.array(prices, dtype=np.int64), unit)
         assert (costs.tolist(), starts.tolist()) == by_looking_everywhere(kinds, prices, unit)
-
-
-def test_too_large_for_64_bits_is_still_exact() -> None:
-    instance = Instance(50, [Request(0, 3, 5), Request(2, 1, 9)])
-    prices = Prices((2**70, 2**69, 5), 2**71)
-    exact = by_definition(instance, prices) * prices.denominator
-    assert price_value(instance, prices, Scanner(Kinds.of(instance))) == exact
-
-
-def test_the_last_priced_time_is_scanned_inclusive() -> None:
-    """M = 3, twice (2, 1), one price of 0.357: stopping early gives 3.071, the optimum is 3."""
-    instance = Instance(3, [Request(0, 2, 1)] * 2)
-    prices = Prices((357,), 1000)
-    assert price_bound(instance, prices, Scanner(Kinds.of(instance))) == 3
 
 
 # ---- the fluid start ---------------------------------------------------------------

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import random
-from itertools import combinations
 
 import numpy as np
 import oracle
 import pause_oracle
 import pytest
-from effort import many
-from oracle import Triple
-from strategies import Problem, instance_of, plain, random_instances
+from strategies import Problem, instance_of, random_instances
 
-from kvopt import Instance, InvalidInput, Request, bound, generate
+from kvopt import InvalidInput, bound, generate
 from kvopt.bounds import paused_scan
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, first_prices, offer_lagrangian_bound
@@ -35,30 +32,6 @@ RISING = instance_of(3, [(0, 0, 3), (0, 1, 2), (1, 2, 1)])
 RISING_PRICES = Prices((0, 7, 4, 1), 9)
 
 
-def by_definition(problem: Problem, prices: Prices) -> int:
-    """Return the bound times the denominator, from every choice of active times."""
-    memory, requests = problem
-    p = dict(enumerate(prices.numerators, 1))
-
-    def least(request: Triple) -> int:
-        arrival, prompt, output = request
-        end = max(arrival, len(p)) + output
-        return min(
-            prices.denominator * (times[-1] - arrival)
-            + sum(p.get(time, 0) * (prompt + j) for j, time in enumerate(times, 1))
-            for times in combinations(range(arrival + 1, end + 1), output)
-        )
-
-    return sum(map(least, requests)) - memory * sum(p.values())
-
-
-def random_prices(source: random.Random, most: int = 8) -> Prices:
-    unit = source.choice((1, 3, 7, 9))
-    level = source.choice((unit, 3 * unit))
-    count = source.randint(0, most)
-    return Prices(tuple(source.choice((0, source.randint(0, level))) for _ in range(count)), unit)
-
-
 @pytest.mark.parametrize(("problem", "runs", "pauses"), WORKED)
 def test_worked_cases(problem: Problem, runs: int, pauses: int) -> None:
     assert oracle.optimum(*problem)[0] == runs
@@ -67,67 +40,6 @@ def test_worked_cases(problem: Problem, runs: int, pauses: int) -> None:
     assert bound(instance, "lagrangian", scope="pauses").value == pauses
     assert bound(instance).value == runs
     assert bound(instance, "volume", scope="pauses").value == volume_bound(instance) < pauses
-
-
-def test_prices_that_rise_need_pauses() -> None:
-    """Without pauses these prices prove more than there is."""
-    assert pause_oracle.optimum(*plain(RISING)) == 9 < oracle.optimum(*plain(RISING))[0]
-    assert price_bound(RISING, RISING_PRICES) == 10
-    assert price_bound(RISING, RISING_PRICES, pauses=True) <= 9
-    assert price_value(RISING, RISING_PRICES, pauses=True) == by_definition(
-        plain(RISING), RISING_PRICES
-    )
-
-
-@pytest.mark.slow
-def test_bounds_hold() -> None:
-    """Compare what random prices and volumes prove with the optimum and with the definition."""
-    source = random.Random(3)
-    paid = 0
-    for instance in random_instances(many(300), 3, most_memory=8, most_output=4, last_arrival=3):
-        problem = plain(instance)
-        best, runs = pause_oracle.optimum(*problem), oracle.optimum(*problem)[0]
-        assert volume_bound(instance) <= best <= runs
-        paid += best < runs
-        prices = random_prices(source)
-        value = by_definition(problem, prices)
-        assert price_value(instance, prices, pauses=True) == value
-        scanner = PausedScanner(Kinds.of(instance), threads=source.choice((1, 2)))
-        assert price_value(instance, prices, scanner, pauses=True) == value
-        assert value <= price_value(instance, prices)
-        assert -(-value // prices.denominator) <= best
-    assert paid > many(30)
-
-
-def test_falling_prices_prove_as_much_with_pauses() -> None:
-    """From the first arrival on they never rise, so no pause is cheaper."""
-    source = random.Random(5)
-    for instance in random_instances(100, seed=6, last_arrival=4):
-        numbers = sorted((source.randint(0, 9) for _ in range(12)), reverse=True)
-        first = min((r.arrival for r in instance), default=0)
-        prices = Prices((*[0] * first, *numbers), 5)
-        assert price_value(instance, prices, pauses=True) == price_value(instance, prices)
-
-
-def test_evaluations_agree_on_larger_instances() -> None:
-    source = random.Random(7)
-    instance = generate("conversation", 60, 4000, seed=1)
-    instance = Instance(
-        4000, [Request(source.randint(0, 300), r.prompt, r.output) for r in instance]
-    )
-    prices = Prices(tuple(source.randint(0, 2**16) for _ in range(500)), 2**25)
-    for threads in (1, 2):
-        scanner = PausedScanner(Kinds.of(instance), threads)
-        assert price_value(instance, prices, scanner, pauses=True) == price_value(
-            instance, prices, pauses=True
-        )
-
-
-def test_too_large_for_64_bits_is_still_exact() -> None:
-    instance = instance_of(50, [(0, 3, 5), (2, 1, 9)])
-    prices = Prices((2**69, 5, 2**70), 2**71)
-    value = price_value(instance, prices, PausedScanner(Kinds.of(instance)), pauses=True)
-    assert value == by_definition(plain(instance), prices)
 
 
 def test_tokens_held_are_a_direction_of_ascent() -> None:

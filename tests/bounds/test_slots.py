@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +11,9 @@ import numpy as np
 import pytest
 from certificates import certificate, judged, proved
 from effort import many
-from fleet_oracle import fleet_optimum
 from hypothesis import given
 from hypothesis import strategies as st
 from known import known
-from oracle import optimum
-from strategies import instances, plain, random_instances, slot_prices
 
 from kvopt import Instance, Request, bound, generate, run, verify
 from kvopt.bounds.coarse import coarse_prices, sampled, thresholds
@@ -45,45 +40,6 @@ def random_slot_prices(source: random.Random, last: int) -> SlotPrices:
     return SlotPrices(Prices(tokens, source.randint(1, 90)), borders, slots)
 
 
-def price_of_a_slot(borders: Sequence[int], values: Sequence[int], time: int) -> int:
-    """Return it as docs/bounds.md defines it."""
-    for (begin, price), (end, after) in zip(
-        zip(borders, values, strict=True), zip(borders[1:], values[1:], strict=False), strict=False
-    ):
-        if begin < time <= end:
-            return price + (time - begin) * -((price - after) // (end - begin))
-    return 0
-
-
-def by_definition(instance: Instance, proof: SlotPrices) -> Fraction:
-    """Evaluate the bound from its definition, far beyond the last price."""
-    unit, tokens = proof.prices.denominator, proof.prices.numerators
-    last = max(len(tokens), *proof.borders) + 2
-    room = instance.memory + 1
-
-    def price(time: int, held: int) -> int:
-        paid = tokens[time - 1] * held if time <= len(tokens) else 0
-        for count, values in proof.slots:
-            slots = (count + 1) * held // room
-            paid += slots * price_of_a_slot(proof.borders, values, time)
-        return paid
-
-    def cost(request: Request, start: int) -> int:
-        waiting = unit * (start + request.output - request.arrival)
-        each = (price(start + j, request.prompt + j) for j in range(1, request.output + 1))
-        return waiting + sum(each)
-
-    total = 0
-    for request in instance:
-        starts = range(request.arrival, max(request.arrival, last) + 1)
-        total += min(cost(request, start) for start in starts)
-    everything = instance.memory * sum(tokens)
-    for count, values in proof.slots:
-        prices = (price_of_a_slot(proof.borders, values, t) for t in range(1, last))
-        everything += count * sum(prices)
-    return Fraction(total - instance.used_workers * everything, unit)
-
-
 def verified(instance: Instance, proof: SlotPrices) -> int:
     return proved(instance, json.loads(json.dumps(proof_to_json(proof))))
 
@@ -99,27 +55,6 @@ def test_requests_that_fit_need_no_more_slots_than_there_are(
     needs = [sum(tokens >= step for step in steps) for tokens in held]
     assert needs == [(slots + 1) * tokens // (memory + 1) for tokens in held]
     assert sum(needs) <= slots
-
-
-@pytest.mark.slow
-@given(instance=instances(), proof=slot_prices())
-def test_any_prices_are_valid_and_every_evaluation_agrees(
-    instance: Instance, proof: SlotPrices
-) -> None:
-    found = slot_bound(instance, proof)
-    assert found == -(-by_definition(instance, proof) // 1) == verified(instance, proof)
-    assert found <= optimum(*plain(instance))[0]
-
-
-@pytest.mark.slow
-def test_each_worker_of_a_fleet_has_its_slots() -> None:
-    source = random.Random(3)
-    for bare in random_instances(many(60), 3, least_requests=2, most_memory=8, most_output=3):
-        instance = Instance(bare.memory, bare.requests, workers=source.randint(2, 3))
-        proof = random_slot_prices(source, 9)
-        found = slot_bound(instance, proof)
-        assert found == -(-by_definition(instance, proof) // 1) == verified(instance, proof)
-        assert found <= fleet_optimum(instance.memory, instance.workers, plain(instance)[1])
 
 
 def test_evaluations_agree_over_long_times() -> None:

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from certificates import proved
-from effort import many
 from known import known
 from literal.configurations import staircase
-from oracle import optimum
-from strategies import plain, random_instances
 
 from kvopt import Certificate, Instance, Request, Schedule, bound, generate, run, verify
-from kvopt.bounds.staircases import staircase_bound, units_needed
+from kvopt.bounds.staircases import units_needed
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates import write_certificate
 from kvopt.incumbent.proofs import CheckedBound, Staircase, VolumeProof
@@ -38,21 +35,6 @@ def test_units_are_the_states_that_a_request_passes() -> None:
         passed = [sum((s + g, o - g) in chosen for g in range(1, o + 1)) for s, o in shapes]
         prompts, outputs = np.array(shapes, dtype=np.int64).T
         assert units_needed(memory, thresholds, prompts, outputs).tolist() == passed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("last_arrival", [0, 4])
-def test_bound_stays_below_the_optimum_and_the_verifier_agrees(last_arrival: int) -> None:
-    source, raised = random.Random(last_arrival), 0
-    for instance in random_instances(many(300), seed=last_arrival, last_arrival=last_arrival):
-        chosen = [drawn(source, instance.memory) for _ in range(3)]
-        value = staircase_bound(instance, chosen)
-        best, _ = optimum(*plain(instance))
-        assert volume_bound(instance) <= value <= best
-        raised += value > volume_bound(instance)
-        proof = {"kind": "volume", "staircases": [list(each) for each in chosen]}
-        assert proved(instance, proof) == value
-    assert raised > many(10)
 
 
 def test_it_raises_the_bound_of_papers_families(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import oracle
 import pytest
-from certificates import as_fractions, literal_bound, proved, random_proof
+from certificates import proved, random_proof
 from effort import many
 from known import known
+from price_oracle import bound_of
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, certify, generate, read_certificate, solve, verify, write_certificate
@@ -56,9 +57,8 @@ def test_the_evaluation_is_the_bound_by_its_definition() -> None:
         prices = drawn_prices(source)
         found = priced(instance, prices).evaluate()
         memory, requests = plain(instance)
-        shown = as_fractions({"first": 1, "numerators": prices.numerators,
-                              "denominator": prices.denominator})  # fmt: skip
-        assert Fraction(found.total, found.denominator) == literal_bound(memory, requests, shown)
+        exact = bound_of(memory, requests, proof_to_json(prices))
+        assert Fraction(found.total, found.denominator) == exact
         assert (found.reduced_costs.min(axis=1) == 0).all()
         for row, (arrival, _, _) in zip(found.reduced_costs, requests, strict=True):
             assert (row[: min(arrival, len(row) - 1)] == CLOSED).all()

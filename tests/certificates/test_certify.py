@@ -21,10 +21,8 @@ from strategies import instance_of, plain, random_instances
 
 import kvopt
 from kvopt import BatchTime, Instance, Line, Request, Schedule, certify, generate
-from kvopt.certificates import files
 from kvopt.certificates.files import certificate_text, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.search import plan
@@ -161,21 +159,6 @@ class TestBuilding:
 
 class TestWriting:
     """The file."""
-
-    @pytest.mark.parametrize(
-        ("prices", "first", "numerators"),
-        [((0, 0, 5, 0), 3, [5, 0]), ((5,), 1, [5]), ((0, 0), 1, [0, 0]), ((), 1, [])],
-    )
-    def test_prices_begin_where_they_matter(
-        self, prices: tuple[int, ...], first: int, numerators: list[int]
-    ) -> None:
-        written = files.proof_to_json(Prices(prices, 9))
-        assert written["first"] == first
-        assert written["numerators"] == numerators
-        assert written["denominator"] == 9
-
-    def test_the_volume_proof_says_its_name(self) -> None:
-        assert files.proof_to_json(VolumeProof()) == {"kind": "volume"}
 
     def test_every_label_survives(self, tmp_path: Path) -> None:
         request = kvopt.Request(1, 2, 3, "ü\u2028", kvopt.Prediction(1, 9), 0.25)

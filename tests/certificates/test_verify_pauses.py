@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import random
-from collections.abc import Sequence
-from fractions import Fraction
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import certificates
 import pytest
-from certificates import as_fractions, judged, prices_proof, random_proof
-from effort import many
-from oracle import Triple
-from oracle import optimum as optimum_of_runs
-from pause_oracle import optimum
-from strategies import instance_of, plain, random_instances
+from certificates import judged, prices_proof
+from strategies import instance_of
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
@@ -26,25 +17,6 @@ from kvopt.verify.work import Invalid
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 """14 without pauses; with one of a round 12."""
 
-RISING = instance_of(3, [(0, 0, 3), (0, 1, 2), (1, 2, 1)])
-"""Its optimum is 9 also with pauses; these prices say 10 of runs without."""
-RISING_PRICES = prices_proof(9, 2, [7, 4, 1])
-
-
-def paused_bound(memory: int, requests: Sequence[Triple], prices: dict[int, Fraction]) -> Fraction:
-    """Return what prices prove, from the definition: any times for the tokens of a request."""
-    last = max(prices, default=0)
-    total = -memory * sum(prices.values(), Fraction(0))
-    for arrival, prompt, output in requests:
-        times = range(arrival + 1, max(arrival, last) + output + 1)
-        total += min(
-            chosen[-1]
-            - arrival
-            + sum(prices.get(t, Fraction(0)) * (prompt + j) for j, t in enumerate(chosen, 1))
-            for chosen in combinations(times, output)
-        )
-    return total
-
 
 def proved(instance: Instance, proof: dict[str, Any]) -> int:
     return certificates.proved(instance, proof, pauses=True)
@@ -52,38 +24,6 @@ def proved(instance: Instance, proof: dict[str, Any]) -> int:
 
 class TestBounds:
     """What proves a bound when requests may pause."""
-
-    def test_prices_are_evaluated_by_their_definition(self) -> None:
-        source, helped = random.Random(3), 0
-        for instance in random_instances(
-            many(200), 8, most_requests=3, most_memory=7, most_output=4
-        ):
-            proof = random_proof(source, 7)
-            exact = paused_bound(*plain(instance), as_fractions(proof))
-            assert proved(instance, proof) == math.ceil(exact)
-            helped += proved(instance, proof) < certificates.proved(instance, proof)
-        assert helped > many(6)  # prices that rise, where a pause is cheaper
-
-    @pytest.mark.slow
-    def test_no_proof_is_above_the_optimum(self) -> None:
-        source, tight, paused = random.Random(4), 0, 0
-        for instance in random_instances(
-            many(300), 9, most_requests=3, most_memory=7, most_output=4
-        ):
-            memory, requests = plain(instance)
-            best = optimum(memory, requests)
-            paused += best < optimum_of_runs(memory, requests)[0]
-            for proof in (*(random_proof(source, 8) for _ in range(4)), {"kind": "volume"}):
-                value = proved(instance, proof)
-                assert value <= best
-                tight += value == best
-        assert tight > many(120)
-        assert paused > many(1)
-
-    def test_prices_that_rise_may_not_be_taken_for_runs(self) -> None:
-        memory, requests = plain(RISING)
-        assert certificates.proved(RISING, RISING_PRICES) == 10
-        assert proved(RISING, RISING_PRICES) <= optimum(memory, requests) == 9
 
     @pytest.mark.parametrize(
         "proof",

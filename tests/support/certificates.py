@@ -7,11 +7,9 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from oracle import Triple
 from strategies import instance_of, plain, random_feasible_starts
 
 from kvopt.problem.instance import Instance
@@ -35,19 +33,6 @@ LOST = {
 """A run of `EC1` with evictions."""
 
 
-def literal_bound(memory: int, requests: Sequence[Triple], prices: dict[int, Fraction]) -> Fraction:
-    """Return L(p) from its definition, with every start up to well after the last price."""
-    last = max(prices, default=0)
-
-    def cost(request: Triple, start: int) -> Fraction:
-        arrival, prompt, output = request
-        paid = (prices.get(start + j, Fraction(0)) * (prompt + j) for j in range(1, output + 1))
-        return start + output - arrival + sum(paid, Fraction(0))
-
-    least = (min(cost(r, k) for k in range(r[0], max(r[0], last) + 3)) for r in requests)
-    return sum(least, Fraction(0)) - memory * sum(prices.values(), Fraction(0))
-
-
 def prices_proof(denominator: int, first: int, numerators: Sequence[int]) -> dict[str, Any]:
     return {
         "kind": "prices",
@@ -55,12 +40,6 @@ def prices_proof(denominator: int, first: int, numerators: Sequence[int]) -> dic
         "first": first,
         "numerators": list(numerators),
     }
-
-
-def as_fractions(proof: dict[str, Any]) -> dict[int, Fraction]:
-    """Return the prices of a proof by time."""
-    numbers = enumerate(proof["numerators"], proof["first"])
-    return {time: Fraction(number, proof["denominator"]) for time, number in numbers}
 
 
 def problem_of(instance: Instance, **more: Any) -> Problem:

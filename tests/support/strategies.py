@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 from oracle import Starts, Triple, feasible
 
-from kvopt.incumbent.proofs import Prices, SlotPrices
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
 
@@ -55,17 +54,6 @@ def instances(
         st.sampled_from(pool),
     )
     return Instance(memory, draw(st.lists(requests, max_size=most_requests)))
-
-
-@st.composite
-def slot_prices(draw: st.DrawFn, last: int = 25) -> SlotPrices:
-    """Draw prices of tokens and slots, many of them 0."""
-    price = st.integers(0, 40) | st.just(0)
-    borders = draw(st.lists(st.integers(0, last), min_size=2, max_size=6, unique=True))
-    row = st.lists(price, min_size=len(borders), max_size=len(borders)).map(tuple)
-    slots = draw(st.lists(st.tuples(st.integers(1, 7), row), max_size=3))
-    tokens = Prices(tuple(draw(st.lists(price, max_size=last))), draw(st.integers(1, 30)))
-    return SlotPrices(tokens, tuple(sorted(borders)), tuple(slots))
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -1,0 +1,69 @@
+"""What prices prove, from the definition alone: of runs or pauses, of tokens, blocks and slots.
+
+As in `oracle`, nothing of kvopt is imported: a proof is what a file has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from block_oracle import blocks_of
+from oracle import Triple
+
+
+def price_of_a_slot(borders: Sequence[int], values: Sequence[int], time: int) -> int:
+    """Return it as docs/bounds.md defines it."""
+    for (begin, price), (end, after) in zip(
+        zip(borders, values, strict=True), zip(borders[1:], values[1:], strict=False), strict=False
+    ):
+        if begin < time <= end:
+            return price + (time - begin) * -((price - after) // (end - begin))
+    return 0
+
+
+def bound_of(
+    memory: int,
+    requests: Sequence[Triple],
+    proof: dict[str, Any],
+    *,
+    block: int = 1,
+    workers: int = 1,
+    pauses: bool = False,
+) -> Fraction:
+    """Return what a proof gives before it is rounded, from every choice of active times."""
+    unit: int = proof["denominator"]
+    slots: list[dict[str, Any]] = proof.get("slots", [])
+    tokens: dict[int, int] = dict(enumerate(proof["numerators"], proof["first"]))
+    last = max([*tokens, *proof.get("borders", [])], default=0)
+
+    def of_slots(time: int) -> Iterator[tuple[int, int]]:
+        for slot in slots:
+            price = price_of_a_slot(proof["borders"], slot["numerators"], time)
+            yield slot["count"], price
+
+    def paid(time: int, held: int) -> int:
+        shares = ((count + 1) * held // (memory + 1) * price for count, price in of_slots(time))
+        return tokens.get(time, 0) * block * blocks_of(held, block) + sum(shares)
+
+    def least(request: Triple) -> int:
+        arrival, prompt, output = request
+        return min(
+            unit * (times[-1] - arrival) + sum(paid(t, prompt + j) for j, t in enumerate(times, 1))
+            for times in _active(arrival, output, last, pauses)
+        )
+
+    rent = block * (memory // block) * sum(tokens.values())
+    rent += sum(count * price for time in range(last + 1) for count, price in of_slots(time))
+    return Fraction(sum(map(least, requests)) - workers * rent, unit)
+
+
+def _active(arrival: int, output: int, last: int, pauses: bool) -> Iterator[Sequence[int]]:
+    """Yield all active times of which some have a price, and the first that have none."""
+    if pauses:
+        yield from combinations(range(arrival + 1, max(arrival, last) + output + 1), output)
+        return
+    for start in range(arrival, max(arrival, last) + 1):
+        yield range(start + 1, start + output + 1)
