@@ -1,7 +1,6 @@
 """Programs as sparse matrices of SciPy, straight into HiGHS, and the time-indexed one among them.
 
-The same matrix as `kvopt.formulations.pyomo.time_indexed`, built without a Python loop over
-columns or nonzeros.
+They are built without a Python loop over columns or nonzeros.
 """
 
 from __future__ import annotations
@@ -10,19 +9,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from kvopt.errors import TooLarge
-from kvopt.formulations.layout import Layout, LayoutOptions, column_names, layout, row_names
+from kvopt.formulations.layout import Layout, LayoutOptions, layout
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.schedule_files import INTEGRALITY
+from kvopt.timetable.schedule_files import INTEGRALITY, request_labels
 from kvopt.timetable.standard_form import in_standard_form
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_array
 
 Indices = npt.NDArray[np.int32]
+Key = tuple[Any, ...]
+"""The family of a row, and what it is about."""
 
 _EMPTY = np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
 _HIGHS_LARGEST = 1e15
@@ -95,6 +96,8 @@ class ScheduleProgram(Program, ABC):
     instance: Instance
     layout: Layout
     columns: tuple[Integers, ...]
+    variable: ClassVar[str]
+    """The name of what the columns are."""
 
     @classmethod
     def of(
@@ -124,8 +127,15 @@ class ScheduleProgram(Program, ABC):
         return cls(cost, matrix, lower, upper, instance, plan, columns)
 
     @abstractmethod
+    def keys(self) -> tuple[list[tuple[int, ...]], list[Key]]:
+        """Return what each column is about, and each row, with the name of its family."""
+
     def names(self) -> tuple[list[str], list[str]]:
-        """Return the names of columns and of rows."""
+        """Return the names of columns and of rows, in which requests have their ids."""
+        labels = request_labels(self.instance)
+        columns, rows = self.keys()
+        named = [joined(self.variable, labels[i], *rest) for i, *rest in columns]
+        return named, [joined(*row) for row in rows]
 
     def schedule_of(self, values: Floats) -> Schedule | None:
         """Read a schedule from column values, None unless they are integral."""
@@ -149,9 +159,34 @@ class ArrayModel(ScheduleProgram):
     Columns of a request are by worker and by start.
     """
 
+    variable = "x"
+
+    def keys(self) -> tuple[list[tuple[int, ...]], list[Key]]:
+        """Return what each column is about, and each row, with the name of its family."""
+        plan, is_fleet = self.layout, self.layout.is_fleet
+        columns = [
+            (i, k, *((worker,) if is_fleet else ()))
+            for i, (window, workers) in enumerate(zip(plan.windows, plan.workers, strict=True))
+            for worker in workers
+            for k in window
+        ]
+        times = [(time, worker) if is_fleet else (time,) for time, worker in plan.times]
+        rows: list[Key] = [("start", i) for i in range(len(self.instance))]
+        rows += [("memory", *time) for time in times]
+        rows += [("order", *pair) for pair in plan.ordered]
+        if self.instance.max_active is not None:
+            rows += [("together", *time) for time in times]
+        return columns, rows
+
     def names(self) -> tuple[list[str], list[str]]:
-        """Return the names of columns and of rows."""
-        return column_names(self.instance, self.layout), row_names(self.instance, self.layout)
+        """Return the names of columns and of rows, in which requests have their ids."""
+        labels, (columns, rows) = request_labels(self.instance), super().names()
+        named = [joined("start", label) for label in labels] + rows[len(labels) :]
+        first = len(labels) + self.layout.num_times * self.layout.num_workers
+        orders = [joined("order", labels[i], labels[j]) for i, j in self.layout.ordered]
+        if len(set(orders)) == len(orders):  # ids a and b_c read like a_b and c
+            named[first : first + len(orders)] = orders
+        return columns, named
 
     def _read(self, ones: Sequence[Floats]) -> Schedule | None:
         chosen = [np.argwhere(values).tolist() for values in ones]
@@ -168,6 +203,11 @@ class ArrayModel(ScheduleProgram):
         if not all(k in window for _, _, k, window in places):
             return None
         return [int(columns[worker, k - window[0]]) for columns, worker, k, window in places]
+
+
+def joined(*parts: object) -> str:
+    """Return the name of a column or row of some parts."""
+    return "_".join(map(str, parts))
 
 
 def numbered(shapes: Iterable[tuple[int, int]]) -> tuple[Integers, ...]:

@@ -1,8 +1,5 @@
 """Which columns and rows a time-indexed model has, and in which order.
 
-Both builders, Pyomo's and the arrays', follow this page, so that they can be compared
-coefficient by coefficient:
-
 * columns ``x[i, k]``: request by request, start rounds ascending;
 * rows ``start[i]``: each request starts once;
 * rows ``memory[t]``: one for each time at which some column is active, ascending;
@@ -31,7 +28,6 @@ from kvopt.formulations.windows import (
 )
 from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance, refuse_extras
-from kvopt.timetable.schedule_files import column_name, request_labels
 from kvopt.timetable.standard_form import identical_groups
 
 LARGEST_COLUMNS = 5_000_000
@@ -167,40 +163,3 @@ def _spans(instance: Instance, windows: Windows) -> tuple[range, ...]:
         else:
             spans.append(range(begin, end))
     return tuple(spans)
-
-
-def column_names(instance: Instance, plan: Layout) -> list[str]:
-    """Return ``x_<request>_<start>`` for each column; in a fleet ``_<worker>`` follows."""
-    labels = request_labels(instance)
-    return [
-        column_name(label, k, worker if plan.is_fleet else None)
-        for label, window, workers in zip(labels, plan.windows, plan.workers, strict=True)
-        for worker in workers
-        for k in window
-    ]
-
-
-def row_names(instance: Instance, plan: Layout) -> list[str]:
-    """Return ``start_<request>``, ``memory_<time>`` and ``order_<request>_<request>``.
-
-    In a fleet the worker follows the time.
-    """
-    labels = request_labels(instance)
-    starts = [f"start_{label}" for label in labels]
-    memory = [
-        f"memory_{time}_{worker}" if plan.is_fleet else f"memory_{time}"
-        for time, worker in plan.times
-    ]
-    orders = [f"order_{labels[i]}_{labels[j]}" for i, j in plan.ordered]
-    if len(set(orders)) < len(orders):  # ids a and b_c read like a_b and c
-        orders = [f"order_{i}_{j}" for i, j in plan.ordered]
-    return (
-        starts
-        + memory
-        + orders
-        + (
-            [f"active_{row.removeprefix('memory_')}" for row in memory]
-            if instance.max_active is not None
-            else []
-        )
-    )

@@ -23,7 +23,7 @@ from typing import Unpack
 
 import numpy as np
 
-from kvopt.formulations.arrays import Family, ScheduleProgram, numbered
+from kvopt.formulations.arrays import Family, Key, ScheduleProgram, numbered
 from kvopt.formulations.layout import (
     LARGEST_COLUMNS,
     Layout,
@@ -35,7 +35,6 @@ from kvopt.formulations.windows import Windows
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance, refuse_extras, refuse_fleet
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.schedule_files import request_labels
 from kvopt.timetable.standard_form import in_standard_form
 
 CELLS_OF_A_COLUMN = 8
@@ -69,35 +68,25 @@ class PausedProgram(ScheduleProgram):
             chosen += columns[np.array(window) >= rounds[:, None]].tolist()
         return chosen
 
-    def names(self) -> tuple[list[str], list[str]]:
-        """Return ``y_<request>_<token>_<time>`` for columns, and the names of the rows."""
-        labels = request_labels(self.instance)
-        columns = [
-            f"y_{label}_{j}_{k + j}"
-            for label, window, request in zip(
-                labels, self.layout.windows, self.instance, strict=True
-            )
-            for j in range(1, request.output + 1)
-            for k in window
-        ]
-        return columns, ["_".join(map(str, row)) for row in self.rows()]
+    variable = "y"
 
-    def rows(self) -> Iterator[tuple[str | int, ...]]:
-        """Yield the family of each row and what it is about, as in the model of Pyomo."""
+    def keys(self) -> tuple[list[tuple[int, ...]], list[Key]]:
+        """Return what each column is about, and each row, with the name of its family."""
         plan = self.layout
         lives = [
             (i, j, [k + j for k in window])
             for i, (window, request) in enumerate(zip(plan.windows, self.instance, strict=True))
             for j in range(1, request.output + 1)
         ]
-        yield from (("done", i, j) for i, j, _ in lives)
-        yield from (("keep", i, j, t) for i, j, times in lives for t in times[:-1])
-        yield from (("after", i, j, t) for i, j, times in lives if j > 1 for t in times[:-1])
-        yield from (("memory", time) for span in plan.spans for time in span)
+        rows: list[Key] = [("done", i, j) for i, j, _ in lives]
+        rows += [("keep", i, j, t) for i, j, times in lives for t in times[:-1]]
+        rows += [("after", i, j, t) for i, j, times in lives if j > 1 for t in times[:-1]]
+        rows += [("memory", time) for span in plan.spans for time in span]
         for i, h in plan.ordered:
             shared = shared_rounds(plan, i, h)
             tokens = range(1, self.instance.requests[i].output + 1)
-            yield from (("order", i, h, j, k + j) for j in tokens for k in shared)
+            rows += [("order", i, h, j, k + j) for j in tokens for k in shared]
+        return [(i, j, t) for i, j, times in lives for t in times], rows
 
 
 def shared_rounds(plan: Layout, i: int, h: int) -> range:

@@ -14,7 +14,7 @@ from kvopt.errors import InvalidInput, unknown_name
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import PairModel, pair_model
 from kvopt.formulations.windows import Windows, latest_completions, windows_until
-from kvopt.kernels.dependencies import load_cp_model, load_highspy, load_pyomo
+from kvopt.kernels.dependencies import load_cp_model, load_highspy
 from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.timetable.schedule import Schedule
 
@@ -85,7 +85,7 @@ class PyomoModel(BuiltModel):
         """Return the schedule of the last solution, None without one."""
         from kvopt.formulations.pyomo import schedule_from
 
-        return schedule_from(self.model, self.instance)
+        return schedule_from(self.model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,6 @@ def _cpsat(instance: Instance, windows: Windows, order_identical: bool) -> Built
 
 
 def _pyomo(instance: Instance, windows: Windows, order_identical: bool) -> BuiltModel:
-    load_pyomo()
     from kvopt.formulations.pyomo import time_indexed
 
     model = time_indexed(instance, windows, order_identical=order_identical)

@@ -18,8 +18,7 @@ from kvopt.bounds.windows import start_windows
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import pair_model
-from kvopt.formulations.pyomo import relaxed, schedule_from, time_indexed
-from kvopt.formulations.pyomo.solutions import solve
+from kvopt.formulations.pyomo import relaxed, schedule_from, solve, time_indexed
 from kvopt.formulations.windows import Windows
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
@@ -148,10 +147,10 @@ def optimum_of_arrays(instance: Instance, windows: Windows | None = None) -> int
     return checked_value(schedule, highs.getInfo().objective_function_value)
 
 
-def optimum_of_pyomo(model: pyo.ConcreteModel, instance: Instance) -> int:
+def optimum_of_pyomo(model: pyo.ConcreteModel) -> int:
     """Solve a Pyomo model and check the schedule it gives."""
     assert solve(model) == "optimal"
-    return checked_value(schedule_from(model, instance), pyo.value(model.total_latency))
+    return checked_value(schedule_from(model), pyo.value(model.total_latency))
 
 
 def checked_value(schedule: Schedule | None, claimed: float) -> int:
@@ -166,7 +165,7 @@ def checked_value(schedule: Schedule | None, claimed: float) -> int:
 def test_worked_cases(instance: Instance, upper: int | None, optimum: int) -> None:
     windows = start_windows(instance, upper)
     assert optimum_of_arrays(instance, windows) == optimum
-    assert optimum_of_pyomo(time_indexed(instance, windows), instance) == optimum
+    assert optimum_of_pyomo(time_indexed(instance, windows)) == optimum
 
 
 @pytest.mark.slow
@@ -175,7 +174,7 @@ def test_every_formulation_agrees_with_brute_force() -> None:
         optimum, _ = oracle.optimum(*plain(instance))
         assert optimum_of_arrays(instance) == optimum
         free = time_indexed(instance, order_identical=False)
-        assert optimum_of_pyomo(free, instance) == optimum
+        assert optimum_of_pyomo(free) == optimum
 
 
 @pytest.mark.slow
@@ -209,7 +208,7 @@ def test_columns_of_a_schedule_and_back() -> None:
 def test_a_fractional_solution_is_no_schedule() -> None:
     model = relaxed(EXAMPLE_EC_1)
     solve(model)
-    assert schedule_from(model, EXAMPLE_EC_1) is None
+    assert schedule_from(model) is None
 
 
 # ---- users extend the model -------------------------------------------------------------
@@ -223,4 +222,4 @@ def test_a_returned_model_takes_one_more_constraint() -> None:
     every = itertools.product(range(1, 7), range(7), range(7), range(7))
     allowed = [starts for starts in every if oracle.feasible(memory, triples, starts)]
     best = min(oracle.tel(triples, starts) for starts in allowed)
-    assert optimum_of_pyomo(model, EXAMPLE_EC_1) == best
+    assert optimum_of_pyomo(model) == best

@@ -22,8 +22,7 @@ from kvopt.errors import InvalidInput
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.export import FORMATS, FORMULATIONS, export
 from kvopt.formulations.paused import paused_arrays
-from kvopt.formulations.pyomo import relaxed
-from kvopt.formulations.pyomo.solutions import solve
+from kvopt.formulations.pyomo import relaxed, solve
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import write_instance
 from kvopt.problem.requests import Request

@@ -6,7 +6,7 @@ import numpy as np
 import pause_oracle
 import pyomo.environ as pyo
 import pytest
-from programs import program_of_paused_arrays, program_of_pyomo, solve_exactly
+from programs import program_of_arrays, program_of_pyomo, solve_exactly
 from strategies import instance_of, plain, random_instances
 
 from kvopt.bounds.prices import price_value, rounded_prices
@@ -14,8 +14,7 @@ from kvopt.bounds.windows import start_windows
 from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import to_highs
 from kvopt.formulations.paused import paused_arrays
-from kvopt.formulations.pyomo import schedule_from, time_indexed_with_pauses
-from kvopt.formulations.pyomo.solutions import solve
+from kvopt.formulations.pyomo import schedule_from, solve, time_indexed_with_pauses
 from kvopt.heuristics.reinsertion import schedule_by_order
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
@@ -44,7 +43,7 @@ def test_pyomo_and_arrays_are_the_same_matrix(order: bool) -> None:
         arrays = paused_arrays(instance, windows, order_identical=order)
         assert len(model.y) == arrays.num_columns
         if len(instance):  # a program without columns has no standard form
-            assert program_of_pyomo(model) == program_of_paused_arrays(arrays)
+            assert program_of_pyomo(model) == program_of_arrays(arrays)
 
 
 @pytest.mark.slow
@@ -63,7 +62,7 @@ def test_its_optimum_through_pyomo() -> None:
     for instance in random_instances(5, seed=33, least_requests=1, most_requests=4, most_output=4):
         model = time_indexed_with_pauses(instance)
         assert solve(model) == "optimal"
-        schedule = schedule_from(model, instance)
+        schedule = schedule_from(model)
         assert schedule is not None
         assert schedule.check().feasible
         assert schedule.objective == pause_oracle.optimum(*plain(instance))
@@ -81,7 +80,7 @@ def test_its_relaxation_is_the_best_bound_of_prices() -> None:
         value = highs.getInfo().objective_function_value
         assert value <= optimum + 1e-6
         prices = [0.0] * model.layout.spans[-1].stop
-        for row, dual in zip(model.rows(), highs.getSolution().row_dual, strict=True):
+        for row, dual in zip(model.keys()[1], highs.getSolution().row_dual, strict=True):
             if row[0] == "memory":
                 prices[int(row[1]) - 1] = max(0.0, -dual)
         exact = rounded_prices(prices, 2**24)
@@ -122,7 +121,7 @@ def test_what_is_no_schedule_is_none(value: float) -> None:
     readable = time_indexed_with_pauses(PAIR)
     for variable in readable.y.values():
         variable.set_value(value, skip_validation=True)
-    assert schedule_from(readable, PAIR) is None
+    assert schedule_from(readable) is None
 
 
 def test_tokens_out_of_order_are_no_schedule() -> None:

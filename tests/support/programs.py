@@ -9,9 +9,8 @@ import highspy
 import pyomo.environ as pyo
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from kvopt.formulations.arrays import ArrayModel
 from kvopt.formulations.arrays import Program as Arrays
-from kvopt.formulations.paused import PausedProgram
+from kvopt.formulations.arrays import ScheduleProgram
 
 Row = tuple[Any, ...]
 Column = tuple[int, ...]
@@ -55,26 +54,9 @@ def _label(constraint: Any) -> Row:
     )
 
 
-def program_of_arrays(model: ArrayModel) -> Program:
-    """Take an array model to pieces."""
-    columns: list[Column] = [
-        (i, k) for i, window in enumerate(model.layout.windows) for k in window
-    ]
-    labels: list[Row] = [("start", i) for i in range(len(model.instance))]
-    labels += [("memory", time) for span in model.layout.spans for time in span]
-    labels += [("order", *pair) for pair in model.layout.ordered]
-    return _taken_apart(model, columns, labels)
-
-
-def program_of_paused_arrays(model: PausedProgram) -> Program:
-    """Take the program with pauses to pieces."""
-    columns: list[Column] = [
-        (i, j, k + j)
-        for i, window in enumerate(model.layout.windows)
-        for j in range(1, model.instance.requests[i].output + 1)
-        for k in window
-    ]
-    return _taken_apart(model, columns, list(model.rows()))
+def program_of_arrays(model: ScheduleProgram) -> Program:
+    """Take a program of arrays to pieces."""
+    return _taken_apart(model, *model.keys())
 
 
 def _taken_apart(model: Arrays, columns: list[Column], labels: list[Row]) -> Program:

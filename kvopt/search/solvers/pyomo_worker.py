@@ -20,9 +20,12 @@ from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactor
 from pyomo.contrib.solver.common.results import TerminationCondition as NewTerminationCondition
 from pyomo.opt import TerminationCondition
 
-from kvopt.formulations.pyomo import schedule_from, time_indexed, time_indexed_with_pauses
-from kvopt.formulations.pyomo.solutions import solved
-from kvopt.problem.instance import Instance
+from kvopt.formulations.pyomo import (
+    schedule_from,
+    solved,
+    time_indexed,
+    time_indexed_with_pauses,
+)  # fmt: skip
 from kvopt.problem.instance_files import instance_from_json
 
 Say = Callable[..., None]
@@ -61,9 +64,9 @@ def main() -> None:
     if task["time_limit"] is not None:
         task["time_limit"] = max(0.1, task["time_limit"] - (built - begin))
     if task["solver"] in NewSolverFactory:
-        _solve_with_new_interface(model, instance, task, say)
+        _solve_with_new_interface(model, task, say)
     else:
-        _solve_with_classic_interface(model, instance, task, say)
+        _solve_with_classic_interface(model, task, say)
     say(solve=time.monotonic() - built)
 
 
@@ -86,9 +89,7 @@ def _speaker() -> Say:
     return say
 
 
-def _solve_with_new_interface(
-    model: pyo.ConcreteModel, instance: Instance, task: dict[str, Any], say: Say
-) -> None:
+def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
     solver: SolverBase = NewSolverFactory(task["solver"])
     options: dict[str, Any] = {}
     if task["solver"] == "highs":
@@ -100,7 +101,7 @@ def _solve_with_new_interface(
         solver, model, task["time_limit"], threads=task["threads"], solver_options=options
     )
     if results.incumbent_objective is not None:
-        _say_schedule(model, instance, say)
+        _say_schedule(model, say)
     _say_bound(results.objective_bound, say)
     if results.termination_condition == NewTerminationCondition.maxTimeLimit:
         say(out_of_time=True)
@@ -116,9 +117,7 @@ def _watch_highs(solver: Any, say: Say) -> None:
     highs.cbMipLogging += logged
 
 
-def _solve_with_classic_interface(
-    model: pyo.ConcreteModel, instance: Instance, task: dict[str, Any], say: Say
-) -> None:
+def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
     name = task["solver"]
     solver = pyo.SolverFactory(name)
     if task["time_limit"] is not None and name in _TIME_OPTION:
@@ -130,7 +129,7 @@ def _solve_with_classic_interface(
     results = solver.solve(model, load_solutions=False)
     if len(results.solution) > 0:
         model.solutions.load_from(results)
-        _say_schedule(model, instance, say)
+        _say_schedule(model, say)
     condition = results.solver.termination_condition
     if condition == TerminationCondition.infeasible:
         say(fault="claimed that no schedule exists")
@@ -144,8 +143,8 @@ def _solve_with_classic_interface(
         say(out_of_time=True)
 
 
-def _say_schedule(model: pyo.ConcreteModel, instance: Instance, say: Say) -> None:
-    found = schedule_from(model, instance)
+def _say_schedule(model: pyo.ConcreteModel, say: Say) -> None:
+    found = schedule_from(model)
     if found is None:
         say(fault="offered a solution that is not integral")
     else:

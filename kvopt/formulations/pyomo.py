@@ -1,0 +1,127 @@
+"""The programs as plain Pyomo models, which a user can extend and hand to any solver.
+
+They are made from the arrays, column by column and row by row; ``models/`` in the repository has
+them written out.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import groupby
+from typing import Any, Unpack
+
+import numpy as np
+
+from kvopt.formulations.arrays import ScheduleProgram, time_indexed_arrays
+from kvopt.formulations.layout import LayoutOptions
+from kvopt.formulations.paused import paused_arrays
+from kvopt.formulations.windows import Windows
+from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_pyomo
+from kvopt.problem.instance import Instance
+from kvopt.timetable.schedule import Schedule
+
+pyo = load_pyomo()
+
+
+def time_indexed(
+    instance: Instance,
+    windows: Windows | None = None,
+    *,
+    relax: bool = False,
+    **options: Unpack[LayoutOptions],
+) -> Any:
+    """Build the time-indexed program.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    windows
+        Start rounds to consider; by default those that are proved to hold an optimum.
+    relax
+        Let the variables be any number between 0 and 1.
+    options
+        See `LayoutOptions`.
+
+    Returns
+    -------
+    pyomo.environ.ConcreteModel
+        With the variables ``x``, the objective ``total_latency`` and the constraints
+        ``start``, ``memory`` and ``order``, as `kvopt.formulations.layout` has them.
+    """
+    return model_of(time_indexed_arrays(instance, windows, **options), relax=relax)
+
+
+relaxed = partial(time_indexed, relax=True)
+"""Build the LP relaxation: the same program without integrality."""
+
+
+def time_indexed_with_pauses(
+    instance: Instance, windows: Windows | None = None, **options: Unpack[LayoutOptions]
+) -> Any:
+    """Build the program where requests may pause, as `kvopt.formulations.paused` has it."""
+    return model_of(paused_arrays(instance, windows, **options))
+
+
+def model_of(program: ScheduleProgram, *, relax: bool = False) -> Any:
+    """Return a program as a model: a variable a column, and a constraint for each kind of rows."""
+    from pyomo.core.expr import LinearExpression, MonomialTermExpression
+
+    model = pyo.ConcreteModel(name=program.instance.name)
+    columns, rows = program.keys()
+    variables = pyo.Var(columns, domain=pyo.UnitInterval if relax else pyo.Binary)
+    setattr(model, program.variable, variables)
+    ordered = [variables[column] for column in columns]
+
+    def linear(coefficients: Any, places: Any) -> Any:
+        pairs = zip(coefficients.astype(int).tolist(), places.tolist(), strict=True)
+        return LinearExpression([MonomialTermExpression((c, ordered[at])) for c, at in pairs])
+
+    def row(places: dict[Any, int], _: Any, *about: Any) -> Any:
+        place = places[about]
+        cells = slice(*matrix.indptr[place : place + 2])
+        body = linear(matrix.data[cells], matrix.indices[cells])
+        lower, upper = program.row_lower[place], program.row_upper[place]
+        return (body, upper) if lower == upper else (None, body, upper)
+
+    priced = np.flatnonzero(program.cost)
+    model.total_latency = pyo.Objective(expr=linear(program.cost[priced], priced))
+    matrix = program.matrix.tocsr()
+    for family, mine in groupby(enumerate(rows), lambda each: each[1][0]):
+        places = {tuple(about): place for place, (_, *about) in mine}
+        keys = [key if len(key) > 1 else key[0] for key in places]
+        setattr(model, family, pyo.Constraint(keys, rule=partial(row, places)))
+    model.program = program
+    return model
+
+
+def solved(solver: Any, model: Any, time_limit: float | None, **more: Any) -> Any:
+    """Solve with a solver of the newer interface, load what was found, and return its results.
+
+    Latencies are integers, so a gap below 1 is a proof; the usual relative one is not.  A time
+    limit would raise by default, and take what was found with it.
+    """
+    results = solver.solve(
+        model, time_limit=time_limit, rel_gap=0.0, abs_gap=0.5, load_solutions=False,
+        raise_exception_on_nonoptimal_result=False, **more,
+    )  # fmt: skip
+    if results.incumbent_objective is not None:
+        results.solution_loader.load_vars()
+    return results
+
+
+def solve(model: Any, time_limit: float | None = None) -> str:
+    """Solve with HiGHS, load what was found and return why it stopped."""
+    from pyomo.contrib.solver.common.factory import SolverFactory
+
+    found = solved(SolverFactory(DEFAULT_SOLVER), model, time_limit)
+    condition = found.termination_condition.name
+    return "optimal" if condition == "convergenceCriteriaSatisfied" else str(condition)
+
+
+def schedule_from(model: Any) -> Schedule | None:
+    """Read the schedule from a solved model, None unless it is integral."""
+    program: ScheduleProgram = model.program
+    values = getattr(model, program.variable).values()
+    found = [pyo.value(variable, exception=False) or 0.0 for variable in values]
+    return program.schedule_of(np.array(found))
