@@ -233,23 +233,6 @@ class TestCommands:
         assert "memory is 9" in err
         assert not target.exists()
 
-    @pytest.mark.parametrize(
-        ("options", "words"),
-        [
-            (("-P", "nosuch"), "policy"),
-            (("--schedule", "missing.json"), "missing.json"),
-            (("-t", "-1"), "--time-limit"),
-        ],
-    )
-    def test_refusals(
-        self, run: Run, uneven: Path, tmp_path: Path, options: tuple[str, ...], words: str
-    ) -> None:
-        target = tmp_path / "c.json"
-        code, out, err = run("certify", uneven, *options, "-o", target)
-        assert (code, out) == (2, "")
-        assert words in err
-        assert not target.exists()
-
     def test_verify_says_no_with_its_exit_status(
         self, run: Run, uneven: Path, tmp_path: Path
     ) -> None:

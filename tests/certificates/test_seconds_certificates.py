@@ -16,7 +16,7 @@ from known import known
 from timed_oracle import Server, timed_optimum
 
 import kvopt.verify as checker
-from kvopt import BatchTime, Instance, Line, Request, certify, generate, write_instance
+from kvopt import BatchTime, Instance, Line, Request, certify, generate
 from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.certificates.files import (
     certificate_text,
@@ -372,31 +372,6 @@ def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
 
 
 class TestCommand:
-    @pytest.mark.parametrize(
-        ("options", "reason"),
-        [
-            (("--batch-time", "llama-2-70b-2xa100"), "goes with --seconds"),
-            (("--seconds", "--batch-time", "fast"), "batch time: must be"),
-            (("--seconds", "--schedule", "s.json"), "goes without --seconds"),
-            (("--seconds", "--policy", "nobody"), "nobody"),
-        ],
-    )
-    def test_refusals(
-        self, run: Run, tmp_path: Path, ec1: Path, options: tuple[str, ...], reason: str
-    ) -> None:
-        code, out, err = run("certify", ec1, "-o", tmp_path / "c.json", *options)
-        assert code == 2
-        assert not out
-        assert reason in err
-        assert not (tmp_path / "c.json").exists()
-
-    def test_rounds_without_a_length_are_refused(self, run: Run, tmp_path: Path) -> None:
-        write_instance(Instance(5, [Request(2, 1, 1)]), tmp_path / "i.json")
-        code, _, err = run("certify", tmp_path / "i.json", "--seconds", "-o", tmp_path / "c.json")
-        assert code == 2
-        assert "i.json: round_ms: is missing" in err.replace("\n", " ")
-        assert not (tmp_path / "c.json").exists()
-
     def test_no_time_is_enough_for_both_sides(self, run: Run, tmp_path: Path, ec1: Path) -> None:
         arguments = ("certify", ec1, "--seconds", "-P", "svf", "-t", 0, "-o", tmp_path / "c.json")
         code, out, _ = run(*arguments)

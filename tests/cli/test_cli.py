@@ -96,24 +96,6 @@ class TestSolve:
         found = one_object(run("solve", empty, "--json")[1])
         assert (found["status"], found["objective"], found["starts"]) == ("optimal", 0, [])
 
-    @pytest.mark.parametrize(
-        ("options", "words"),
-        [
-            (("--engine", "cplex"), "engine"),
-            (("--engine", "pyomo", "--pyomo-solver", "nosuch"), "available: highs"),
-            (("--time-limit", "-1"), "--time-limit"),
-            (("--threads", "0"), "--threads"),
-            (("--start", "missing.json"), "missing.json"),
-        ],
-    )
-    def test_refusals_are_exit_2(
-        self, run: Run, ec1: Path, options: tuple[str, ...], words: str
-    ) -> None:
-        code, out, err = run("solve", ec1, *options)
-        assert code == 2
-        assert words in err
-        assert not out
-
 
 @pytest.mark.slow
 def test_an_unknown_solver_of_pyomo_is_one_line(ec1: Path) -> None:
@@ -177,11 +159,6 @@ class TestBound:
         assert code == 0
         assert one_object(out)["value"] is None
 
-    def test_an_unknown_method_is_refused(self, run: Run, ec1: Path) -> None:
-        code, _, err = run("bound", ec1, "--method", "magic")
-        assert code == 2
-        assert "volume" in err
-
 
 class TestCheck:
     """``kvopt check``."""
@@ -238,27 +215,6 @@ class TestGenerate:
             args = ("generate", "two-point", "--n", 5, "-p", "u=9", "-p", "l=2", "--seed", 4)
             assert run(*args, "-o", tmp_path / name)[0] == 0
         assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-
-    @pytest.mark.parametrize(
-        ("args", "words"),
-        [
-            (("nosuch",), "family"),
-            (("arrival-1", "-p", "rate=1"), "kvopt: rate: "),
-            (("arrival-2", "-p", "rate=fast"), "kvopt: rate: "),
-            (("two-point", "-p", "u"), "key=value"),
-            (("two-point", "-p", "u=3", "-p", "u=4"), "given twice"),
-            (("thm-2.1", "--n", "5"), "kvopt: n: "),
-            (("arrival-1", "--memory", "3"), "kvopt: memory: "),
-        ],
-    )
-    def test_refusals_write_nothing(
-        self, run: Run, tmp_path: Path, args: tuple[str, ...], words: str
-    ) -> None:
-        target = tmp_path / "x.json"
-        code, _, err = run("generate", *args, "-o", target)
-        assert code == 2
-        assert words in err
-        assert list(tmp_path.iterdir()) == []
 
     def test_help_lists_every_family_with_its_keys(self, run: Run) -> None:
         from kvopt.problem.families import FAMILIES

@@ -35,21 +35,3 @@ def test_json(run: Run, file: Path) -> None:
     code, out, _ = run("certify", file, "-P", "svf", *options)
     said = json.loads(out)
     assert (code, said["ceiling"], said["policies"][0]["attained"]) == (0, 2, 2)
-
-
-@pytest.mark.parametrize(
-    ("deadline", "message"),
-    [
-        ("soon", "deadline: must be rounds, seconds with an s, or own, got 'soon'"),
-        ("0", "deadline: must be at least 1 round or nanosecond"),
-        ("30s", "three.json: round_ms: is missing"),
-        ("own", "three.json: request 'r0': deadline: is missing"),
-    ],
-)
-def test_what_is_refused(run: Run, file: Path, deadline: str, message: str) -> None:
-    cert = file.with_name("c.json")
-    code, out, err = run("certify", file, "--deadline", deadline, "-o", cert)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
-    assert not cert.exists()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from commands import Run
 
 QUICK = ("-t", "0.2")
@@ -95,38 +93,6 @@ def test_misses_of_a_deadline(run: Run, ec1: Path, tmp_path: Path) -> None:
     assert "at most 4 of 4 requests can complete within 4 rounds" in verified
 
 
-@pytest.mark.parametrize(
-    ("args", "wanted"),
-    [
-        ((), "options: give --match or --target, one of them"),
-        (("--match", "fcfs", "--target", "mean=3"), "options: give --match or --target"),
-        (("--target", "mean=3", "--workers", "2"), "--workers: goes with --match"),
-        (("--target", "p99=3"), "--target: p99 cannot be bounded"),
-        (("--target", "misses=1%"), "--target: misses need a --deadline"),
-        (("--target", "mean=3", "--deadline", "5"), "--target: a mean has no --deadline"),
-        (("--target", "misses=1%", "--deadline", "5s"), "ec1.json: round_ms: is missing"),
-        (("--target", "misses=1%", "--deadline", "0"), "deadline: must be at least 1 round"),
-        (("--target", "misses=1%", "--deadline", "2"), "2 of 4 requests (50.00%) take longer"),
-        (("--target", "mean=1"), "--target: cannot be met by any number of machines"),
-        (("--target", "mean=3", "--counts", "0..2"), "--counts: must rise from 1"),
-        (("--target", "mean=3", "--counts", "3..2"), "--counts: must rise from 1"),
-        (("--target", "mean=3", "--counts", "1-2"), "--counts: must be 1..12 or 2,4,8"),
-        (("--target", "mean=3", "--counts", "1..9999"), "--counts: has more than 1,000"),
-        (("--target", "mean=3", "--router", "nearest"), "nearest"),
-        (("--target", "mean=3", "-P", "fsfs"), "fsfs"),
-        (("--match", "fsfs"), "fsfs"),
-    ],
-)
-def test_what_is_refused(
-    run: Run, ec1: Path, tmp_path: Path, args: Sequence[str], wanted: str
-) -> None:
-    out = tmp_path / "fleets"
-    code, printed, err = run("fleet", ec1, *args, "--out", out)
-    assert (code, printed) == (2, "")
-    assert wanted in err
-    assert not out.exists()
-
-
 def test_servers_are_sent_requests_on_arrival(run: Run, ec1: Path) -> None:
     server = "vllm-fcfs:block=1"
     code, out, _ = run("fleet", ec1, "--match", server, "--workers", "2", "--json", *QUICK)
@@ -135,10 +101,6 @@ def test_servers_are_sent_requests_on_arrival(run: Run, ec1: Path) -> None:
     assert {*row["runs"]} == {
         f"least-volume + {server}", "least-volume + svf", "central + svf",
     }  # fmt: skip
-    named = ("--router", "central", "-P", server)
-    code, out, err = run("fleet", ec1, "--target", "mean=3", "--counts", "2", *named, *QUICK)
-    assert (code, out) == (2, "")
-    assert "name a router that sends requests on arrival" in err
 
 
 def test_servers_of_a_fleet_run_and_write_their_segments(run: Run, tmp_path: Path) -> None:

@@ -180,40 +180,6 @@ class TestCompletion:
         assert done.stdout.startswith("#compdef kvopt")
 
 
-MISTYPED = {
-    "policy": (("run", "FILE", "-P", "mc-fs"), "mc-sf"),
-    "policy key": (("run", "FILE", "-P", "mc-sf:alhpa=1"), "alpha"),
-    "policy value": (("run", "FILE", "-P", "mc-sf:pred=uper"), "upper"),
-    "engine": (("solve", "FILE", "-e", "hihgs"), "highs"),
-    "method": (("bound", "FILE", "--method", "volum"), "volume"),
-    "family": (("generate", "arival-1", "-o", "OUT"), "arrival-1"),
-    "family key": (("generate", "two-point", "-p", "shrae=1", "-o", "OUT"), "share"),
-    "study": (("study", "smok"), "smoke"),
-    "trace": (("import", "FILE", "-f", "asure", "-m", "9", "-o", "OUT"), "azure"),
-    "export": (("export", "FILE", "--format", "msp", "-o", "OUT"), "mps"),
-    "formulation": (("export", "FILE", "--formulation", "relax", "-o", "OUT.lp"), "relaxed"),
-    "topic": (("theory", "rayliegh"), "rayleigh"),
-    "model": (("hardware", "capacity", "--model", "mistral7b"), "mistral-7b"),
-    "gpu": (("hardware", "capacity", "--gpu", "a10-24"), "a10-24gb"),
-    "batch time": (
-        ("run", "FILE", "-P", "svf", "--seconds", "--batch-time", "llama-2-70b-2xa10"),
-        "llama-2-70b-2xa100",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", MISTYPED)
-def test_a_mistyped_name_is_answered_with_the_nearest(
-    run: Run, ec1: Path, tmp_path: Path, what: str
-) -> None:
-    words, meant = MISTYPED[what]
-    out = str(tmp_path / "out")
-    arguments = [ec1 if word == "FILE" else word.replace("OUT", out) for word in words]
-    code, _, err = run(*arguments)
-    assert (code, err.count("\n")) == (2, 1)
-    assert err.endswith(f"; did you mean {meant}?\n")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("content", [None, "{", "\x00"])
 def test_a_path_is_named_once(run: Run, ec1: Path, tmp_path: Path, content: str | None) -> None:

@@ -74,21 +74,6 @@ def schedule_of(ec1: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("-v", "-q"), "--quiet: goes without --verbose"),
-        (("--log", "-"), "--log -: must be a file"),
-        (("--log", "/nowhere/a.log"), "--log /nowhere/a.log: cannot be written: No such file"),
-    ],
-)
-def test_what_is_refused(run: Run, options: tuple[str, ...], said: str) -> None:
-    code, out, err = run("info", *options)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert len(err.splitlines()) == 1
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
 def test_a_log_that_cannot_go_on_is_said_once(run: Run, ec1: Path) -> None:
     code, out, err = run("check", ec1, schedule_of(ec1), "--log", "/dev/full")

@@ -193,19 +193,6 @@ class TestExport:
         assert packed.read_bytes()[4:8] == bytes(4), "no date"
         assert plain.read_text().startswith("NAME" if kind == "mps" else "\\")
 
-    @pytest.mark.parametrize("name", ["a.sol", "a.gz", "a.txt.gz", "model-v1.2"])
-    def test_an_unknown_name_is_refused(
-        self, run: Run, ec1: Path, tmp_path: Path, name: str
-    ) -> None:
-        path = tmp_path / name
-        code, out, err = run("export", ec1, "-o", path)
-        assert (code, out) == (2, "")
-        assert err == (
-            f"kvopt: --output {path}: must end in one of .mps, .mps.gz, .lp, .lp.gz; "
-            "another name needs --format\n"
-        )
-        assert not path.exists()
-
     def test_a_format_that_is_given_counts(self, run: Run, ec1: Path, tmp_path: Path) -> None:
         for name in ("a.sol", "a.lp", "a.sol.gz"):
             path = tmp_path / name

@@ -92,20 +92,6 @@ def test_solve_says_what_is_covered_where_it_is_more_than_runs(
     assert ("covered: every schedule" in err) is said
 
 
-@pytest.mark.parametrize("command", ["solve", "bound"])
-def test_an_unknown_scope_is_refused(run: Run, files: tuple[Path, Path], command: str) -> None:
-    code, _, err = run(command, files[0], "--scope", "pausse")
-    assert code == 2
-    assert "must be one of runs" in err
-    assert "Value error" not in err
-
-
-def test_an_engine_that_knows_no_pauses_is_refused(run: Run, files: tuple[Path, Path]) -> None:
-    code, _, err = run("solve", files[0], "--scope", "pauses", "--engine", "exact")
-    assert code == 2
-    assert "engine with pauses: must be one of auto, highs, cpsat, pyomo, got 'exact'" in err
-
-
 def test_a_fleet_is_refused_before_another_file_is_solved(run: Run, tmp_path: Path) -> None:
     single, fleet = tmp_path / "single.json", tmp_path / "fleet.json"
     write_instance(generate("arrival-1", 20, seed=1), single)

@@ -78,31 +78,10 @@ class TestStandardOutput:
             assert line in err, "tables go to standard error"
         assert said.count("wrote") == err.count("wrote")
 
-    @pytest.mark.parametrize("name", ["-", "/dev/fd/1"])
-    @pytest.mark.parametrize("command", ["run", "certify", "hardware"])
-    def test_goes_without_json(self, run: Run, ec1: Path, command: str, name: str) -> None:
-        arguments = [ec1 if word == "FILE" else word for word in WRITERS[command]]
-        code, out, err = run(*arguments, "-o", name, "--json")
-        assert (code, out) == (2, "")
-        assert err == f"kvopt: --output {name}: goes without --json: both are standard output\n"
-
-    def test_holds_one_file(self, run: Run, ec1: Path) -> None:
-        files = ("--output", "-", "--certificate", "-")
-        code, _, err = run("reduce", "three-partition", "--target", 9, 3, 3, 3, *files)
-        assert (code, err.count("\n")) == (2, 1)
-        assert "goes without --certificate -" in err
-
     def test_quiet_leaves_the_file(self, run: Run, ec1: Path) -> None:
         with standard_output(ec1.with_name("out")) as out:
             assert run("run", ec1, "-P", "mc-sf", "-o", "-", "-q") == (0, "", "")
         assert json.loads(out.read_text())["objective"] == 12
-
-    @pytest.mark.parametrize("words", [("plot", "FILE"), ("theory", "rayleigh")])
-    def test_is_for_texts(self, run: Run, ec1: Path, words: tuple[str, ...]) -> None:
-        arguments = [ec1 if word == "FILE" else word for word in words]
-        code, _, err = run(*arguments, "-o", "-")
-        assert code == 2
-        assert "must end in" in err
 
 
 def stable(text: str) -> Any:

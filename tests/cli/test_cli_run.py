@@ -58,27 +58,6 @@ def test_run_writes_the_schedule(run: Run, ec1: Path, tmp_path: Path) -> None:
     assert "fcfs" in picture.read_text()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("-P", "nonsense"),
-        ("-P", "mc-sf:alpha=2"),
-        ("-P", "alpha-protect"),
-        ("-P", "mc-sf", "-P", "fcfs", "-o", "both.json"),
-    ],
-)
-def test_run_refuses_on_one_line(run: Run, ec1: Path, arguments: tuple[str, ...]) -> None:
-    code, out, err = run("run", ec1, *arguments)
-    assert (code, out) == (2, "")
-    assert len(err.splitlines()) == 1
-
-
-def test_plot_refuses_two_sources(run: Run, ec1: Path, tmp_path: Path) -> None:
-    code, _, err = run("plot", ec1, "--policy", "fcfs", "--schedule", ec1, "-o", tmp_path / "x.svg")
-    assert code == 2
-    assert len(err.splitlines()) == 1
-
-
 @pytest.mark.slow
 def test_plot_shows_prices_below_the_memory(run: Run, ec1: Path, tmp_path: Path) -> None:
     picture = tmp_path / "p.svg"
@@ -180,14 +159,6 @@ def test_memory_over_time_of_a_fleet_is_by_worker(run: Run, ec1: Path, tmp_path:
     assert run("run", ec1, "-P", "fcfs", *options)[0] == 0
     names = {line.rsplit(",", 2)[0] for line in table.read_text().splitlines()[1:]}
     assert names == {'"fcfs, worker 0"', '"fcfs, worker 1"'}
-
-
-def test_routers_need_a_fleet_and_a_name(run: Run, ec1: Path) -> None:
-    code, _, err = run("run", ec1, "-P", "fcfs", "--router", "random")
-    assert (code, err) == (2, "kvopt: --router: goes with several --workers\n")
-    code, _, err = run("run", ec1, "-P", "fcfs", "--workers", "2", "--router", "least-request")
-    assert code == 2
-    assert "did you mean least-requests" in err
 
 
 def test_routers_are_listed(run: Run) -> None:

@@ -89,25 +89,6 @@ def test_a_recorded_run_is_judged_in_seconds(run: Run, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ([], "options: give FILE or --run, one of them"),
-        (["a.json", "--run", "r.json"], "options: give FILE or --run, one of them"),
-        (["--run", "r.json", "-m", "5"], "--memory: goes without a recorded run"),
-        (["--run", "r.json", "--batch-time", "m.json"], "--batch-time: goes with --seconds"),
-        (["--run", "no.json"], "no.json"),
-    ],
-)
-def test_what_does_not_go_with_a_run_is_refused(
-    run: Run, tmp_path: Path, arguments: list[str], reason: str
-) -> None:
-    code, out, err = run("certify", *arguments, "-o", tmp_path / "c.json")
-    assert (code, out) == (2, "")
-    assert reason in err
-    assert not (tmp_path / "c.json").exists()
-
-
 @pytest.mark.parametrize("policies", [(), ("-P", "vllm-priority:by=volume")])
 def test_a_recorded_run_is_drawn(run: Run, tmp_path: Path, policies: tuple[str, ...]) -> None:
     made, picture = tmp_path / "run.json", tmp_path / "run.svg"
@@ -127,29 +108,3 @@ def test_a_recorded_run_is_drawn_in_seconds(run: Run, tmp_path: Path) -> None:
     text = " ".join(picture.read_text().split())
     assert "vllm 0.33.0, priority" in text
     assert "seconds" in text
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["--schedule", "s.json"], "--schedule: goes without a recorded run"),
-        (["--seconds"], "--seconds: goes with --policy"),
-        (["-m", "5"], "--memory: goes without a recorded run"),
-        (["--workers", "2"], "--workers: goes without a recorded run"),
-    ],
-)
-def test_options_that_a_picture_of_a_run_does_not_take(
-    run: Run, tmp_path: Path, arguments: list[str], reason: str
-) -> None:
-    made = tmp_path / "run.json"
-    assert run("import-run", RECORD, "-o", made)[0] == 0
-    code, _, err = run("plot", made, *arguments, "-o", tmp_path / "run.svg")
-    assert (code, err.count("\n")) == (2, 1)
-    assert reason in err
-    assert not (tmp_path / "run.svg").exists()
-
-
-def test_a_method_that_does_not_cover_pauses_is_refused(run: Run, pair: Path) -> None:
-    code, out, err = run("bound", pair, "--scope", "pauses", "--method", "configuration")
-    assert (code, out) == (2, "")
-    assert "method with pauses: must be one of volume, lagrangian, auto" in err

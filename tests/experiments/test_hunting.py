@@ -184,19 +184,6 @@ def test_the_command_writes_a_certificate(run: Run, tmp_path: Path) -> None:
     assert len(prompts) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("-P", "nobody", "--n", 3, "--memory", 4), "policy"),
-        (("-P", "mc-sf", "--n", 13, "--memory", 4), "--n: must be at most 12, got 13"),
-    ],
-)
-def test_what_is_refused(run: Run, arguments: tuple[object, ...], said: str) -> None:
-    code, out, err = run("hunt", *arguments)
-    assert (code, out) == (2, "")
-    assert said in err
-
-
 def test_nobody_to_hunt() -> None:
     with pytest.raises(InvalidInput, match="--policy"):
         hunt([], n=2, memory=4)

@@ -224,10 +224,6 @@ class TestRefused:
         code, _, err = run("study", done[0], "--out", done[0] / "out")
         assert (code, "Not a directory" in err) == (2, True)
 
-    def test_no_folder_at_all(self, run: Run) -> None:
-        code, _, err = run("study", "smoke")
-        assert (code, "--out" in err) == (2, True)
-
     @pytest.mark.parametrize("option", ["jobs", "limit"])
     def test_numbers_below_one(self, done: tuple[Path, Path], option: str) -> None:
         numbers: dict[str, Any] = {option: 0}

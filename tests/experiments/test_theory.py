@@ -250,20 +250,9 @@ def test_the_command_prints_a_topic_and_draws_it(run: Run, tmp_path: Path) -> No
     assert topic["verdicts"][0]["verdict"] == "reproduced"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("theorem-99",), "topic: must be one of rayleigh"),
-        (("-o", "all.png"), "-o: goes with a topic"),
-        (("theorem-6.2", "-o", "x.gif"), "must end in"),
-        (("lemmas-4.4-4.7", "-o", "x.svg"), "-o: lemmas-4.4-4.7 has no curves"),
-        (("theorem-6.2", "--draws", 0), "draws"),
-    ],
-)
-def test_what_the_command_refuses(run: Run, arguments: tuple[object, ...], said: str) -> None:
-    code, _, err = run("theory", *arguments)
-    assert code == 2
-    assert said in err
+def test_a_topic_without_curves_is_not_drawn(run: Run) -> None:
+    code, _, err = run("theory", "lemmas-4.4-4.7", "-o", "x.svg")
+    assert (code, "-o: lemmas-4.4-4.7 has no curves" in err) == (2, True)
     assert not Path("x.svg").exists()
 
 

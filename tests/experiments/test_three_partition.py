@@ -196,22 +196,3 @@ def test_the_command_says_no_with_a_proof(run: Run, tmp_path: Path) -> None:
     assert (found["answer"], found["threshold"]) == ("no", 9)
     assert found["bound_source"] == "checked"
     assert run("verify", proof)[0] == 0
-
-
-@pytest.mark.parametrize(
-    "numbers", [("6", "7", "8"), ("6", "7"), ("5", "7", "8"), ("6", "7", "x"), ()]
-)
-def test_the_command_refuses_and_writes_nothing(
-    run: Run, tmp_path: Path, numbers: tuple[str, ...]
-) -> None:
-    file = tmp_path / "never.json"
-    code, out, err = run("reduce", "three-partition", "--target", 20, *numbers, "-o", file)
-    assert (code, out) == (2, "")
-    assert err
-    assert not file.exists()
-
-
-def test_another_problem_is_refused(run: Run) -> None:
-    code, _, err = run("reduce", "knapsack", "--target", 20, 6, 7, 7)
-    assert code == 2
-    assert "three-partition" in err

@@ -163,17 +163,3 @@ class TestCommands:
         if command == "certify":
             arguments += ["-o", tmp_path / "c.json"]
         assert run(*arguments)[0] == 0
-        params.write_text("[exact]\nwidht = 50\n")
-        code, _, errors = run(*arguments)
-        assert code == 2
-        assert f"{params}: exact.widht: is not one of" in errors
-
-    @pytest.mark.parametrize("command", ["solve", "certify"])
-    def test_commands_in_seconds_take_them(self, run: Run, tmp_path: Path, command: str) -> None:
-        file, params = tmp_path / "i.json", tmp_path / "p.toml"
-        write_instance(generate("arrival-1", 5, seed=1), file)
-        params.write_text("[exact]\nwidht = 50\n")
-        arguments: list[Any] = [command, file, "--seconds", "--params", params]
-        code, _, errors = run(*arguments)
-        assert code == 2
-        assert f"{params}: exact.widht: is not one of" in errors

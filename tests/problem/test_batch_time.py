@@ -238,24 +238,6 @@ def test_run_in_seconds_prints_what_users_wait(run: Run, tmp_path: Path) -> None
     assert peaks == {entry["policy"]: entry["peak_memory"] for entry in found["policies"]}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--batch-time", "x.json"), "--batch-time: goes with --seconds"),
-        (("--timeline", "x.csv"), "--timeline: goes with --seconds"),
-        (("--seconds", "-o", "s.json"), "-o: goes with rounds"),
-        (("--seconds", "--batch-time", "gpt"), "batch time: must be one of"),
-        (("--seconds", "--batch-time", "none.json"), "none.json: cannot be read"),
-    ],
-)
-def test_options_that_do_not_go_together(
-    run: Run, ec1: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    code, out, err = run("run", ec1, "-P", "svf", *arguments)
-    assert (code, out) == (2, "")
-    assert said in err
-
-
 def test_presets_keep_their_values() -> None:
     roof, linear = PRESETS["llama-2-70b-2xa100"], PRESETS["llama-2-70b-2xa100-linear"]
     assert roof.lines == (Line(42_323_667, 198_967), Line(24_702_020, 309_256))

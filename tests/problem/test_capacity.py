@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
-import pytest
 from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,20 +74,3 @@ def test_options_change_a_preset(run: Run) -> None:
     )  # fmt: skip
     assert json.loads(out)["memory"] // 2 in (plain["memory"], plain["memory"] - 1)
     assert json.loads(out)["gpu_memory"] == GPUS["a100-80gb"].memory
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--model", "gpt"), "--model: must be one of"),
-        (("--gpu", "gpt"), "--gpu: must be one of"),
-        (("--fraction", "0"), "fraction: must be above 0"),
-        (("--fraction", "1.5"), "fraction: must be above 0"),
-        (("--fraction", "half"), "--fraction: must be a number"),
-        (("--gpus", "1"), "llama-2-70b: has no room"),
-    ],
-)
-def test_what_is_refused(run: Run, arguments: tuple[str, ...], said: str) -> None:
-    code, out, err = run("hardware", "capacity", *arguments)
-    assert (code, out) == (2, "")
-    assert said in err

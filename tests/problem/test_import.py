@@ -386,17 +386,6 @@ def test_the_command_writes_the_same_bytes_and_says_what_it_left_out(
     assert read_instance(out) == import_trace(trace, "azure", 100, round_ms=20)
 
 
-def test_nothing_is_written_when_a_trace_is_refused(run: Run, tmp_path: Path) -> None:
-    trace, out = azure(tmp_path, "x"), tmp_path / "a.json"
-    code, said, err = run("import", trace, "--format", "azure", "--memory", 9, "-o", out)
-    assert (code, said) == (2, "")
-    assert "trace.csv: holds no request that can be used" in err
-    assert not out.exists()
-    code, _, err = run("import", tmp_path / "no.csv", "-f", "azure", "-m", 9, "-o", out)
-    assert code == 2
-    assert "no.csv: cannot be read" in err
-
-
 @pytest.mark.parametrize(
     ("name", "format_", "rows", "median_prompt"),
     [

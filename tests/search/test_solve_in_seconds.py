@@ -169,25 +169,6 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     assert said["objective_seconds"] == said["lower_bound_seconds"]
     assert sorted(set(said["workers"])) == [0, 1]
     assert len(said["starts"]) == len(said["starts_seconds"]) == 3
-    status, out, _ = run("solve", file, "--workers", "2", "--seconds", "--batch-time", "nothing")
-    assert status == 2
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--engine", "exact"),
-        ("--start", "schedule.json"),
-        ("-o", "schedule.json"),
-    ],
-)
-def test_what_is_of_rounds_is_refused(options: tuple[str, ...], run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "fleet.json"
-    write_instance(FLEET, file)
-    status, _, err = run("solve", file, "--seconds", *options)
-    assert status == 2
-    assert "seconds" in err
-    assert run("solve", file, "--batch-time", "llama-2-70b-2xa100")[0] == 2
 
 
 def test_options_of_searches_are_for_seconds_too(run: Run, tmp_path: Path) -> None:

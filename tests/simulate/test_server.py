@@ -240,22 +240,6 @@ def test_the_command_says_how_often_requests_paused(run: Run, tmp_path: Path) ->
     assert "2 pauses" in (tmp_path / "p.svg").read_text()
 
 
-def test_what_pauses_is_not_compared_with_bounds_that_do_not_cover_it(
-    run: Run, tmp_path: Path
-) -> None:
-    policy = "vllm-fcfs:block=1"
-    (tmp_path / "s.toml").write_text(
-        f'policies = ["{policy}"]\n[[instances]]\nfamily = "arrival-1"\ncount = 1\n'
-    )
-    for command in (
-        ("study", tmp_path / "s.toml", "--out", tmp_path / "out"),
-        ("hunt", "--policy", policy, "--scope", "runs", "--n", "2", "--memory", "4"),
-    ):
-        code, out, err = run(*command)
-        assert (code, out) == (2, ""), command
-        assert "pauses requests with tokens kept" in err, command
-
-
 @examples(30)
 @given(cases(), st.booleans())
 def test_retraction_keeps_the_rules(case: Case, mixed: bool) -> None:

@@ -1,0 +1,214 @@
+"""What commands refuse: named on standard error, with exit status 2, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from commands import EC1, Run
+
+from kvopt import Instance, Request, Schedule, write_instance
+from kvopt.timetable.run_files import RecordedRun, write_run
+
+REDUCE = "reduce three-partition --target 20"
+
+REFUSED = [
+    # what is asked for
+    ("solve ec1.json --engine cplex", "engine"),
+    ("solve ec1.json -e pyomo --pyomo-solver nosuch", "available: highs"),
+    ("solve ec1.json --time-limit -1", "--time-limit"),
+    ("solve ec1.json --threads 0", "--threads"),
+    ("solve ec1.json --start missing.json", "missing.json"),
+    ("solve ec1.json --scope pauses --engine exact", "engine with pauses: must be one of auto, "),
+    ("solve ec1.json --scope pausse", "must be one of runs"),
+    ("solve ec1.json --seconds --engine exact", "seconds"),
+    ("solve ec1.json --seconds --start s.json", "seconds"),
+    ("solve ec1.json --seconds -o out.json", "seconds"),
+    ("solve ec1.json --batch-time llama-2-70b-2xa100", "seconds"),
+    ("solve ec1.json --workers 2 --seconds --batch-time nothing", "batch time: must be one of"),
+    ("solve ec1.json --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    ("solve ec1.json --seconds --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    ("bound ec1.json --method magic", "volume"),
+    ("bound ec1.json --ram much", "ram: must be a size such as 4G or 512M, got 'much'"),
+    ("bound ec1.json --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    ("bound ec1.json --scope pausse", "must be one of runs"),
+    (
+        "bound ec1.json --scope pauses --method configuration",
+        "method with pauses: must be one of volume, lagrangian, auto",
+    ),
+    ("certify ec1.json -o out.json -P nosuch", "policy"),
+    ("certify ec1.json -o out.json -P nosuch --seconds", "nosuch"),
+    ("certify ec1.json -o out.json --schedule missing.json", "missing.json"),
+    ("certify ec1.json -o out.json -t -1", "--time-limit"),
+    ("certify ec1.json -o out.json --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    ("certify ec1.json --seconds --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    ("certify ec1.json -o out.json --batch-time llama-2-70b-2xa100", "goes with --seconds"),
+    ("certify ec1.json -o out.json --seconds --batch-time fast", "batch time: must be"),
+    ("certify ec1.json -o out.json --seconds --schedule s.json", "goes without --seconds"),
+    ("certify late.json -o out.json --seconds", "late.json: round_ms: is missing"),
+    ("certify ec1.json -o out.json --deadline soon", "deadline: must be rounds, seconds with an s"),
+    ("certify ec1.json -o out.json --deadline 0", "deadline: must be at least 1 round or nano"),
+    ("certify ec1.json -o out.json --deadline 30s", "ec1.json: round_ms: is missing"),
+    ("certify ec1.json -o out.json --deadline own", "ec1.json: request 'r0': deadline: is missing"),
+    ("certify -o out.json", "options: give FILE or --run, one of them"),
+    ("certify ec1.json --run run.json -o out.json", "options: give FILE or --run, one of them"),
+    ("certify --run run.json -m 5 -o out.json", "--memory: goes without a recorded run"),
+    ("certify --run run.json --batch-time m.json -o out.json", "--batch-time: goes with --seconds"),
+    ("certify --run no.json -o out.json", "no.json"),
+    ("certify --run run.json --block-size 5 -t 1 -o out.json", "blocks of 5 tokens held"),
+    ("run ec1.json -P nonsense", "policy: must be one of"),
+    ("run ec1.json -P mc-sf:alpha=2", "alpha"),
+    ("run ec1.json -P alpha-protect", "alpha"),
+    ("run ec1.json -P mc-sf -P fcfs -o both.json", "-o: goes with a single --policy"),
+    ("run ec1.json -P fcfs --router random", "--router: goes with several --workers\n"),
+    ("run ec1.json -P svf --batch-time x.json", "--batch-time: goes with --seconds"),
+    ("run ec1.json -P svf --timeline x.csv", "--timeline: goes with --seconds"),
+    ("run ec1.json -P svf --seconds -o s.json", "-o: goes with rounds"),
+    ("run ec1.json -P svf --seconds --batch-time gpt", "batch time: must be one of"),
+    ("run ec1.json -P svf --seconds --batch-time none.json", "none.json: cannot be read"),
+    ("run blocks.json -P fcfs --block-size 4 --seconds", "blocks"),
+    ("run blocks.json -P fcfs --block-size 4 --workers 2", "blocks"),
+    ("run blocks.json -P fcfs --block-size 9", "needs 1 blocks of 9 tokens, memory has 0"),
+    # fleets
+    ("fleet ec1.json", "options: give --match or --target, one of them"),
+    ("fleet ec1.json --match fcfs --target mean=3", "options: give --match or --target"),
+    ("fleet ec1.json --target mean=3 --workers 2", "--workers: goes with --match"),
+    ("fleet ec1.json --target p99=3", "--target: p99 cannot be bounded"),
+    ("fleet ec1.json --target misses=1%", "--target: misses need a --deadline"),
+    ("fleet ec1.json --target mean=3 --deadline 5", "--target: a mean has no --deadline"),
+    ("fleet ec1.json --target misses=1% --deadline 5s", "ec1.json: round_ms: is missing"),
+    ("fleet ec1.json --target misses=1% --deadline 0", "deadline: must be at least 1 round"),
+    ("fleet ec1.json --target misses=1% --deadline 2", "2 of 4 requests (50.00%) take longer"),
+    ("fleet ec1.json --target mean=1", "--target: cannot be met by any number of machines"),
+    ("fleet ec1.json --target mean=3 --counts 0..2", "--counts: must rise from 1"),
+    ("fleet ec1.json --target mean=3 --counts 3..2", "--counts: must rise from 1"),
+    ("fleet ec1.json --target mean=3 --counts 1-2", "--counts: must be 1..12 or 2,4,8"),
+    ("fleet ec1.json --target mean=3 --counts 1..9999", "--counts: has more than 1,000"),
+    ("fleet ec1.json --target mean=3 --router nearest", "nearest"),
+    ("fleet ec1.json --target mean=3 -P fsfs", "fsfs"),
+    ("fleet ec1.json --match fsfs --out fleets", "fsfs"),
+    (
+        "fleet ec1.json --target mean=3 --counts 2 --router central -P vllm-fcfs:block=1",
+        "name a router that sends requests on arrival",
+    ),
+    # files and pictures
+    ("generate nosuch -o out.json", "family"),
+    ("generate arrival-1 -p rate=1 -o out.json", "kvopt: rate: "),
+    ("generate arrival-2 -p rate=fast -o out.json", "kvopt: rate: "),
+    ("generate two-point -p u -o out.json", "key=value"),
+    ("generate two-point -p u=3 -p u=4 -o out.json", "given twice"),
+    ("generate thm-2.1 --n 5 -o out.json", "kvopt: n: "),
+    ("generate arrival-1 --memory 3 -o out.json", "kvopt: memory: "),
+    ("import bad.csv -f azure -m 9 -o out.json", "bad.csv: holds no request that can be used"),
+    ("import no.csv -f azure -m 9 -o out.json", "no.csv: cannot be read"),
+    ("plot ec1.json --policy fcfs --schedule ec1.json -o x.svg", "--schedule"),
+    ("plot ec1.json --prices -o x.svg", "--prices"),
+    ("plot ec1.json -o x.gif", "must end in"),
+    ("plot ec1.json -o -", "must end in"),
+    ("plot run.json --schedule s.json -o x.svg", "--schedule: goes without a recorded run"),
+    ("plot run.json --seconds -o x.svg", "--seconds: goes with --policy"),
+    ("plot run.json -m 5 -o x.svg", "--memory: goes without a recorded run"),
+    ("plot run.json --workers 2 -o x.svg", "--workers: goes without a recorded run"),
+    *(
+        (
+            f"export ec1.json -o {name}",
+            f"kvopt: --output {name}: must end in one of .mps, .mps.gz, .lp, .lp.gz; another name "
+            "needs --format\n",
+        )
+        for name in ("a.sol", "a.gz", "a.txt.gz", "model-v1.2")
+    ),
+    # research
+    ("hunt -P nobody --n 3 --memory 4", "policy"),
+    ("hunt -P mc-sf --n 13 --memory 4", "--n: must be at most 12, got 13"),
+    ("hunt -P sglang --scope runs --n 2 --memory 4", "sglang: pauses requests with tokens kept"),
+    ("study pauses.toml --out out", "vllm-fcfs:block=1: pauses requests with tokens kept"),
+    ("study smoke", "--out"),
+    ("theory theorem-99", "topic: must be one of rayleigh"),
+    ("theory -o all.png", "-o: goes with a topic"),
+    ("theory theorem-6.2 -o x.gif", "must end in"),
+    ("theory rayleigh -o -", "must end in"),
+    ("theory theorem-6.2 --draws 0", "draws"),
+    ("reduce knapsack --target 20 6 7 7", "three-partition"),
+    (f"{REDUCE} -o never.json", "X1"),
+    (f"{REDUCE} 6 7 8 -o never.json", "numbers: must sum to mT = 20, got 21"),
+    (f"{REDUCE} 6 7 -o never.json", "numbers: must be 3m of them, got 2"),
+    (f"{REDUCE} 5 7 8 -o never.json", "X1: must lie between T/4 = 5 and T/2 = 10, got 5"),
+    (f"{REDUCE} 6 7 x -o never.json", "Invalid value"),
+    # tools
+    ("hardware capacity --model gpt", "--model: must be one of"),
+    ("hardware capacity --gpu gpt", "--gpu: must be one of"),
+    ("hardware capacity --fraction 0", "fraction: must be above 0"),
+    ("hardware capacity --fraction 1.5", "fraction: must be above 0"),
+    ("hardware capacity --fraction half", "--fraction: must be a number"),
+    ("hardware capacity --gpus 1", "llama-2-70b: has no room"),
+    ("info -v -q", "--quiet: goes without --verbose"),
+    ("info --log -", "--log -: must be a file"),
+    ("info --log /nowhere/a.log", "--log /nowhere/a.log: cannot be written: No such file"),
+    # standard output holds one thing
+    *(
+        (
+            f"{command} -o {name} --json",
+            f"kvopt: --output {name}: goes without --json: both are standard output\n",
+        )
+        for command in ("run ec1.json -P svf", "certify ec1.json", "hardware fit batches.csv")
+        for name in ("-", "/dev/fd/1")
+    ),
+    (f"{REDUCE} 6 7 7 --output - --certificate -", "goes without --certificate -"),
+    # names that are nearly right
+    ("run ec1.json -P mc-fs", "; did you mean mc-sf?\n"),
+    ("run ec1.json -P mc-sf:alhpa=1", "; did you mean alpha?\n"),
+    ("run ec1.json -P mc-sf:pred=uper", "; did you mean upper?\n"),
+    ("run ec1.json -P fcfs --workers 2 --router least-request", "; did you mean least-requests?\n"),
+    ("run ec1.json -P svf --seconds --batch-time llama-2-70b-2xa10", "mean llama-2-70b-2xa100?\n"),
+    ("solve ec1.json -e hihgs", "; did you mean highs?\n"),
+    ("bound ec1.json --method volum", "; did you mean volume?\n"),
+    ("generate arival-1 -o out.json", "; did you mean arrival-1?\n"),
+    ("generate two-point -p shrae=1 -o out.json", "; did you mean share?\n"),
+    ("study smok", "; did you mean smoke?\n"),
+    ("study nearly.toml --out out", "did you mean l40s?"),
+    ("import ec1.json -f asure -m 9 -o out.json", "; did you mean azure?\n"),
+    ("export ec1.json --format msp -o out.lp", "; did you mean mps?\n"),
+    ("export ec1.json --formulation relax -o out.lp", "; did you mean relaxed?\n"),
+    ("theory rayliegh", "; did you mean rayleigh?\n"),
+    ("hardware capacity --model mistral7b", "; did you mean mistral-7b?\n"),
+    ("hardware capacity --gpu a10-24", "; did you mean a10-24gb?\n"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a file of each kind; no command that is refused changes it."""
+    made = tmp_path_factory.mktemp("refused")
+    (made / "ec1.json").write_text(json.dumps(EC1))
+    (made / "s.json").write_text('{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 2]}')
+    (made / "wrong.toml").write_text("[exact]\nwidht = 50\n")
+    (made / "bad.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\nx\n")
+    (made / "batches.csv").write_text("tokens,milliseconds\n1,2\n2,3\n4,5\n")
+    entry = '[[instances]]\nfamily = "arrival-1"\n'
+    (made / "pauses.toml").write_text(f'policies = ["vllm-fcfs:block=1"]\n{entry}')
+    (made / "nearly.toml").write_text(
+        f'clock = "seconds"\nbatch_time = "qwen2.5-7b@l40"\npolicies = ["svf"]\n{entry}'
+    )
+    write_instance(Instance(5, [Request(2, 1, 1)]), made / "late.json")
+    blocks = Instance(8, [Request(0, 0, o) for o in (2, 2, 1)])
+    write_instance(blocks, made / "blocks.json")
+    schedule = Schedule(blocks, segments=[[(1, 2)], [(1, 2)], [(3, 3)]])
+    write_run(RecordedRun("vllm", schedule, 4), made / "run.json")
+    return made
+
+
+@pytest.mark.parametrize(("command", "said"), REFUSED, ids=[command for command, _ in REFUSED])
+def test_refusals_name_what_is_wrong_and_write_nothing(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, said: str
+) -> None:
+    monkeypatch.chdir(folder)
+    before = {path.name for path in folder.iterdir()}
+    code, out, err = run(*shlex.split(command))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "Value error" not in err
+    lines = [line for line in err.splitlines() if not line.startswith("assumed: ")]
+    assert len(lines) == 1 or lines[0].startswith("Usage: kvopt ")
+    assert {path.name for path in folder.iterdir()} == before
