@@ -44,16 +44,11 @@ class PortfolioParams:
         40_000, "Columns up to which an LP ends the climb of prices; more cost time and memory."
     )
     tokens_share: float = _share(
-        0.3, "Share of the time left for searches under prices of tokens, in large caches."
+        0.3,
+        "Share of the time left for searches under prices of tokens; local search gets the rest.",
     )
     provable: int = _param(
         30, "Requests up to which a solver's proof gets more time than better schedules."
-    )
-    improved_share: float = _share(
-        0.3, "Share of the time left for better schedules before such a proof is tried."
-    )
-    round_share: float = _share(
-        0.1, "Share of the time that must be left to go once more through parts without a proof."
     )
 
 
@@ -65,7 +60,8 @@ class ExactParams:
         45, "Requests up to which searches are exhaustive; beyond, that time goes to beams."
     )
     unaided: int = _param(
-        20, "Requests up to which searches go without local search, look-ahead, completion bounds."
+        20,
+        "Requests up to which local search, look-ahead and completion bounds cost more than they save.",
     )
     width: int = _param(
         1000, "Largest beam width in labels while the bound rises: schedules for time.", least=1
@@ -90,11 +86,6 @@ class ExactParams:
 class ConfigurationParams:
     """The bound ``configuration``."""
 
-    first_knots: int = _param(
-        24, "Least knots of the first stage: more are slower, and lose less to straight lines.",
-        least=1,
-    )  # fmt: skip
-    few_knots: int = _param(8, "The same for thousands of requests.", least=1)
     most_stages: int = _param(
         11, "Most stages of the climb, from coarse and quick to fine and slow.", least=1
     )
@@ -107,7 +98,9 @@ class LagrangianParams:
     most_steps: int = _param(
         6000, "Most steps: the bound against time, where no limit is.", least=1
     )
-    longest: int = _param(20_000_000, "Rounds with prices beyond which it is refused; about 8 GB.")
+    longest: int = _param(
+        20_000_000, "Most rounds with prices: longer horizons against memory, 8 GB here."
+    )
 
 
 @dataclass(frozen=True)
@@ -132,7 +125,9 @@ class DeadlineParams:
     share: float = _share(
         0.15, "Share of the time for prices of a ceiling, and as much for schedules."
     )
-    most_seconds: float = _param(10.0, "Seconds for each of the two at most.")
+    most_seconds: float = _param(
+        10.0, "Seconds for each of the two at most: latency gets the rest."
+    )
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,9 @@ from kvopt.problem.parts import Part, split
 _PAUSE = 20.0
 """Factor on the seconds of putting the whole together, after which it is put together anew."""
 
+_ROUND_SHARE = 0.1
+"""Share of the time that must be left to go once more through parts without a proof."""
+
 _PLAIN = VolumeProof()
 
 Stage = Callable[[Search, float], None]
@@ -91,7 +94,7 @@ class Divided:
                     if search.should_stop():
                         break
                 open_sides = [side for side in self._open() if side.ran_out]
-                if remaining() < share_of(limit, search.params.portfolio.round_share):
+                if remaining() < share_of(limit, _ROUND_SHARE):
                     break
         finally:
             self._tell()

@@ -240,7 +240,7 @@ SEARCHES = (
           stages.search_sets, "bound_share"),
     Stage("better schedules", lambda s: _plain(s) and _is_large(s) and _is_provable(s)
           and (s.problem.is_fleet or len(s.instance) > _PROVED_AT_ONCE),
-          stages.improve, "improved_share"),
+          stages.improve, 0.3),
     Stage("better schedules", lambda s: _plain(s) and _is_large(s) and not _is_provable(s),
           stages.improve),
     Stage("proof by a solver", lambda s: s.problem.is_plain and _is_large(s)

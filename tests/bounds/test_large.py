@@ -13,7 +13,7 @@ from known import known
 from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices
 
-from kvopt import Instance, Request, SolveParams, bound, generate
+from kvopt import Instance, Request, bound, generate
 from kvopt.bounds.configurations import size
 from kvopt.bounds.configurations.ascent import Evaluator
 from kvopt.bounds.configurations.bound import rising_large_bounds
@@ -137,10 +137,3 @@ def test_it_ends_when_the_time_is_over_and_keeps_what_was_proved() -> None:
     assert next(rising, None) is None
     assert search.checked is not None
     assert not list(rising_large_bounds(searched(instance, threads=1), 0.0))
-
-
-def test_knots_are_told_by_parameters() -> None:
-    params = SolveParams.of({"configuration": {"few_knots": 4}})
-    search = searched(generate("uniform", n=20, seed=1), params=params, threads=1)
-    first = next(rising_large_bounds(search))
-    assert 4 <= len(first) <= 9

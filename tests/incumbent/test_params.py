@@ -50,7 +50,7 @@ def test_a_page_shows_all_of_them() -> None:
         ("[exact]\nwidth = 0", "exact.width: must be at least 1, got 0"),
         ("[exact]\nwidth = [1]", "exact.width: must be an integer, got [1]"),
         ("[portfolio]\nbound_share = 1.5", "portfolio.bound_share: must be from 0 to 1, got 1.5"),
-        ("[configuration]\nfirst_knots = 0", "configuration.first_knots: must be at least 1"),
+        ("[configuration]\nmost_stages = 0", "configuration.most_stages: must be at least 1"),
         (
             "[deadlines]\nmost_seconds = inf",
             "deadlines.most_seconds: must be at most 2^53 - 1, got inf",

@@ -90,7 +90,7 @@ def rising_bounds(
         return search.should_stop() or working_time() - began >= share_of(limit, share)
 
     last, params = search.schedule.makespan, search.params.configuration
-    rising = Rising(search.instance, last, search.threads, is_over, params.first_knots)
+    rising = Rising(search.instance, last, search.threads, is_over)
     for stage in STAGES[: params.most_stages]:
         if stage.window > STAGES[0].window:
             share = patience
@@ -119,10 +119,8 @@ def rising_large_bounds(search: Search, time_limit: float = math.inf) -> Iterato
     def is_over() -> bool:
         return search.should_stop() or working_time() >= end
 
-    rising = Rising(
-        search.instance, search.schedule.makespan, search.threads, is_over, params.few_knots,
-        few_knots=True,
-    )  # fmt: skip
+    last = search.schedule.makespan
+    rising = Rising(search.instance, last, search.threads, is_over, few_knots=True)
     for stage in _STAGES_AT_FEW_KNOTS[: params.most_stages]:
         if is_over():
             return

@@ -29,6 +29,9 @@ from kvopt.problem.instance import Instance
 
 _WORTH_RULING_OUT = 0.9
 """Share of starts left at most for a stage to rule some out: each lengthens the proof."""
+_FIRST_KNOTS, _FEW_KNOTS = 24, 8
+"""Least knots of the first stage, and of thousands of requests: more are slower, and lose less to
+straight lines."""
 _LOOKS = 8
 """Completions that are looked at from one knot to the next."""
 
@@ -46,8 +49,6 @@ class Rising:
         Threads that share the work.
     should_stop
         Asked after every step.
-    first_knots
-        Least knots of the first stage.
     few_knots
         Whether only prices at few knots are asked for, of thousands of requests: no start is
         ruled out then, so nothing has to be known of all starts at all times.
@@ -71,7 +72,6 @@ class Rising:
         last: int,
         threads: int = 1,
         should_stop: Callable[[], bool] = lambda: False,
-        first_knots: int = 24,
         *,
         few_knots: bool = False,
     ) -> None:
@@ -80,7 +80,8 @@ class Rising:
         self.starts: Flags = self.states.all_starts(last)
         self._last, self._threads, self._should_stop = last, threads, should_stop
         # A power of two, for so many knots at least.
-        self._coarsest = 1 << int(math.log2(max(1.0, last / first_knots)))
+        least = _FEW_KNOTS if few_knots else _FIRST_KNOTS
+        self._coarsest = 1 << int(math.log2(max(1.0, last / least)))
         self.knots = Knots.every(self._coarsest, last)
         self._prices = _prices_of_tokens(instance, self.states, self.knots)
         self._stages: list[StatePrices] = []
