@@ -61,7 +61,7 @@ class ExactParams:
     )
     unaided: int = _param(
         20,
-        "Requests up to which local search, look-ahead and completion bounds cost more than they save.",
+        "Requests up to which local search and completion bounds cost more than they save.",
     )
     width: int = _param(
         1000, "Largest beam width in labels while the bound rises: schedules for time.", least=1

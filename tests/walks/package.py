@@ -1,11 +1,13 @@
 """Build sdist and wheel and use both as a user does: ``python tests/walks/package.py OUT``.
 
-The wheel holds the package and nothing else, and runs in a clean environment.  The sdist, unpacked
+The wheel holds the package and nothing else, and every engine of it runs in a clean environment,
+with HiGHS and OR-Tools loaded in either order.  The sdist, unpacked
 elsewhere, makes its own environment and passes its own quick tests.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -70,6 +72,33 @@ def wrong_in_wheel(names: Iterable[str]) -> list[str]:
     return missing + [f"holds {name}" for name in sorted(found - wanted)]
 
 
+ENGINES = ("exact", "highs", "cpsat", "pyomo", "auto")
+_BOTH = """
+import sys
+from importlib import import_module
+for name in sys.argv[2:]:
+    import_module(name)
+import kvopt
+for engine in ("cpsat", "highs", "pyomo"):
+    found = kvopt.solve(sys.argv[1], engine)
+    assert (found.objective, found.lower_bound) == (12, 12), (sys.argv, engine, found)
+"""
+_SOLVERS = ("highspy", "ortools.sat.python.cp_model")
+"""Both load a library of HiGHS, and some releases cannot be loaded together."""
+
+
+def try_engines(programs: Path, model: Path, folder: Path) -> None:
+    """Let every engine prove an optimum, alone and with both solvers loaded in either order."""
+    for engine in ENGINES:
+        said = run(programs / "kvopt", "solve", model, "--engine", engine, "--json", cwd=folder)
+        found = json.loads(said)
+        if (found["status"], found["objective"]) != ("optimal", 12):
+            sys.exit(f"{engine}: {said}")
+    for order in (_SOLVERS, _SOLVERS[::-1]):
+        run(programs / "python", "-c", _BOTH, model, *order, cwd=folder)
+    print(f"engines: {', '.join(ENGINES)}; {' and '.join(_SOLVERS)} in both orders")
+
+
 def main(out: Path) -> None:
     """Build, look inside, install, run."""
     out.mkdir(parents=True, exist_ok=True)
@@ -84,6 +113,7 @@ def main(out: Path) -> None:
         print(run(programs / "kvopt", "--version", cwd=folder).strip())
         run(programs / "kvopt", "certify", model, "--policy", "svf", "-o", "c.json", cwd=folder)
         print(run(programs / "python", "-m", "kvopt.verify", "c.json", cwd=folder).strip())
+        try_engines(programs, model, folder)
         with tarfile.open(sdist) as archive:
             archive.extractall(folder, filter="data")
         [unpacked] = folder.glob("kvopt-*")
