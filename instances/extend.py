@@ -18,7 +18,7 @@ from typing import Any
 
 from kvopt import Instance, Request, Schedule, SolveResult, generate, read_instance, solve
 from kvopt import write_instance as write
-from kvopt.experiments.reductions import ThreePartition
+from kvopt.experiments.three_partition import ThreePartition
 from kvopt.files.atomic import write_atomically
 from kvopt.kernels.pipes import ended_by_reader
 from kvopt.version import __version__

@@ -15,7 +15,7 @@ from kvopt.cli import common
 from kvopt.cli.common import argument, option
 from kvopt.cli.outputs import certificate_written, name_of, try_outputs, write_output
 from kvopt.errors import InvalidInput
-from kvopt.experiments.reductions import Reduction, ThreePartition, decide
+from kvopt.experiments.three_partition import Reduction, ThreePartition, decide
 from kvopt.problem.instance_files import write_instance
 from kvopt.problem.scopes import Scope
 

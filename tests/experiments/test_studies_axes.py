@@ -15,8 +15,8 @@ from refusals import refusal
 from kvopt import Instance, Request, write_instance
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import read_study, run_study
-from kvopt.experiments.studies.changes import changed
 from kvopt.experiments.studies.description import resolved_text, study_from_text
+from kvopt.experiments.studies.sources import changed
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.problem.clocks import arrivals_ns
 

@@ -18,9 +18,8 @@ from kvopt.experiments.report import write_report
 from kvopt.experiments.studies import builtin_study, read_records, read_study, run_study
 from kvopt.experiments.studies.answers import answer
 from kvopt.experiments.studies.description import resolved_text, study_from_text
-from kvopt.experiments.studies.intervals import Interval, percents
+from kvopt.experiments.studies.intervals import Interval, by_family, percents, worths
 from kvopt.experiments.studies.tasks import tasks_of
-from kvopt.experiments.studies.worth import by_family, worths
 from kvopt.files.reading import parse_json, read_text
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.problem.scopes import Scope

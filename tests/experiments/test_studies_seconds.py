@@ -23,9 +23,8 @@ from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import Record, read_records, read_study, run_study
 from kvopt.experiments.studies.description import resolved_text, study_from_text
 from kvopt.experiments.studies.intervals import ratio_of
-from kvopt.experiments.studies.records import FILE, DamagedRecord, digest
+from kvopt.experiments.studies.records import COLUMNS, FILE, DamagedRecord, Times, digest
 from kvopt.experiments.studies.tasks import tasks_of
-from kvopt.experiments.studies.times import COLUMNS, Times
 from kvopt.problem.clocks import Seconds, Stretch
 from kvopt.problem.hardware.batch_time_files import PRESETS, write_batch_time
 from kvopt.simulate.running import run as simulate

@@ -15,9 +15,13 @@ from oracle import optimum
 from strategies import plain
 
 from kvopt import InvalidInput, read_instance
-from kvopt.experiments.reductions import ThreePartition, decide
-from kvopt.experiments.reductions.three_partition import search_triples
-from kvopt.experiments.reductions.triples import cover, cover_by_counts
+from kvopt.experiments.three_partition import (
+    ThreePartition,
+    cover,
+    cover_by_counts,
+    decide,
+    search_triples,
+)
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.simulate.simulator import Stopped

@@ -11,9 +11,15 @@ from typing import TypedDict, Unpack
 
 from kvopt.certificates import Certificate, certify
 from kvopt.errors import InvalidInput
-from kvopt.experiments.fleets import folder
 from kvopt.experiments.fleets.measures import Measure, Misses, Target, measure_of
-from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, machines_in_words
+from kvopt.experiments.fleets.sizes import (
+    FleetSizes,
+    bands_of,
+    better,
+    keep,
+    machines_in_words,
+    read_folder,
+)
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import Limits, limits_of
 from kvopt.incumbent.params import SolveParams
@@ -162,7 +168,7 @@ def fleet_sizes(
     needed = (policy_from(name).scope(rounds=clock.is_even) for _, name in pairs.values())
     measure, scope = measure_of(instance, clock, problem.deadline), least_scope(needed)
     directory = None if out is None else Path(out)
-    known = folder.read(directory, measure, scope) if directory else {}
+    known = read_folder(directory, measure, scope) if directory else {}
     told = effort.get("observer", lambda _: None), effort.get("command")
     work = _Work(measure, scope, pairs, limits, *told, known)
     goal = None
@@ -261,9 +267,9 @@ class _Work:
                 only_deadline=aimed is not None, command=self.command, limits=limits,
             )  # fmt: skip
             self.signal_number = self.signal_number or found.signal_number
-            found = folder.better(found, self.known.get(count), bounds.get(count))
+            found = better(found, self.known.get(count), bounds.get(count))
             if directory is not None:
-                folder.keep(directory, found)
+                keep(directory, found)
             self.known[count] = found
             self.left.remove(count)
 

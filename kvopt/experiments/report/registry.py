@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.experiments.report.checking import Checked
 from kvopt.experiments.report.layout import pieces
-from kvopt.experiments.report.study import Study
+from kvopt.experiments.report.study import Checked, Study
 from kvopt.experiments.report.summaries import Family, Group, families
 from kvopt.kernels.registry import Registry
 

@@ -18,10 +18,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from kvopt.experiments.report.checking import check_certificates
 from kvopt.experiments.report.layout import ENVIRONMENT
 from kvopt.experiments.report.registry import Context, sections_of
-from kvopt.experiments.report.study import Study, read_study
+from kvopt.experiments.report.study import Study, check_certificates, read_study
 from kvopt.experiments.report.summaries import times_of
 from kvopt.experiments.studies.records import Record
 from kvopt.files.atomic import own_descriptor, write_atomically

@@ -9,14 +9,16 @@ from functools import partial
 
 from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.intervals import (
+    FamilyWorth,
     Interval,
     PolicyRow,
+    by_family,
     by_policy,
     percents,
     rounded,
+    worths,
 )
 from kvopt.experiments.studies.records import Record, grouped
-from kvopt.experiments.studies.worth import FamilyWorth, by_family, worths
 from kvopt.show.summary import UNDECIDED, far_apart
 
 _ALL = 4

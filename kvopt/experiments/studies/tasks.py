@@ -18,9 +18,14 @@ from kvopt.certificates import Certificate, certify, read_certificate
 from kvopt.certificates.files import certificate_text
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.experiments.studies.description import Limits, Study
-from kvopt.experiments.studies.records import INTERRUPTED, Record, StudiedInstance, record_key
+from kvopt.experiments.studies.records import (
+    INTERRUPTED,
+    Record,
+    StudiedInstance,
+    Times,
+    record_key,
+)
 from kvopt.experiments.studies.sources import Source
-from kvopt.experiments.studies.times import Times
 from kvopt.files.atomic import write_atomically
 from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.dependencies import versions

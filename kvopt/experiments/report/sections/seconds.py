@@ -14,8 +14,7 @@ from kvopt.experiments.report.registry import Context, pictures, section
 from kvopt.experiments.report.summaries import Family, Group, times_of
 from kvopt.experiments.report.words import counted
 from kvopt.experiments.studies.intervals import four_digits
-from kvopt.experiments.studies.records import Record
-from kvopt.experiments.studies.times import Times
+from kvopt.experiments.studies.records import Record, Times
 from kvopt.show.plots.charts import Bar, intervals
 from kvopt.show.plots.embedding import panels
 from kvopt.show.plots.panels import stacked, tokens

@@ -11,9 +11,8 @@ from kvopt.experiments.report.layout import UNKNOWN, Cell, pieces
 from kvopt.experiments.report.registry import TABLE, Context, section
 from kvopt.experiments.report.summaries import Group, mean_width, quantile_of
 from kvopt.experiments.report.words import percent
-from kvopt.experiments.studies.intervals import Interval, percents
+from kvopt.experiments.studies.intervals import Interval, by_family, percents, worths
 from kvopt.experiments.studies.records import grouped
-from kvopt.experiments.studies.worth import by_family, worths
 
 _OF_SEVERAL = ("runs", "median", "95%", "worst", "optimal", "not optimal")
 """Columns that repeat the ratio where each scheduler has a single run."""
