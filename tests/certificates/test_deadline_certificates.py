@@ -42,41 +42,6 @@ def made(
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("clock", "deadline", "scope", "instance"),
-    [
-        (Rounds(), "6", "runs", INSTANCE),
-        (Rounds(), "own", "pauses+chunks", FLEET),
-        (Rounds(), "first-token:2", "runs", FLEET),
-        (SECONDS, "0.7s", "runs", FLEET),
-        (SECONDS, "first-token:2", "pauses+chunks", INSTANCE),
-        (SECONDS, "own", "runs", INSTANCE),
-    ],
-)
-def test_what_is_written_is_valid_and_read_again(
-    clock: Clock, deadline: str, scope: str, instance: Instance, tmp_path: Path
-) -> None:
-    found, path = made(clock, deadline, scope, instance), tmp_path / "c.json"
-    write_certificate(found, path)
-    verdict = verify(path)
-    assert verdict.valid, verdict.lines
-    claim, again = found.in_time, read_certificate(path).in_time
-    assert claim is not None
-    assert again is not None
-    assert (again.ceiling, again.attained, again.proof) == (
-        claim.ceiling,
-        claim.attained,
-        claim.proof,
-    )
-    assert str(again.deadline) == deadline
-    assert claim.best_attained == again.best_attained
-    assert all(n is None or n <= (claim.best_attained or 0) for n in claim.attained)
-    count = len(instance)
-    assert f"at most {claim.ceiling} of {count}" in claim.sentence
-    assert any(f"at most {claim.ceiling} of {count} requests" in line for line in verdict.lines)
-
-
 def test_json_has_the_ceiling_at_the_top_and_counts_of_policies() -> None:
     said = made(Rounds(), "6").to_json()
     assert (said["ceiling"], said["deadline"], said["sure_misses"]) == (2, "6", 0)

@@ -6,14 +6,16 @@ import copy
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from certificates import certificate, judged, prices_proof
 from claims import untrue
+from known import known
 
-from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify
+from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify, generate
 from kvopt.certificates import Certificate, read_certificate, write_certificate
 from kvopt.certificates.files import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
@@ -68,11 +70,44 @@ CASES = {
     "first tokens": Case(made(SOME), ["svf", EVICTS], ROUNDS, "chunks", "first-token:2"),
     "what is not covered": Case(FULL, [PAUSED], ROUNDS, "runs", "own"),
     "a run with pauses": Case(FULL, [PAUSED], ROUNDS, None, "first-token:own", slower=False),
+}
+SMALL = generate("arrival-1", n=6, seed=3)
+APART = Instance(34, [*SMALL.requests, *(Request(900 + i, 2, 4, f"b{i}") for i in range(3))])
+EVICTING = f"{EVICTS},seed=1"
+ROOF = Seconds(BatchTime([Line(40_000_000, 100_000), Line(10_000_000, 900_000)], kv_ns=80))
+OWN = [Request(0, 2, 3, deadline=3), Request(0, 1, 6, deadline=2), Request(1, 3, 4, deadline=9)]
+LATE = Instance(9, [*OWN, Request(1, 3, 5, deadline=7)], round_ms=100)
+LATE_FLEET = Instance(9, [replace(r, id=None) for r in LATE] * 2, workers=2, round_ms=100)
+ROWS = [(0, 0, 3), (0, 0, 3), (0, 1, 2), (5, 1, 1), (9, 1, 2)]
+TWO_WORKERS = Instance(3, [Request(*row, arrival_seconds=row[0] * 1e-6) for row in ROWS], workers=2)
+LARGER = {
+    "proved": Case(SMALL, ["mc-sf", EVICTING]),
+    "of parts": Case(APART, ["fcfs"]),
+    "open": Case(generate("arrival-2", n=12, seed=1), ["svf"]),
+    "no policies": Case(SMALL, []),
+    "in seconds": Case(SMALL, ["svf", EVICTING], ROOF),
     "late": Case(made([(10**12, 3, 2), (10**12 + 1, 0, 4)]), ["svf"], ROUNDS, "pauses"),
     "far apart": Case(made([(0, 3, 2), *[(10**12, 2, 5)] * 3]), ["svf"], ROUNDS, "pauses"),
+    **{
+        f"deadline {deadline} of {len(instance)}, {scope}": Case(
+            instance, ["svf", "fcfs"], clock, scope, deadline
+        )
+        for clock, deadline, scope, instance in (
+            (ROUNDS, "6", "runs", LATE),
+            (ROUNDS, "own", "pauses+chunks", LATE_FLEET),
+            (ROUNDS, "first-token:2", "runs", LATE_FLEET),
+            (ROOF, "0.7s", "runs", LATE_FLEET),
+            (ROOF, "first-token:2", "pauses+chunks", LATE),
+            (ROOF, "own", "runs", LATE),
+        )
+    },
+    **{
+        f"fleet, {clock}, {scope}": Case(TWO_WORKERS, ["fcfs", "svf", EVICTS], clock, scope)
+        for clock in (ROUNDS, Seconds(BatchTime([Line(1000, 20)], 1, 2)))
+        for scope in (None, "pauses", "pauses+chunks")
+    },
 }
-FAR = ("late", "far apart")
-"""Brute force would go from round to round."""
+"""Cases of which brute force would take too long."""
 
 
 def found(case: Case) -> Certificate:
@@ -84,16 +119,40 @@ def found(case: Case) -> Certificate:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *LARGER])
 def test_what_is_written_is_valid_and_true_and_read_again(name: str, tmp_path: Path) -> None:
     path, again = tmp_path / "c.json", tmp_path / "again.json"
-    write_certificate(found(CASES[name]), path)
+    made = found({**CASES, **LARGER}[name])
+    write_certificate(made, path)
     verdict = verify(path)
     assert verdict.valid, verdict.lines
-    if name not in FAR:
+    if name in CASES:
         assert not [*untrue(json.loads(path.read_text()))]
-    write_certificate(read_certificate(path), again)
+    back = read_certificate(path)
+    for field in ("instance", "lower_bound", "objective", "gap", "notes", "clock"):
+        assert getattr(back, field) == getattr(made, field), field
+    for run, own in zip(back.runs, made.runs, strict=True):
+        assert (run.objective, run.starts, run.lost) == (own.objective, own.starts, own.lost)
+        assert (run.workers, back.measures(run)) == (own.workers, made.measures(own))
+    if made.in_time is None:
+        assert back.to_json() == made.to_json()
+    else:
+        claim, wanted = known(back.in_time), made.in_time
+        for field in ("deadline", "ceiling", "attained", "proof", "best_attained"):
+            assert getattr(claim, field) == getattr(wanted, field), field
+        said = f"at most {claim.ceiling} of {len(made.instance)} requests"
+        assert any(said in line for line in verdict.lines)
+    write_certificate(back, again)
     assert verify(again).lines == verdict.lines
+    assert again.read_text() == path.read_text()
+
+
+def test_some_cases_evict() -> None:
+    """So what is lost is written and read."""
+    assert all(
+        any(run.lost for run in found(case).runs)
+        for case in (CASES["blocks and evictions"], LARGER["proved"], LARGER["in seconds"])
+    )
 
 
 REFUSED: dict[str, tuple[Case, str]] = {
@@ -370,7 +429,7 @@ def covered(content: dict[str, Any]) -> bool:
 
 
 def test_a_search_that_is_too_long_leaves_what_is_known() -> None:
-    known = found(CASES["far apart"])
+    known = found(LARGER["far apart"])
     assert known.objective is not None
     assert known.lower is not None
     assert any(

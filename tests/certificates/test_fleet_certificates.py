@@ -41,25 +41,6 @@ def written(tmp_path: Path, found: Certificate) -> tuple[Path, dict[str, Any]]:
     return path, json.loads(path.read_text())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scope", [None, "pauses", "pauses+chunks"])
-@pytest.mark.parametrize("clock", CLOCKS)
-def test_a_fleet_is_certified(tmp_path: Path, clock: str, scope: str | None) -> None:
-    found = certify(FLEET, POLICIES, clock=CLOCKS[clock], scope=scope)
-    path, content = written(tmp_path, found)
-    assert len(content["upper"]["workers"]) == len(FLEET)
-    verdict = verify(path)
-    assert verdict.valid, verdict.lines
-    assert "memory 3 on each of 2 workers" in verdict.lines[0]
-    again = read_certificate(path)
-    assert again.objective == found.objective
-    for made, run in zip(found.runs, again.runs, strict=True):
-        said = (run.objective, run.starts, run.workers, run.lost)
-        assert said == (made.objective, made.starts, made.workers, made.lost)
-        assert again.measures(run) == found.measures(made)
-    assert any(run.lost for run in found.runs)
-
-
 def test_a_given_schedule_is_judged() -> None:
     given = Schedule(FLEET, (0, 0, 3, 5, 9), (0, 1, 0, 1, 0))
     found = certify(FLEET, schedule=given)

@@ -8,7 +8,6 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,42 +23,20 @@ from certificates import (
     prices_proof,
     proved,
 )
+from claims import Problem as Claims
+from claims import untrue
 from effort import many
 from known import known
-from oracle import Triple, feasible, optimum, tel
-from strategies import plain, random_instances
+from strategies import random_instances
 
-from kvopt import bound, generate
-from kvopt.certificates.files import proof_to_json
+from kvopt import BatchTime, Line, bound, certify, generate
+from kvopt.certificates.files import certificate_text, proof_to_json
+from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
-from kvopt.problem.instance_files import instance_from_json, instance_to_json
+from kvopt.problem.instance_files import instance_to_json
 from kvopt.problem.requests import Prediction, Request
 from kvopt.verify import verify
 from kvopt.verify.work import Unreadable
-
-
-@cache
-def best(memory: int, triples: tuple[Triple, ...]) -> int:
-    return optimum(memory, triples)[0]
-
-
-def is_true(content: dict[str, Any]) -> bool:
-    """Whether every claim of a certificate holds, by brute force; proofs are not looked at."""
-    instance = instance_from_json(content["instance"])
-    memory, triples = plain(instance)
-    runs = [content["upper"], *(p for p in content["policies"] if p["value"] is not None)]
-    for run in runs:
-        if run["value"] != tel(triples, run["starts"]):
-            return False
-        if not feasible(memory, triples, run["starts"]):
-            return False
-        pieces = [((0, triples[i][1], end - start), start) for i, start, end in run.get("lost", [])]
-        everything = [*zip(triples, run["starts"], strict=True), *pieces]
-        if not feasible(memory, [(0, *t[1:]) for t, _ in everything], [k for _, k in everything]):
-            return False
-    lower: int = content["lower"]["value"]
-    return instance.hash == content["hash"] and lower <= best(memory, triples)
-
 
 CHANGES: list[Callable[[Any], Any]] = [
     lambda number: number + 1,
@@ -70,19 +47,47 @@ CHANGES: list[Callable[[Any], Any]] = [
     lambda number: 0,  # noqa: ARG005
     lambda number: 10**17 + number,
 ]
+TIMED = {
+    "policy": "evicts", "outcome": "completed", "starts": [1, 4, 5, 7],
+    "lost": [[0, 0, 1], [2, 3, 4]], "waits": [[3, 70], [7, 200]],
+}  # fmt: skip
+"""A run with evictions of the certificate in seconds; its value is found round by round."""
+
+
+def in_seconds() -> dict[str, Any]:
+    """Return a certificate of four requests; at 90 ns the server has long been idle."""
+    shapes = ((0, 0, 2), (0, 3, 1), (5, 1, 2), (90, 4, 1))
+    requests = [Request(0, s, o, arrival_seconds=a * 1e-9) for a, s, o in shapes]
+    roof = Seconds(BatchTime([Line(10, 0), Line(4, 3)], kv_ns=1, prompt_ns=2))
+    content: dict[str, Any] = json.loads(
+        certificate_text(certify(Instance(5, requests), ["fcfs"], clock=roof))
+    )
+    value = Claims(content).nanoseconds(TIMED)
+    content["policies"].append({**TIMED, "value": value})
+    return content
 
 
 class TestMutations:
     """Whatever number is changed: refused, or still true."""
 
-    def refused_or_true(self, path: Path, content: dict[str, Any]) -> tuple[int, int]:
-        """Change every number in every way; return how often it was refused and not."""
+    def refused_and_accepted(self, path: Path, content: dict[str, Any]) -> tuple[int, int]:
+        """Change every number in every way; return how often it was refused and not.
+
+        In seconds rounds without work take no time, so a start may be as late as it likes; brute
+        force goes from round to round.
+        """
         refused = accepted = 0
+        changes = CHANGES if content["clock"] == "rounds" else CHANGES[:-1]
+        assert judged(path, content).valid, judged(path, content).lines
+        assert not [*untrue(content)]
         for place in numbers_in(content):
-            for change in CHANGES:
+            if place[0] == "provenance":
+                continue
+            for change in changes:
                 other = changed(content, place, change)
                 if judged(path, other).valid:
-                    assert is_true(other), (place, other)
+                    assert other["instance"] == content["instance"], "it is hashed"
+                    assert not [*untrue(other)], (place, other)
                     accepted += 1
                 else:
                     refused += 1
@@ -91,9 +96,15 @@ class TestMutations:
     def test_of_a_certificate_with_everything_in_it(self, tmp_path: Path) -> None:
         content = certificate(EC1, random.Random(3))
         content["policies"].append(LOST)
-        assert judged(tmp_path / "c", content).valid, judged(tmp_path / "c", content).lines
-        refused, accepted = self.refused_or_true(tmp_path / "c", content)
+        refused, accepted = self.refused_and_accepted(tmp_path / "c", content)
         assert refused > 5 * accepted > 0
+
+    @pytest.mark.slow
+    def test_of_a_certificate_in_seconds(self, tmp_path: Path) -> None:
+        content = in_seconds()
+        refused, accepted = self.refused_and_accepted(tmp_path / "c", content)
+        assert any("with 2 evictions" in line for line in judged(tmp_path / "c", content).lines)
+        assert refused > 3 * accepted > 0
 
     @pytest.mark.slow
     def test_of_random_certificates(self, tmp_path: Path) -> None:
@@ -103,8 +114,7 @@ class TestMutations:
         ):
             content = certificate(instance, source)
             content["lower"]["value"] -= source.choice((0, 0, 1))
-            assert judged(tmp_path / "c", content).valid
-            self.refused_or_true(tmp_path / "c", content)
+            self.refused_and_accepted(tmp_path / "c", content)
 
     def test_everything_in_the_instance_but_its_labels_is_hashed(self, tmp_path: Path) -> None:
         request = Request(0, 1, 2, "a", Prediction(1, 3), 0.5)

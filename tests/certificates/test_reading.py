@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 
 from kvopt import (
-    BatchTime,
-    Certificate,
     FalseClaim,
     Instance,
     InvalidInput,
-    Line,
     Request,
     certify,
     generate,
@@ -22,39 +19,8 @@ from kvopt import (
     write_certificate,
 )
 from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof, StatePrices
-from kvopt.problem.clocks import Seconds
 
 SMALL = generate("arrival-1", n=6, seed=3)
-APART = Instance(34, [*SMALL.requests, *(Request(900 + i, 2, 4, f"b{i}") for i in range(3))])
-CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000), Line(10_000_000, 900_000)], kv_ns=80))
-EVICTING = "alpha-beta:alpha=0,beta=0.5,seed=1"
-
-
-def made() -> dict[str, Certificate]:
-    bounded = generate("arrival-2", n=12, seed=1)
-    return {
-        "proved": certify(SMALL, ["mc-sf", EVICTING]),
-        "of parts": certify(APART, ["fcfs"]),
-        "open": certify(bounded, ["svf"], time_limit=1),
-        "no policies": certify(SMALL),
-        "empty": certify(Instance(5, []), ["svf"]),
-        "in seconds": certify(SMALL, ["svf", EVICTING], clock=CLOCK, time_limit=1),
-    }
-
-
-@pytest.mark.slow
-def test_a_certificate_comes_back(tmp_path: Path) -> None:
-    for name, certificate in made().items():
-        first, second = tmp_path / f"{name}.json", tmp_path / f"{name} again.json"
-        write_certificate(certificate, first)
-        back = read_certificate(first)
-        for field in ("instance", "lower_bound", "objective", "gap", "notes", "clock"):
-            assert getattr(back, field) == getattr(certificate, field), (name, field)
-        for again, judged in zip(back.runs, certificate.runs, strict=True):
-            assert (again.starts, again.lost) == (judged.starts, judged.lost), name
-        assert back.to_json() == certificate.to_json(), name
-        write_certificate(back, second)
-        assert first.read_text() == second.read_text(), name
 
 
 def test_what_a_file_does_not_say_stays_unknown(tmp_path: Path) -> None:

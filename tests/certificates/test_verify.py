@@ -215,7 +215,7 @@ class TestRuns:
             ([[0, 0, 2], [0, 2, 4], [1, 4, 5]], None),
             ([[0, 0, 2], [1, 0, 2]], "tokens are held"),
             ([[0, 0, 2], [0, 1, 3]], "request 0 cannot lose"),
-            ([[0, 3, 6]], "request 0 cannot lose"),  # its last start is 5
+            ([[0, 4, 6]], "request 0 cannot lose"),  # its last start is 5
             ([[0, 0, 3]], "request 0 cannot lose"),  # it would have completed
             ([[0, 2, 2]], "request 0 cannot lose"),
             ([[0, -1, 1]], "request 0 cannot lose"),

@@ -94,9 +94,13 @@ class Problem:
         return Fraction(scoped_optimum(slow, self.memory, late, scope), of)
 
     def fits(self, run: Content) -> bool:
-        """Whether each worker holds its requests, in rounds; what was lost is not looked at."""
+        """Whether each worker holds its requests, and the value is that of the run.
+
+        What was lost is looked at with one worker; of seconds, runs of one worker without pauses.
+        """
         if not self.in_rounds:
-            return True
+            is_plain = self.workers == 1 and "starts" in run
+            return not is_plain or run["value"] == self.nanoseconds(run)
         on = run.get("workers", [0] * len(self.rows))
         if "segments" in run:
             times = [[t for a, b in rows for t in range(a, b + 1)] for rows in run["segments"]]
@@ -106,11 +110,41 @@ class Problem:
         for worker in set(on):
             own = [i for i, each in enumerate(on) if each == worker]
             some, when = [self.requests[i] for i in own], [times[i] for i in own]
+            if self.workers == 1:
+                lost = run.get("lost", [])
+                some += [(self.requests[i][0], self.requests[i][1], b - a) for i, a, b in lost]
+                when += [list(range(a + 1, b + 1)) for _, a, b in lost]
             if not pause_oracle.feasible(self.memory, some, when):
                 return False
             if block_oracle.most_blocks(some, when, self.block) > self.memory // self.block:
                 return False
         return bool(run["value"] == pause_oracle.latency(self.requests, times))
+
+    def nanoseconds(self, run: Content) -> int | None:
+        """Go through a run round by round; return its total latency, None if it breaks a rule."""
+        waits = dict(run.get("waits", []))
+        pieces = [(i, k, k + self.requests[i][2]) for i, k in enumerate(run["starts"])]
+        pieces += [tuple(row) for row in run.get("lost", [])]
+        if min((k for _, k, _ in pieces), default=0) < 0:
+            return None
+        now = total = 0
+        for r in range(1, max((end for _, _, end in pieces), default=0) + 1):
+            if waits.get(r - 1, now) < now:
+                return None
+            now = waits.get(r - 1, now)
+            active = [(i, k) for i, k, end in pieces if k < r <= end]
+            is_early = any(self.requests[i][0] > now for i, _ in active)
+            if is_early or len({i for i, _ in active}) < len(active):
+                return None
+            if active:
+                prompts = sum(self.requests[i][1] for i, k in active if k + 1 == r)
+                held = sum(self.requests[i][1] + r - k for i, k in active)
+                if held > self.memory:
+                    return None
+                now += self.server.round_ns(len(active) + prompts, prompts, held)
+            done = (i for i, k in enumerate(run["starts"]) if k + self.requests[i][2] == r)
+            total += sum(now - self.requests[i][0] for i in done)
+        return total
 
     def untrue_in_time(self, claim: Content | None) -> Iterator[str]:
         """Yield what is wrong about deadlines."""
