@@ -15,7 +15,8 @@ from urllib.parse import quote
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.report.layout import pieces
 from kvopt.experiments.report.study import Checked, Study
-from kvopt.experiments.report.summaries import Family, Group, families
+from kvopt.experiments.report.summaries import Family, families
+from kvopt.experiments.studies.intervals import Runs
 from kvopt.kernels.registry import Registry
 
 if TYPE_CHECKING:
@@ -71,14 +72,14 @@ class Context:
         return families(self.study)
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[Runs]:
         """Runs by family and policy."""
         return [group for family in self.families for group in family.groups]
 
     @cached_property
     def looks(self) -> dict[str, int]:
         """The place of each scheduler, which gives it one colour and marker in all pictures."""
-        return {name: i for i, name in enumerate(dict.fromkeys(g.label for g in self.groups))}
+        return {name: i for i, name in enumerate(dict.fromkeys(g.policy for g in self.groups))}
 
     def address(self, path: Path) -> str:
         """Return the relative address of a file, safe in an attribute and free of any scheme."""

@@ -3,89 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from statistics import fmean
 from typing import Any
 
 from kvopt.experiments.report.study import Study
 from kvopt.experiments.report.words import differing, in_words, natural
-from kvopt.experiments.studies.intervals import (
-    Interval,
-    asks_for_machines,
-    largest_of,
-    machine_of,
-    mean_of,
-    ratio_of,
-)
+from kvopt.experiments.studies.intervals import Interval, Runs, mean_of
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.problem.batch_time import NANOSECONDS
 
 Curve = dict[float, float]
 """Mean latency of a request by number of requests, cache or rate, in rounds or in seconds."""
-
-_MANY = 5
-"""Ratios from which on pictures of single runs tell more than the table."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """The runs of one policy on one family within the same limits, completed or not.
-
-    The label is the policy, with its limits where the study has several.
-    """
-
-    family: str
-    label: str
-    runs: Sequence[Record]
-
-    @cached_property
-    def ratios(self) -> list[Interval]:
-        """Ratios of the runs that have one."""
-        return [ratio for ratio in map(ratio_of, self.runs) if ratio.least]
-
-    @property
-    def are_many(self) -> bool:
-        """Whether pictures of single runs tell more than the table."""
-        return len(self.ratios) >= _MANY
-
-    @cached_property
-    def mean(self) -> Interval:
-        """Mean ratio."""
-        return mean_of(self.ratios)
-
-    @cached_property
-    def worst(self) -> Interval:
-        """Largest ratio."""
-        return largest_of(self.ratios)
-
-    @cached_property
-    def machine(self) -> Interval | None:
-        """Mean of how much slower a machine may be, None where the study does not ask."""
-        done = [run for run in self.runs if run.value is not None]
-        return mean_of(map(machine_of, done)) if asks_for_machines(done) else None
-
-    def ended(self, outcome: str) -> int:
-        """Return how many runs ended like this."""
-        return sum(run.outcome == outcome for run in self.runs)
-
-    @property
-    def completed(self) -> bool:
-        """Whether every run completed."""
-        return self.ended("completed") == len(self.runs)
-
-    def sized(self, size: int, among: Collection[str] | None = None) -> Group:
-        """Return the group with its runs on instances of one size alone, those with some hashes."""
-        runs = [run for run in self.runs if run.instance.requests == size]
-        known = runs if among is None else [run for run in runs if run.instance.hash in among]
-        return replace(self, runs=known)
-
-    @property
-    def evictions(self) -> int:
-        """Evictions in all runs."""
-        return sum(run.evictions for run in self.runs)
 
 
 @dataclass(frozen=True)
@@ -93,13 +24,13 @@ class Family:
     """What stands under one heading: its groups, the least mean ratio first, and its instances."""
 
     name: str
-    groups: Sequence[Group]
+    groups: Sequence[Runs]
     instances: Sequence[Record]
 
     @property
     def runs(self) -> list[Record]:
         """The runs of all groups."""
-        return [run for group in self.groups for run in group.runs]
+        return [run for group in self.groups for run in group.records]
 
 
 def families(study: Study) -> list[Family]:
@@ -110,8 +41,13 @@ def families(study: Study) -> list[Family]:
         limits = in_words(_limits(run), unequal)
         return run.instance.family or "", ", ".join(filter(None, (run.policy, limits)))
 
-    groups = [Group(*key, runs) for key, runs in grouped(study.runs, place).items()]
-    groups.sort(key=lambda g: (natural(g.family), g.mean.least is None, g.mean.least or 0, g.label))
+    groups = [
+        Runs(label, runs[0].scope, tuple(runs), family)
+        for (family, label), runs in grouped(study.runs, place).items()
+    ]
+    groups.sort(
+        key=lambda g: (natural(g.family), g.mean.least is None, g.mean.least or 0, g.policy)
+    )
     instances = grouped(study.instances, lambda record: record.instance.family)
     by_name = grouped(groups, lambda group: group.family)
     return [Family(name, mine, instances.get(name, [])) for name, mine in by_name.items()]

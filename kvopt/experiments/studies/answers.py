@@ -11,7 +11,7 @@ from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.intervals import (
     FamilyWorth,
     Interval,
-    PolicyRow,
+    Runs,
     by_family,
     by_policy,
     percents,
@@ -48,7 +48,7 @@ def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[
     return said + [_worth(each) for each in by_family(worths(records))]
 
 
-def _of_schedulers(rows: Sequence[PolicyRow]) -> list[str]:
+def _of_schedulers(rows: Sequence[Runs]) -> list[str]:
     """Return how good each scheduler is beside one optimum."""
     partly = [row for row in rows if len(row.done) < len(row.records)]
     judged = [row for row in rows if row not in partly and row.mean.least]
@@ -99,7 +99,7 @@ def _worth(found: FamilyWorth) -> str:
     return f"{beside} on average over {count:,} instances, and {largest} where it is most."
 
 
-def _judged(rows: Sequence[PolicyRow]) -> list[str]:
+def _judged(rows: Sequence[Runs]) -> list[str]:
     """Return what the ratios of each scheduler prove, on average and of any single run."""
     order = sorted(rows, key=lambda row: (row.mean.most is None, row.mean.most or 0))
     if len(order) > _ALL:
@@ -134,7 +134,7 @@ def _judged(rows: Sequence[PolicyRow]) -> list[str]:
     return said
 
 
-def _over(rows: Sequence[PolicyRow]) -> str:
+def _over(rows: Sequence[Runs]) -> str:
     """Return in words which instances schedulers met."""
     met = {frozenset(record.instance.hash for record in row.done) for row in rows}
     counts = sorted({len(each) for each in met})

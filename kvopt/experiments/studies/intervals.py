@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Self
@@ -132,20 +132,23 @@ def _all_known(ends: Ends) -> list[Fraction]:
 
 
 @dataclass(frozen=True)
-class PolicyRow:
-    """A policy over all instances of a study.
+class Runs:
+    """The runs of a policy, completed or not.
 
     Parameters
     ----------
     policy, scope
         As it was given, and what the bounds that judge it cover.
     records
-        Of its runs.
+        Of the runs.
+    family
+        What they stand under, where that is told apart.
     """
 
     policy: str
     scope: Scope
     records: tuple[Record, ...]
+    family: str = ""
 
     @cached_property
     def done(self) -> list[Record]:
@@ -158,39 +161,60 @@ class PolicyRow:
         return sum(record.proved for record in self.done)
 
     @cached_property
+    def ratios(self) -> list[Interval]:
+        """Ratios of the runs that have one."""
+        return [ratio for ratio in map(ratio_of, self.records) if ratio.least]
+
+    @cached_property
     def mean(self) -> Interval:
-        """Mean of value / optimum over what completed."""
-        return mean_of(map(ratio_of, self.done))
+        """Mean of value / optimum."""
+        return mean_of(self.ratios)
 
     @cached_property
     def worst(self) -> Interval:
-        """Largest value / optimum of what completed."""
-        return largest_of(map(ratio_of, self.done))
+        """Largest value / optimum."""
+        return largest_of(self.ratios)
 
     @property
     def latency(self) -> float | None:
         """Mean seconds of a request; None where not every run completed, and in rounds."""
         return mean_seconds(self.done) if len(self.done) == len(self.records) else None
 
-    @property
+    @cached_property
     def machine(self) -> Interval | None:
         """Mean of how much slower a machine may be; None where a study does not ask."""
-        return mean_of(map(machine_of, self.done)) if asks_for_machines(self.done) else None
+        is_asked = any(record.limits.get("slower") for record in self.done)
+        return mean_of(map(machine_of, self.done)) if is_asked else None
+
+    @property
+    def evictions(self) -> int:
+        """Evictions in all runs."""
+        return sum(record.evictions for record in self.records)
+
+    def ended(self, outcome: str) -> int:
+        """Return how many runs ended like this."""
+        return sum(record.outcome == outcome for record in self.records)
+
+    @property
+    def completed(self) -> bool:
+        """Whether every run completed."""
+        return self.ended("completed") == len(self.records)
+
+    def sized(self, size: int, among: Collection[str] | None = None) -> Runs:
+        """Return the runs on instances of one size alone, those with some hashes."""
+        mine = [r for r in self.records if r.instance.requests == size]
+        known = mine if among is None else [r for r in mine if r.instance.hash in among]
+        return replace(self, records=tuple(known))
 
 
-def by_policy(records: Iterable[Record]) -> list[PolicyRow]:
+def by_policy(records: Iterable[Record]) -> list[Runs]:
     """Return a row for each policy and scope, in the order of the records."""
     groups = grouped(records, lambda record: (record.policy, record.scope))
     return [
-        PolicyRow(policy, scope, tuple(runs))
+        Runs(policy, scope, tuple(runs))
         for (policy, scope), runs in groups.items()
         if policy is not None
     ]
-
-
-def asks_for_machines(records: Iterable[Record]) -> bool:
-    """Whether slower machines were looked for."""
-    return any(record.limits.get("slower") for record in records)
 
 
 def mean_seconds(records: Iterable[Record]) -> float | None:

@@ -16,7 +16,7 @@ from kvopt.experiments.studies import folder
 from kvopt.experiments.studies.answers import answer
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import Study, builtin_study, read_study
-from kvopt.experiments.studies.intervals import PolicyRow, by_policy
+from kvopt.experiments.studies.intervals import Runs, by_policy
 from kvopt.experiments.studies.records import (
     INTERRUPTED,
     Record,
@@ -172,7 +172,7 @@ class StudyResult:
         figure: Any = intervals(bars, ax).figure
         return figure  # type: ignore[no-any-return]
 
-    def _rows(self) -> Iterator[tuple[tuple[str, int, int], PolicyRow]]:
+    def _rows(self) -> Iterator[tuple[tuple[str, int, int], Runs]]:
         """Yield the policies of each family and size."""
         known = [record for record in self.records if record.policy is not None]
         groups = grouped(known, lambda each: _group_of(each.instance))

@@ -127,7 +127,7 @@ def test_pareto_view_compares_on_the_same_instances_only(traffic: Path) -> None:
     context = Context(read_study(traffic), traffic, None)
     for family in context.families:
         for group in _comparable(family.groups, 40):
-            assert {run.instance.seed for run in group.runs} == {0}
+            assert {run.instance.seed for run in group.records} == {0}
 
 
 def test_of_very_many_schedulers_those_are_named_that_stand_out() -> None:

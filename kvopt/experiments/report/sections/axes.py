@@ -35,7 +35,7 @@ def volume(context: Context, family: Family) -> list[Markup]:
     sizes = {record.instance.requests for record in family.instances}
     if not _FEWEST <= len(sizes) <= _MOST:
         return []
-    runs = {group.label: group.runs for group in family.groups}
+    runs = {group.policy: group.records for group in family.groups}
     return _drawn(context, "volume", {family.name: runs})
 
 
@@ -46,7 +46,9 @@ def _register(name: str) -> None:
     def make(context: Context) -> str:
         key = TABLE[name]["key"]
         original = {record.key: record for record in context.study.records}
-        runs = ((group.label, original[run.key]) for group in context.groups for run in group.runs)
+        runs = (
+            (group.policy, original[run.key]) for group in context.groups for run in group.records
+        )
         sources = grouped(
             ((label, record) for label, record in runs if _place(record, key) is not None),
             lambda each: each[1].instance.family or each[1].instance.name,

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from kvopt.experiments.report.layout import BOUND, picture, sign
 from kvopt.experiments.report.registry import Context, pictures
-from kvopt.experiments.report.summaries import Family, Group, mean_latencies
-from kvopt.experiments.studies.intervals import mean_seconds
+from kvopt.experiments.report.summaries import Family, mean_latencies
+from kvopt.experiments.studies.intervals import Runs, mean_seconds
 from kvopt.show.plots import style
 from kvopt.show.plots.charts import points, spread, stairs
 from kvopt.show.plots.embedding import panels
@@ -44,24 +44,24 @@ def evictions(context: Context, family: Family) -> list[Markup]:
     return []
 
 
-def _comparable(groups: Sequence[Group], size: int) -> list[Group]:
+def _comparable(groups: Sequence[Runs], size: int) -> list[Runs]:
     """Return the runs on instances of one size that all schedulers met: seconds are no ratios."""
-    met = [{run.instance.hash for run in group.sized(size).runs} for group in groups]
+    met = [{run.instance.hash for run in group.sized(size).records} for group in groups]
     common = set.intersection(*filter(None, met))
     return [group.sized(size, common) for group in groups]
 
 
-def _place(group: Group) -> _Place | None:
-    served = sum(run.instance.requests for run in group.runs)
+def _place(group: Runs) -> _Place | None:
+    served = sum(run.instance.requests for run in group.records)
     least: float | Fraction | None = group.mean.least
     most = group.mean.most
     if least is None or not served or not group.completed:
         return None
-    mean = mean_seconds(group.runs)
+    mean = mean_seconds(group.records)
     if mean is not None:
         least, most = mean, None
     ends = float(least), None if most is None else float(most)
-    return _Place(group.label, group.evictions / served, *ends)
+    return _Place(group.policy, group.evictions / served, *ends)
 
 
 def _scatter(context: Context, title: str, places: Sequence[_Place], bound: float | None) -> Markup:

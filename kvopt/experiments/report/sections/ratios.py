@@ -14,15 +14,17 @@ from matplotlib.figure import Figure
 
 from kvopt.experiments.report.layout import picture
 from kvopt.experiments.report.registry import Context, pictures
-from kvopt.experiments.report.summaries import Family, Group
+from kvopt.experiments.report.summaries import Family
 from kvopt.experiments.report.words import counted, latency_of, optimum_of, size_of
-from kvopt.experiments.studies.intervals import ratio_of
+from kvopt.experiments.studies.intervals import Runs, ratio_of
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.show.plots import style
 from kvopt.show.plots.charts import Bar, histogram, intervals, points, spread
 from kvopt.show.plots.embedding import Link, panels
 
 _RATIO = "ratio to the optimum"
+_MANY = 5
+"""Ratios from which on pictures of single runs tell more than the table."""
 _ALIKE = 2
 """Times the excess of the best panel up to which the others have its axis."""
 _ROOM = 0.7
@@ -36,9 +38,9 @@ def ranking(_: Context, family: Family) -> list[Markup]:
     """Return a picture of the mean ratios."""
     bars = []
     for group in family.groups:
-        judged, runs = len(group.ratios), len(group.runs)
+        judged, runs = len(group.ratios), len(group.records)
         if judged:
-            name = group.label + (f" ({judged:,} of {runs:,} runs)" if judged < runs else "")
+            name = group.policy + (f" ({judged:,} of {runs:,} runs)" if judged < runs else "")
             mean, far = group.mean, group.worst.most
             bars.append(Bar(name, mean.least, mean.most, str(mean), far=far or math.inf))
     if not bars:
@@ -51,14 +53,14 @@ def ranking(_: Context, family: Family) -> list[Markup]:
 @pictures("histograms")
 def histograms(_: Context, family: Family) -> list[Markup]:
     """Return a histogram of the ratios of each scheduler."""
-    return [_histogram(group) for group in family.groups if group.are_many]
+    return [_histogram(group) for group in family.groups if len(group.ratios) >= _MANY]
 
 
-def _histogram(group: Group) -> Markup:
+def _histogram(group: Runs) -> Markup:
     ratios = group.ratios
     counts = {
         "proved optimal": sum(ratio.most == 1 for ratio in ratios),
-        "without a ratio": len(group.runs) - len(ratios),
+        "without a ratio": len(group.records) - len(ratios),
         "without an upper end": sum(ratio.most is None for ratio in ratios),
     }
     said = [counted(len(ratios), "run"), f"mean {group.mean}"]
@@ -66,14 +68,14 @@ def _histogram(group: Group) -> Markup:
     lows, highs = ([float(r.least or 1) for r in ratios], [float(r.most) for r in ratios if r.most])
     figure, (ax,) = panels(1.8)
     histogram(lows, highs, ax, _RATIO)
-    name = f"{group.label}, {group.family}: histogram of {len(ratios)} ratios, mean {group.mean}"
-    return picture(group.label, figure, name, ", ".join(said))
+    name = f"{group.policy}, {group.family}: histogram of {len(ratios)} ratios, mean {group.mean}"
+    return picture(group.policy, figure, name, ", ".join(said))
 
 
 @pictures("runs")
 def runs(context: Context, family: Family) -> list[Markup]:
     """Return the ratio of every run against the size of its instance."""
-    drawn = [group for group in family.groups if group.are_many]
+    drawn = [group for group in family.groups if len(group.ratios) >= _MANY]
     ends = [[float(end) for r in g.ratios for end in (r.least, r.most) if end] for g in drawn]
     alike = 1 + _ALIKE * max(min(map(max, ends), default=1.0) - 1, 0.1)
     shared = [end for known in ends if max(known) <= alike for end in known]
@@ -81,14 +83,14 @@ def runs(context: Context, family: Family) -> list[Markup]:
     for group, known in zip(drawn, ends, strict=True):
         found = [
             (run, ratio.least, ratio.most, f"{latency_of(run)}: {ratio} times the optimum")
-            for run, ratio in zip(group.runs, map(ratio_of, group.runs), strict=True)
+            for run, ratio in zip(group.records, map(ratio_of, group.records), strict=True)
             if ratio.least
         ]
-        figure, ax, links = _against_size(context, family, found, context.looks[group.label])
+        figure, ax, links = _against_size(context, family, found, context.looks[group.policy])
         spread(ax.yaxis, shared if max(known) <= alike else known, 1)
         ax.set_ylabel(_RATIO)
-        name = f"{group.label}, {group.family}: ratio of {len(found)} runs, worst {group.worst}"
-        made.append(picture(group.label, figure, name, links=links))
+        name = f"{group.policy}, {group.family}: ratio of {len(found)} runs, worst {group.worst}"
+        made.append(picture(group.policy, figure, name, links=links))
     return made
 
 

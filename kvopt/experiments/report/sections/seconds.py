@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from kvopt.experiments.report.layout import Cell, picture, pieces
 from kvopt.experiments.report.registry import Context, pictures, section
-from kvopt.experiments.report.summaries import Family, Group, times_of
+from kvopt.experiments.report.summaries import Family, times_of
 from kvopt.experiments.report.words import counted
-from kvopt.experiments.studies.intervals import four_digits
+from kvopt.experiments.studies.intervals import Runs, four_digits
 from kvopt.experiments.studies.records import Record, Times
 from kvopt.show.plots.charts import Bar, intervals
 from kvopt.show.plots.embedding import panels
@@ -54,8 +54,8 @@ def _latencies(family: Family) -> Markup:
     for size in sorted(sizes, reverse=True):
         title = f"{family.name}, {size:,} requests{where}"
         groups = [group.sized(size) for group in family.groups]
-        rows = [(group, _means(group)) for group in groups if group.runs]
-        rows.sort(key=lambda row: (row[1]["mean"] is None, row[1]["mean"] or 0.0, row[0].label))
+        rows = [(group, _means(group)) for group in groups if group.records]
+        rows.sort(key=lambda row: (row[1]["mean"] is None, row[1]["mean"] or 0.0, row[0].policy))
         whole = whole if tables else _picture(title, rows)
         tables.append(_table(title, rows))
     whole += Markup().join(tables[:1])
@@ -65,9 +65,9 @@ def _latencies(family: Family) -> Markup:
     return whole
 
 
-def _means(group: Group) -> Means:
+def _means(group: Runs) -> Means:
     """Return means over runs; None where not all of them completed."""
-    times = [times_of(run) for run in group.runs]
+    times = [times_of(run) for run in group.records]
     means: Means = {}
     for name, column in _TIMES.items():
         known = [each[column] for each in times if each.get(column) is not None]
@@ -75,13 +75,13 @@ def _means(group: Group) -> Means:
     return means
 
 
-def _picture(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup:
+def _picture(title: str, rows: Sequence[tuple[Runs, Means]]) -> Markup:
     bars = []
     for group, means in rows:
         median, p99, mean = (means[name] for name in ("median", "p99", "mean"))
         if median is not None and p99 is not None:
             said = f"{four_digits(median)}, {four_digits(p99)} s"
-            bars.append(Bar(group.label, median, p99, said, mean))
+            bars.append(Bar(group.policy, median, p99, said, mean))
     if not bars:
         return Markup()
     figure, (ax,) = panels(0.36 * len(bars))
@@ -91,15 +91,15 @@ def _picture(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup:
     return made
 
 
-def _table(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup:
+def _table(title: str, rows: Sequence[tuple[Runs, Means]]) -> Markup:
     cells = []
-    single = all(len(group.runs) == 1 and group.completed for group, _ in rows)
+    single = all(len(group.records) == 1 and group.completed for group, _ in rows)
     for group, means in rows:
         *times, held = means.values()
-        share = None if held is None else held / group.runs[0].instance.memory
-        runs = () if single else (len(group.runs), group.ended("completed"))
+        share = None if held is None else held / group.records[0].instance.memory
+        runs = () if single else (len(group.records), group.ended("completed"))
         used = Cell("-" if share is None else f"{share:.1%}", share)
-        cells.append([group.label, *runs, *times, used, group.evictions])
+        cells.append([group.policy, *runs, *times, used, group.evictions])
     head = ("scheduler", *(() if single else ("runs", "completed")), *_TIMES, "evictions")
     made: Markup = pieces.table(f"{title}, in seconds.", head, cells)
     return made

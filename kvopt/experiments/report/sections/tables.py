@@ -9,9 +9,9 @@ from statistics import fmean
 
 from kvopt.experiments.report.layout import UNKNOWN, Cell, pieces
 from kvopt.experiments.report.registry import TABLE, Context, section
-from kvopt.experiments.report.summaries import Group, mean_width, quantile_of
+from kvopt.experiments.report.summaries import mean_width, quantile_of
 from kvopt.experiments.report.words import percent
-from kvopt.experiments.studies.intervals import Interval, by_family, percents, worths
+from kvopt.experiments.studies.intervals import Interval, Runs, by_family, percents, worths
 from kvopt.experiments.studies.records import grouped
 
 _OF_SEVERAL = ("runs", "median", "95%", "worst", "optimal", "not optimal")
@@ -25,7 +25,7 @@ _SINGLE = {"mean": "ratio", "mean width": "width"}
 def schedulers(context: Context) -> str:
     """Return the table, empty where no scheduler ran."""
     groups = context.groups
-    single = all(len(group.runs) == 1 for group in groups)
+    single = all(len(group.records) == 1 for group in groups)
     # Columns that say nothing in this study are left out.
     shown = {
         "family": len(context.families) > 1,
@@ -42,15 +42,15 @@ def schedulers(context: Context) -> str:
     return pieces.table(said, head, cells, 1 + shown["family"]) if rows else ""
 
 
-def _row(group: Group) -> dict[str, object]:
+def _row(group: Runs) -> dict[str, object]:
     """Return the cells of a row under their headings."""
     width, machine = mean_width(group.ratios), group.machine or UNKNOWN
     lost = {name: group.ended(name) for name in ("livelock", "unfinished", "error")}
     said = ", ".join(f"{number:,} {name}" for name, number in lost.items() if number)
     return {
         "family": group.family,
-        "scheduler": group.label,
-        "runs": len(group.runs),
+        "scheduler": group.policy,
+        "runs": len(group.records),
         "mean": group.mean,
         "median": quantile_of(group.ratios, Fraction(1, 2)),
         "95%": quantile_of(group.ratios, Fraction(95, 100)),
