@@ -35,8 +35,8 @@ def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tu
     Without a target no start is ruled out, so costs of one peak at a time are enough.
     """
     target: int | None
-    target, is_tokens = proof["target"], proof["kind"] == "search"
-    searched = is_tokens or proof["searched"]
+    target, is_tokens, cuts = proof["target"], proof["kind"] == "search", proof.get("cuts", ())
+    searched = proof.get("searched", True)
     if searched and problem.used > 1:
         raise Invalid("lower: a search is of one worker")
     stages: Sequence[Stage | TokenStage]
@@ -66,7 +66,10 @@ def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tu
     assert target is not None, "a search has one"
     if not searched:
         return min(target, value), how
-    known = Search(stage, left, target, budget, work).run(proof.get("kept", ()))
+    search = Search(stage, left, target, budget, work, cuts)
+    known = search.run(proof.get("kept", ()))
+    if search.completions:
+        how += f", {search.completions.size:,} sets of states"
     return target, f"{how} and a search of {known:,} partial schedules, none below {target:,},"
 
 
@@ -74,7 +77,7 @@ def _stages(problem: Problem, proof: dict[str, Any], work: Work) -> list[Stage]:
     """Return the stages of prices of states of a proof."""
     target = proof["target"]
     stages = [Stage(problem, stage, target is not None, work) for stage in proof["stages"]]
-    if not stages or (target is None and (len(stages) > 1 or proof["searched"])):
+    if not stages or (target is None and (len(stages) > 1 or proof.get("searched", True))):
         raise Invalid("lower: must have a stage, and just one and no search without a target")
     if any(stage.times[-1] != stages[0].times[-1] for stage in stages):
         raise Invalid("lower: the stages must have the same last time")

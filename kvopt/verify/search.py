@@ -3,39 +3,83 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, repeat
-from operator import add, le, sub
-from typing import Any
+from typing import NamedTuple
 
+from kvopt.verify.completions import Completions, Members
 from kvopt.verify.pairs import paired
+from kvopt.verify.profiles import Profiles
 from kvopt.verify.stages import Stage, TokenStage
-from kvopt.verify.work import BYTES, UNLISTED, Invalid, Unreadable, Work, budget_option
+from kvopt.verify.work import UNLISTED, Invalid, Unreadable, Work
 
-_Partial = tuple[tuple[int, ...], tuple[tuple[int, int], ...], int, int, tuple[int, ...]]
+_COMPARED = 20
+"""Partial schedules of one set of started requests that another is compared with, at most."""
+
+_EACH = 6
+"""Times the steps of one that a partial schedule takes at least, with all that go on from it."""
+
+_Partial = tuple[int, int, int, Members]
+_Layer = dict[int, list[_Partial]]
+
+
+class _Start(NamedTuple):
+    """A start that is possible: of which request, and what the bound gains by it.
+
+    ``bit`` is that of the request and ``before`` that of the one that has to start first, 0 if
+    none has; ``ramp`` and ``member`` what is active then.  ``gain`` is at most 0 if the start is
+    cheap; ``later`` is what was expected to be paid for a later start instead, and ``rest`` what
+    the starts behind this one gain at most, all together.
+    """
+
+    bit: int
+    before: int
+    ramp: int
+    member: int
+    gain: int
+    later: int
+    rest: int
+
+
+class _Prices(dict[int, int]):
+    """Prices of members at a time; ``ending`` are those that have no price later."""
+
+    def __init__(self, stage: Stage | TokenStage, time: int, last: dict[int, int]) -> None:
+        self.stage, self.time, self.last = stage, time, last
+        self.ending: set[int] = set()
+
+    def __missing__(self, member: int) -> int:
+        (end, peak), time = divmod(member, self.stage.memory + 1), self.time
+        if time >= self.stage.last or self.last.get(member, end) <= time:
+            self.ending.add(member)
+        price = self.stage.price(time, peak, end - time) if time <= self.stage.last else 0
+        self[member] = price
+        return price
 
 
 class Search:
     """Looks for a schedule below the target, round by round, and misses none.
 
-    A partial schedule has decided all starts before round k.  It is a tuple of
+    A partial schedule has decided all starts before a round.  It is kept with all others that have
+    started the same requests, a set of bits, and is a tuple of
 
-    - how many have started of each shape (prompt, output).  If two of one shape have arrived by
-      the earlier of their starts, they may swap starts: latencies sum to the same, memory stays.
-      So in some schedule below the target, if there is one, those of a shape start in the order
-      of arrival, and we look for that one;
-    - (completion, peak) of each that is active;
-    - a bound, reduced costs + (R_t - F_t) so far and the least reduced cost that each waiting
-      request has ahead.  It only grows; above the budget no schedule below the target goes on
-      from here;
-    - the latency of all that have started;
-    - the tokens held at the times k + 1, k + 2, ....
+    - the sum of its starts;
+    - the profile of what it holds from then on;
+    - what it spent: the reduced costs of its starts and R - F of all times so far.  With the least
+      reduced cost that each waiting request has ahead, or with the completion bound of its members,
+      this is a bound; above the budget no schedule below the target goes on from here;
+    - its members, see `Completions`.
 
-    Of two that have started the same requests one is left out if the other has no more latency
-    and never holds more.  Whatever schedule goes on from the one, the same later starts go on
-    from the other, in the same order and to a total that is no larger.  If that is below the
-    target, no bound stops it and no start of it was ruled out, for these hold for all schedules.
+    Exchanging two requests of one shape changes no total.  So they start in the order of arrival.
+
+    Of two that have started the same requests one is left out if the other has no larger sum of
+    starts and never holds more (Claim 11 of docs/configurations.md).  So is one if the other has
+    started one request more, which could not add less to that sum from now on (Claim 12).
+    Whatever schedule goes on from the one, the same later starts go on from the other, to a total
+    that is no larger.  If that is below the target, no bound stops it and no start of it was ruled
+    out, for these hold for all schedules.
     """
 
     def __init__(
@@ -45,26 +89,33 @@ class Search:
         target: int,
         budget: int,
         work: Work,
+        cuts: Sequence[int] = (),
     ) -> None:
         self.stage, self.target, self.budget, self.work = stage, target, budget, work
-        self.requests = stage.requests
+        order = sorted(range(len(reduced_costs)), key=lambda i: stage.requests[i].arrival)
+        self.requests = [stage.requests[i] for i in order]
+        self.reduced_costs = [reduced_costs[i] for i in order]
         latest = max((request.arrival for request in self.requests), default=0)
         rounds = max(stage.last, latest) + budget // stage.scale
-        longest = max((request.output for request in self.requests), default=0)
-        cells = (rounds + longest) * len(reduced_costs)
-        work.spend(150 * cells)
-        shapes = defaultdict(list)
-        for i in sorted(range(len(reduced_costs)), key=lambda i: self.requests[i].arrival):
-            shapes[self.requests[i][1:]].append(i)
-        self.shapes = list(shapes.values())
-        # Bytes of a partial schedule, about and at most.
+        longest = max((request.output for request in self.requests), default=1)
+        work.spend(150 * (rounds + longest) * len(reduced_costs))
+        self.completions = Completions(stage, reduced_costs, cuts, budget, work) if cuts else None
+        self.last = self.completions.last if self.completions else {}
+        self.profiles = Profiles(stage.memory, longest)
+        self.ramps = [self.profiles.of(range(s + o, s, -1)) for _, s, o in self.requests]
+        # Bytes of a partial schedule, about and at most, and steps for one.
         least = min((request.prompt + 1 for request in self.requests), default=1)
-        together = min(len(reduced_costs), stage.memory // least)
-        width = 400 + 8 * len(shapes) + 72 * together + 40 * longest
-        self.most, self.steps = work.times * BYTES // width, 20 + longest // 4 + together
-        self.ramps = [tuple(range(s + 1, s + o + 1)) for s, o in shapes]
-        self.reduced_costs, self.least = reduced_costs, []
-        for request, own in paired(self.requests, reduced_costs):
+        together = min(len(self.requests), stage.memory // least)
+        self.width = 450 + 8 * together + self.profiles.bits * longest // 7
+        self.steps = 40 + self.profiles.bits * longest // 300
+        self.before, alike = [], dict[tuple[int, int], int]()
+        for i, (_, prompt, output) in enumerate(self.requests):
+            self.before.append(alike.get((prompt, output), 0))
+            alike[prompt, output] = 1 << i
+        self.all = (1 << len(self.requests)) - 1
+        self.more = sum(output - arrival for arrival, _, output in self.requests)
+        self.least: list[list[int]] = []
+        for request, own in paired(self.requests, self.reduced_costs):
             if (late := max(own)) >= stage.last:  # stands for all that are later, too
                 delays = range(1, (budget - own[late]) // stage.scale + 1)
                 own.update({late + d: own[late] + d * stage.scale for d in delays})
@@ -74,128 +125,147 @@ class Search:
     def run(self, kept: Sequence[int]) -> int:
         """Return how many partial schedules there were, none of them below the target.
 
-        Where the file says how many it ``kept`` of each round, there must not be many more.
+        Where the file says how many it ``kept`` of each round, there must not be many more.  With
+        completion bounds it need not be so: then it tells whether the budget can be enough.
         """
         known = 0
         said: Iterable[float] = repeat(math.inf)
-        if kept and not self.work.is_told:
+        if self.completions:
+            self.work.expect(_EACH * self.steps * sum(kept))
+        elif kept and not self.work.is_told:
             said = chain([1], (2 * size + 100 for size in kept), repeat(100))
         elif not self.work.is_told:
             self.work.times = min(self.work.times, UNLISTED)
         # Before the first arrival nothing can be active, so all of those R are lost.
         lost = self.stage.before + self.stage.most[0]
-        nothing: _Partial = ((0,) * len(self.shapes), (), lost, 0, ())
-        layer = [nothing] if lost <= self.budget else []
-        for k, most in enumerate(said, 1):
-            if len(layer) > most:
+        layer: _Layer = {0: [(0, 0, lost, ())]} if lost <= self.budget else {}
+        for now, most in enumerate(said):
+            size = sum(map(len, layer.values()))
+            if size > most:
                 raise Unreadable(
-                    f"lower: the search has {len(layer):,} partial schedules at round {k - 1:,}, "
+                    f"lower: the search has {size:,} partial schedules at round {now:,}, "
                     "the file says fewer: verify --budget K allows it K times half a minute"
                 )
             if not layer:
                 break
-            known += len(layer)
-            plans = [self._plan(members, k - 1) for members in self.shapes]
-            found: dict[Any, _Partial] = {}
-            prices: dict[tuple[int, int], int] = {}
-            for begin in range(0, len(layer), 100):
-                part = layer[begin : begin + 100]
-                for shape, plan in enumerate(plans):
-                    if any(plan):
-                        part = self._begun(part, shape, k - 1, len(layer) + len(found), *plan)
-                self._pass(part, k, prices, found)
-            layer = self._undominated(found.values())
+            known += size
+            layer = self._next(now, layer, size)
         return known
 
-    def _ahead(self, i: int, k: int) -> int:
-        """Return the least reduced cost of a request over its starts from k on."""
-        least = self.least[i]
-        return least[min(max(0, k - self.requests[i].arrival), len(least) - 1)]
+    def _next(self, now: int, layer: _Layer, size: int) -> _Layer:
+        """Decide all starts of a round."""
+        found: dict[int, dict[int, _Partial]] = defaultdict(dict)
+        prices = _Prices(self.stage, now + 1, self.last)
+        for begun, partials in layer.items():
+            coming, starts = self._starts(now, begun, prices)
+            size += self._extend(now, begun, partials, coming, starts, prices, found)
+            self.work.hold(self.width * size)
+        best = {begun: self._undominated(others) for begun, others in found.items()}
+        left = ((begun, self._unbeaten(now, begun, best)) for begun in best)
+        return {begun: partials for begun, partials in left if partials}
 
-    def _plan(self, members: list[int], k: int) -> tuple[list[int], dict[int, int]]:
-        """Return what the bound gains if all members from the j-th on wait; if the j-th starts."""
-        now, then = ([self._ahead(i, time) for i in members] for time in (k, k + 1))
-        waits = [*accumulate(map(sub, reversed(then), reversed(now)), initial=0)][::-1]
-        own = ((j, self.reduced_costs[i].get(k)) for j, i in enumerate(members))
-        gains = {j: cost - now[j] for j, cost in own if cost is not None}
-        return waits if any(waits) or gains else [], gains
-
-    def _begun(
-        self,
-        layer: list[_Partial],
-        shape: int,
-        k: int,
-        others: int,
-        waits: list[int],
-        gains: dict[int, int],
-    ) -> list[_Partial]:
-        """Start none, one, two, ... of a shape at round k, each if it is allowed and fits.
-
-        There are so many ``others`` that take room meanwhile.
-        """
-        ramp, size, most = self.ramps[shape], len(self.ramps[shape]), self.stage.memory
-        grown: list[_Partial] = []
-        for partial in layer:
-            started, active, bound, latency, held = partial
-            if waits[started[shape]] == 0 and started[shape] not in gains:
-                grown.append(partial)
+    def _starts(self, now: int, begun: int, prices: _Prices) -> tuple[int, list[_Start]]:
+        """Return what waiting requests have ahead if none starts at a round, and who may start."""
+        coming, rest, starts = 0, 0, []
+        self.work.spend(5 * len(self.requests))
+        for i in reversed(range(len(self.requests))):
+            if begun >> i & 1:
                 continue
-            if others + len(layer) + len(grown) > self.most:
-                raise Unreadable(
-                    "lower: the search has too many partial schedules: more memory is needed, "
-                    f"{budget_option(2 * math.ceil(self.work.times))}"
+            least, (arrival, prompt, output) = self.least[i], self.requests[i]
+            later = least[min(max(0, now + 1 - arrival), len(least) - 1)]
+            coming += later
+            cost = self.reduced_costs[i].get(now)
+            if cost is not None:
+                member = (now + output) * (self.stage.memory + 1) + prompt + output
+                gain = cost - later - prices[member]
+                starts.append(
+                    _Start(1 << i, self.before[i], self.ramps[i], member, gain, later, rest)
                 )
-            for j in range(started[shape], len(waits)):
-                if bound + waits[j] <= self.budget:
-                    now = (*started[:shape], j, *started[shape + 1 :])
-                    grown.append((now, active, bound + waits[j], latency, held))
-                if j not in gains or (bound := bound + gains[j]) > self.budget:
-                    break
-                self.work.spend(self.steps + size)
-                if size <= len(held) and held[size - 1] + ramp[-1] > most:
-                    break
-                padded = held + (0,) * (size - len(held))
-                held = (*map(add, padded, ramp), *held[size:])
-                if max(held) > most:
-                    break
-                active = (*active, (k + size, ramp[-1]))
-                latency += k + size - self.requests[self.shapes[shape][j]].arrival
-        return grown
+                rest += min(0, gain)
+        return coming, starts[::-1]
 
-    def _pass(
-        self,
-        layer: list[_Partial],
-        time: int,
-        prices: dict[tuple[int, int], int],
-        found: dict[Any, _Partial],
-    ) -> None:
-        """Let a time pass, with its R - F; of equal partial schedules the best one stays."""
-        full = tuple(map(len, self.shapes))
-        self.work.spend((5 * len(full) + 2 * self.steps) * len(layer))
-        for started, active, bound, latency, held in layer:
-            if started == full:
-                if latency < self.target:
-                    raise Invalid(f"lower: a schedule has a total latency of {latency:,}")
+    def _extend(
+        self, now: int, begun: int, partials: list[_Partial], coming: int, starts: list[_Start],
+        prices: _Prices, found: dict[int, dict[int, _Partial]],
+    ) -> int:  # fmt: skip
+        """Start every set of requests at a round and let the next time pass; return how many."""
+        bits, guards, spare = self.profiles.bits, self.profiles.guards, self.profiles.spare
+        budget, price, ending = self.budget, prices.__getitem__, prices.ending
+        known, cut = self.completions.after(now + 1) if self.completions else ({}, 0)
+        largest = self.stage.most[now + 1] if now < self.stage.last else 0
+        gained, size = sum(min(0, start.gain) for start in starts), 0
+        for begins, held, spent, members in partials:
+            cost = spent + coming + largest - sum(map(price, members))
+            if cost + gained > budget:
                 continue
-            if time <= self.stage.last:
-                for end, peak in active:
-                    if (end, peak) not in prices:
-                        prices[end, peak] = self.stage.price(time, peak, end - time)
-                bound += self.stage.most[time] - sum(map(prices.__getitem__, active))
-            if bound <= self.budget:
-                active = tuple(sorted(pair for pair in active if pair[0] > time))
-                known = found.get((started, active))
-                if known is None or bound < known[2]:
-                    found[started, active] = (started, active, bound, latency, held[1:])
+            sets: list[tuple[int, int, int, int, int, Members]]
+            sets = [(begun, begins, held, cost, 0, ())]
+            for bit, before, ramp, member, gain, later, rest in starts:
+                most = budget - gain - rest
+                sets += [
+                    (one | bit, total + now, more, cost + gain, ahead + later, (*new, member))
+                    for one, total, held, cost, ahead, new in sets
+                    if cost <= most
+                    and one & before == before
+                    and not ((more := held + ramp) + spare) & guards
+                ]
+                self.work.hold(self.width * len(sets))
+            self.work.spend(self.steps * (2 + len(starts) // 8 + 3 * len(sets)))
+            for one, total, held, cost, ahead, new in sets:
+                if cost > budget:
+                    continue
+                if one == self.all:
+                    if total + self.more < self.target:
+                        latency = f"a schedule has a total latency of {total + self.more:,}"
+                        raise Invalid(f"lower: {latency}")
+                    continue
+                carried = members
+                if not ending.isdisjoint(carried):
+                    carried = tuple([member for member in members if member not in ending])
+                if new:
+                    lasting = [member for member in new if member not in ending]
+                    carried = tuple(sorted((*carried, *lasting)))
+                cost += ahead - coming
+                if cost + known.get(carried, cut) > budget:
+                    continue
+                held >>= bits
+                others = found[one]
+                if held not in others or total < others[held][0]:
+                    size += held not in others
+                    others[held] = (total, held, cost, carried)
+        return size
 
-    def _undominated(self, layer: Collection[_Partial]) -> list[_Partial]:
-        """Leave out what another is at least as good as, see above; of equals the first stays."""
-        kept: dict[tuple[int, ...], list[_Partial]] = defaultdict(list)
-        compared = len(layer).bit_length()  # times, about, that sorting looks at each of them
-        for partial in sorted(layer, key=lambda partial: partial[3:]):
-            held, rivals = partial[4], kept[partial[0]]
-            steps = 20 + compared * (1 + len(held) // 5) + (4 + len(held) // 2) * len(rivals)
-            self.work.spend(steps)
-            if not any(len(r[4]) <= len(held) and all(map(le, r[4], held)) for r in rivals):
-                rivals.append(partial)
-        return [partial for rivals in kept.values() for partial in rivals]
+    def _undominated(self, others: dict[int, _Partial]) -> list[_Partial]:
+        """Leave out what another one with the same started requests is at least as good as."""
+        guards, kept = self.profiles.guards, list[_Partial]()
+        rivals: list[int] = []
+        for partial in sorted(others.values()):
+            guarded = partial[1] | guards
+            if not any((guarded - rival) & guards == guards for rival in rivals):
+                kept.append(partial)
+                if len(rivals) < _COMPARED:
+                    rivals.append(partial[1])
+        self.work.spend(self.steps * (2 + len(rivals) // 4) * len(others))
+        return kept
+
+    def _unbeaten(self, now: int, begun: int, best: _Layer) -> list[_Partial]:
+        """Leave out what another one with one more started request is at least as good as."""
+        guards, waiting, kept = self.profiles.guards, self.all & ~begun, best[begun]
+        rivals: list[tuple[int, int]] = []  # what the sum of starts must be at least, and profile
+        for i, request in enumerate(self.requests):
+            if waiting >> i & 1 and (more := best.get(begun | 1 << i)):
+                due = max(now + 1, request.arrival)
+                rivals += [(total - due, held) for total, held, _, _ in more[:_COMPARED]]
+        rivals.sort()
+        sums = [total for total, _ in rivals]
+        self.work.spend(5 * len(self.requests) + self.steps * len(kept) * len(rivals) // 8)
+        left = []
+        for partial in kept:
+            total, held = partial[:2]
+            guarded = held | guards
+            for _, rival in rivals[: bisect_right(sums, total)]:
+                if rival <= held and (guarded - rival) & guards == guards:
+                    break
+            else:
+                left.append(partial)
+        return left

@@ -69,6 +69,17 @@ class Work:
             share = int(100 * self.used / (self.times * STEPS))
             self.progress(f"checking, {share}% of at most about {_minutes(self.times)}")
 
+    def expect(self, steps: int) -> None:
+        """Refuse work of so many steps, about, that is known before it is begun."""
+        if self.used + steps > self.times * STEPS:
+            raise Unreadable(f"{self.part}needs about {_needed(-(-(self.used + steps) // STEPS))}")
+
+    def hold(self, size: int) -> None:
+        """Refuse a table of so many bytes, about, if it is more than comes with the budget."""
+        if size > self.times * BYTES:
+            needed = max(2 * math.ceil(self.times), -(-size // BYTES))
+            raise Unreadable(f"{self.part}needs more memory: {budget_option(needed)}")
+
 
 def _needed(times: int) -> str:
     if times > MOST_TIMES:

@@ -161,8 +161,8 @@ class TestHostile:
     def test_partial_schedules_at_one_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = 30, tuple((0, s, o) for s in (1, 2, 3) for o in (2, 3, 4))
         proof = proof_of([{**STAGE, "peaks": [], "numerators": [[]] * 3}], 10**3, True)
-        monkeypatch.setattr("kvopt.verify.search.BYTES", 3 * 10**6)
-        with pytest.raises(Unreadable, match="too many partial schedules"):
+        monkeypatch.setattr("kvopt.verify.work.BYTES", 10**5)
+        with pytest.raises(Unreadable, match="needs more memory: verify --budget"):
             value_of_proof(plainly(problem), proof, Work())
 
     def test_all_work_is_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 from configuration_proofs import (
+    FREE,
     Checker,
     Problem,
     Proof,
+    Stage,
     best,
+    drawn_cuts,
     drawn_problem,
     drawn_stage,
     examples,
@@ -22,6 +25,7 @@ from configuration_proofs import (
     proof_of,
     proved,
     replay,
+    with_cuts,
     words,
 )
 from known import known
@@ -116,14 +120,35 @@ MISTAKES = {
     "as many copies as fit": ("if copies < memory // (h + r) else", "if copies < 1 else"),
     "states by r upwards": ("states.sort(reverse=True)", "states.sort()"),
     "prices are rounded up": ("line += [point // gap", "line += [-(-point // gap)"),
-    "late starts do not cost more": ("own[late] + d * stage.scale for", "own[late] for"),
+    "late starts cost too much": ("own[late] + d * stage", "own[late] + 2 * d * stage"),
     "late starts end at once": ("stands for all that are later, too", "\n                continue"),
-    "what is active does not grow": ("range(s + 1, s + o + 1)", "range(s + 1, s + 2)"),
-    "the last time is free": ("if time <= self.stage.last:", "if time < self.stage.last:"),
-    "more latency dominates": ("partial: partial[3:]", "partial: (-partial[3], partial[4])"),
-    "shorter is less": ("len(r[4]) <= len(held) and ", ""),
-    "memory does not matter": ("all(map(le, r[4], held))", "True"),
-    "later arrivals go first": ("i: self.requests[i].arrival)", "i: -self.requests[i].arrival)"),
+    "what is active does not grow": ("range(s + o, s, -1)", "repeat(s + 1, o)"),
+    "the last time is free": (
+        "if time <= self.stage.last else 0",
+        "if time < self.stage.last else 0",
+    ),
+    "more latency dominates": ("in sorted(others.values()):", "in sorted(others.values())[::-1]:"),
+    "memory does not matter": ("(guarded - rival) & guards == guards for rival", "1 for rival"),
+    "one start more adds too much": ("max(now + 1, request.arrival)", "now + 3"),
+    "later arrivals go first": ("i: stage.requests[i].arrival)", "i: -stage.requests[i].arrival)"),
+    "what is dear now is so later": ("cost - later - prices[member]", "cost - prices[member]"),
+    "any start is the first": ("own.sort()", "own.sort(reverse=True)"),
+    "a dear start stands for all": ("min(cost, costs.get(", "max(cost, costs.get("),
+    "what started just now is new": ("[0] < self.start", "[0] < 0"),
+    "a start before does not count": ("sum(start < time for", "sum(start < time - 1 for"),
+    "one of a peak is missing": ("< self.alike[peak]", "< self.alike[peak] - 1"),
+    "what ends has less room": ("cost - room * state.price", "cost - (room - 1) * state.price"),
+    "one cut counts for less": ("most - self.below + 1", "most - self.below + 2"),
+    "sets leave a token free": (
+        "(many + 1) * left <= self.memory",
+        "(many + 1) * left < self.memory",
+    ),
+    "what is worth most is left out": ("old if old > new + price else new + price", "old"),
+    "one copy of what is worth most": ("rows if copies > 1 else after", "after"),
+    "prices end too soon": (
+        "min(end, self.stage.last), first, -1",
+        "min(end, self.stage.last) - 1, first, -1",
+    ),
 }
 
 
@@ -147,15 +172,36 @@ def mistaken(name: str, folder: Path) -> Checker:
     )  # fmt: skip
 
 
+RARE: list[tuple[Problem, Stage]] = [
+    ((4, ((3, 1, 1), (3, 1, 3), (1, 1, 3), (1, 1, 1), (1, 1, 1), (2, 1, 3))), FREE),
+    (
+        (6, ((2, 1, 2), (7, 0, 1), (0, 1, 2), (0, 1, 2))),
+        {
+            "denominator": 10,
+            "peaks": [[3, 5], [1, 4]],
+            "times": [1, 2],
+            "numerators": [[0, 0, 0, 3, 4, 5, 3, 0, 5], [3, 0, 4, 0, 1, 0, 0, 0, 0]],
+        },
+    ),
+]
+"""Searches that show what few others do."""
+
+
 @cache
 def searches() -> list[tuple[Problem, Proof, int | None]]:
     """Return proofs with a search and what they give."""
     source = random.Random(77)
-    found = []
-    for number in range(500):
+    found: list[tuple[Problem, Proof, int | None]] = [
+        (problem, with_cuts([stage], best(problem) + 1, [10**9] * 9), None)
+        for problem, stage in RARE
+    ]
+    for number in range(1000):
         problem = drawn_problem(source, most=6, most_memory=9)
         stage = drawn_stage(source, problem, source.randint(1, 8))
-        proof = proof_of([stage], best(problem) + (number % 5 > 0), True)
+        target = best(problem) + (number % 5 > 0)
+        proof = proof_of([stage], target, True)
+        if number % 2:
+            proof = with_cuts([stage], target, drawn_cuts(source, stage))
         found.append((problem, proof, replay(problem, proof)))
     return found
 

@@ -100,7 +100,7 @@ def replay(problem: Problem, proof: Proof) -> int | None:
             [k for k in own if (literal.cost(request, k, prices) - low) * scale <= budget]
             for request, own, low in zip(requests, left, least, strict=True)
         ]
-    if proof["searched"]:
+    if proof.get("searched", True):
         return None if best(problem) < target else target
     return min(target, value)
 
@@ -145,6 +145,19 @@ def proof_of(stages: Sequence[Stage], target: int | None = None, searched: bool 
         "searched": searched,
         "stages": list(stages),
     }
+
+
+def with_cuts(stages: Sequence[Stage], target: int, cuts: Sequence[int]) -> Proof:
+    """Return a proof that ends with a search by completion bounds."""
+    return {"kind": "completions", "target": target, "stages": list(stages), "cuts": list(cuts)}
+
+
+def drawn_cuts(source: random.Random, stage: Stage) -> list[int]:
+    """Return cuts at times before and after the last one: small, falling or of no limit."""
+    count = source.choice((0, stage["times"][-1] // 2, stage["times"][-1], stage["times"][-1] + 2))
+    most = stage["denominator"] * source.choice((1, 5, 30))
+    drawn = [source.randint(0, most) for _ in range(count)]
+    return source.choice((drawn, sorted(drawn, reverse=True), [10**9] * count))
 
 
 def drawn_problem(source: random.Random, most: int = 4, most_memory: int = 7) -> Problem:
@@ -267,3 +280,5 @@ STAGE: Stage = {
     "times": [1, 4, 6],
     "numerators": [[1, 2, 3, 4, 5, 6], [6, 5, 4, 3, 2, 1], [0, 0, 1, 1, 0, 0]],
 }
+FREE: Stage = {"denominator": 1, "peaks": [], "times": [9], "numerators": [[]]}
+"""No state costs anything."""
