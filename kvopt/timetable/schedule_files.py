@@ -123,11 +123,6 @@ def request_labels(instance: Instance) -> list[str]:
     return ids if plain else [f"r{position}" for position in range(len(ids))]
 
 
-def column_name(label: str, start: int, worker: int | None = None) -> str:
-    """Return the name of the column that starts a request at a round, in a fleet on a worker."""
-    return f"x_{label}_{start}" if worker is None else f"x_{label}_{start}_{worker}"
-
-
 def is_solution(text: str) -> bool:
     """Whether a text begins as the solution file of a solver does.
 
