@@ -40,7 +40,7 @@ policies = ["mc-sf", "fcfs", "alpha-protect:alpha=0.05", "alpha-protect:alpha=0.
 TRAFFIC = """
 [[instances]]
 family = "conversation"
-n = [40, 80]
+n = [20, 30]
 memory = 1500
 parameters = { per_second = 500 }
 """
@@ -195,7 +195,7 @@ def test_files_keep_their_arrivals_and_their_names(tmp_path: Path, run: Run) -> 
 @pytest.mark.slow
 def test_a_policy_that_fails_is_contained(tmp_path: Path) -> None:
     late = "sorted-lp:hindsight=1"  # it needs arrivals in rounds, which there are not
-    text = HEAD.replace('"fcfs"', f'"{late}"') + TRAFFIC.replace("[40, 80]", "40")
+    text = HEAD.replace('"fcfs"', f'"{late}"') + TRAFFIC.replace("[20, 30]", "20")
     found = run_study(described(tmp_path, text), tmp_path / "out", jobs=1)
     outcomes = {record.policy: record.outcome for record in found.records}
     assert outcomes[late] == "error"

@@ -60,6 +60,9 @@ policies = [
     "mc-sf", "fcfs", "alpha-protect:alpha=0.05", "alpha-beta:alpha=0.05,beta=0.5,rounds=3000",
 ]
 
+[limits]
+time_limit = 0.5
+
 [[instances]]
 family = "conversation"
 n = [20, 30, 40]

@@ -23,8 +23,15 @@ from kvopt.experiments.studies.records import FILE, Record, read_records
 from kvopt.problem.scopes import Scope
 
 
-def test_page_is_whole_and_loads_nothing(studied: Path) -> None:
-    page = page_of(studied)
+@pytest.fixture(scope="module")
+def text(finished_study: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the page of the study as it is."""
+    folder = shutil.copytree(finished_study, tmp_path_factory.mktemp("report") / "study")
+    return write_report(folder).page.read_text()
+
+
+def test_page_is_whole_and_loads_nothing(text: str) -> None:
+    page = Page(text)
     assert page.open == []
     assert page.loads == []
     assert page.handlers == []
@@ -34,9 +41,8 @@ def test_page_is_whole_and_loads_nothing(studied: Path) -> None:
     assert {link[1:] for link in page.links if link.startswith("#")} <= {*page.ids}
 
 
-def test_policy_allows_this_style_and_this_script_alone(studied: Path) -> None:
-    page = page_of(studied)
-    text = (studied / "report.html").read_text()
+def test_policy_allows_this_style_and_this_script_alone(text: str) -> None:
+    page = Page(text)
     digests = [
         base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()
         for part in (page.inside["style"][0], page.inside["script"][0])
@@ -97,37 +103,37 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_text_of_files_stays_text(studied: Path, text: str) -> None:
+@pytest.mark.parametrize("name", HOSTILE)
+def test_text_of_files_stays_text(studied: Path, name: str) -> None:
     def hostile(record: Record) -> Record:
-        instance = replace(record.instance, name=text, family=text)
-        policy = f"{record.policy}{text}"
-        error = record.error and text
-        return replace(record, study=text, instance=instance, policy=policy, error=error)
+        instance = replace(record.instance, name=name, family=name)
+        policy = f"{record.policy}{name}"
+        error = record.error and name
+        return replace(record, study=name, instance=instance, policy=policy, error=error)
 
     rewrite(studied, hostile)
-    claim = dict.fromkeys(("claim", "source", "published", "found"), text)
-    claims = [{**claim, "verdict": "refuted", "certificates": [f"certificates/{text[:9]}"]}]
-    if "\0" in text:
+    claim = dict.fromkeys(("claim", "source", "published", "found"), name)
+    claims = [{**claim, "verdict": "refuted", "certificates": [f"certificates/{name[:9]}"]}]
+    if "\0" in name:
         claims[0]["certificates"] = []
-    verdicts = {"schema": "kvopt.verdicts/1", "study": text, "verdicts": claims}
+    verdicts = {"schema": "kvopt.verdicts/1", "study": name, "verdicts": claims}
     (studied / "verdicts.json").write_text(json.dumps(verdicts))
-    (studied / "study.toml").write_text(text)
+    (studied / "study.toml").write_text(name)
     page = page_of(studied)
     assert page.open == page.handlers == page.loads == []
     assert page.kinds == [None]
-    if text.isprintable():
-        assert any(text in cell for row in page.rows for cell in row)
+    if name.isprintable():
+        assert any(name in cell for row in page.rows for cell in row)
 
 
-def test_error_of_a_scheduler_is_shown_as_text(studied: Path) -> None:
-    cells = {cell for row in page_of(studied).rows for cell in row}
+def test_error_of_a_scheduler_is_shown_as_text(text: str) -> None:
+    cells = {cell for row in Page(text).rows for cell in row}
     assert any(cell.endswith(f"RuntimeError: {BROKEN}") for cell in cells)
-    assert "<b>broken" not in (studied / "report.html").read_text()
+    assert "<b>broken" not in text
 
 
-def test_page_says_what_bounds_cover(studied: Path) -> None:
-    assert sum(Scope.RUNS.sentence in text for text in page_of(studied).inside["p"]) == 1
+def test_page_says_what_bounds_cover(text: str) -> None:
+    assert sum(Scope.RUNS.sentence in said for said in Page(text).inside["p"]) == 1
 
 
 def test_thousands_of_records_stay_light(studied: Path) -> None:
