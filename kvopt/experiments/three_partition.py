@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import product
 from typing import Any, Unpack
 
 from kvopt.certificates import Certificate, certify
@@ -30,14 +30,16 @@ from kvopt.problem.requests import Request, checked_integer
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.schedule import Schedule
 
-_TRIPLES = "search of triples"
+Triple = tuple[int, int, int]
+
+_TRIPLES = "CP-SAT on triples"
 
 _SHARED = "status", "lower_bound", "bound_source", "bounded_by", "starts", "stop_reason", "seconds"
 """What ``kvopt reduce --json`` prints as ``kvopt solve --json`` does."""
-_MOST_STEPS = 20_000
-"""Steps of the direct search, a second or so; what is not decided by then rarely is later."""
+MOST_VALUES = 1_200
+"""Different numbers up to which their triples are listed, which takes a second."""
 _COUNTING_SHARE = 0.5
-"""Share of the time left for triples by counting; the rest is for a proof."""
+"""Share of the time for triples; the rest is for a proof."""
 _SECONDS_AFTER_YES = 5.0
 """For a checked bound on a total latency that counting shows to be least."""
 
@@ -150,7 +152,7 @@ class Reduction:
 def decide(problem: ThreePartition, **options: Unpack[LimitOptions]) -> Reduction:
     """Decide a 3-Partition problem through the optimum of its instance.
 
-    Searches of triples come first; what they find becomes a schedule, and that nothing exists a
+    A search of triples comes first; what it finds becomes a schedule, and that nothing exists a
     claim.  Then the instance is certified, so that the answer rests on a proof that can be
     checked again: ``result.bound_source`` says whether it does.
 
@@ -181,31 +183,16 @@ def decide(problem: ThreePartition, **options: Unpack[LimitOptions]) -> Reductio
 
 
 def search_triples(problem: ThreePartition, search: Search) -> None:
-    """Offer what counting says, and what searches of triples find or rule out."""
+    """Offer what counting says, and what a search of triples finds or rules out."""
     # At most three requests are active at a time, each for one round, so at most 3k complete by
     # round k, whatever the numbers are.
     search.offer_claimed(problem.threshold, "at most three at a time")
-    numbers, target, steps = problem.numbers, problem.target, count(1)
-
-    def is_over() -> bool:
-        return search.remaining <= 0 or search.signal_number is not None
-
-    def directly() -> list[Triple] | None:
-        return cover(numbers, target, lambda: next(steps) > _MOST_STEPS or is_over())
-
-    def by_counts() -> list[Triple] | None:
-        return cover_by_counts(numbers, target, search, _COUNTING_SHARE * search.remaining)
-
-    for found_by, find in ((_TRIPLES, directly), ("CP-SAT on triples", by_counts)):
-        with suppress(Stopped), search.surviving(found_by):
-            triples = find()
-            if triples is None:
-                search.offer_claimed(problem.threshold + 1, found_by)
-            else:
-                search.offer_starts(_starts(problem, triples), found_by)
-            return
-        if is_over():
-            return
+    with suppress(Stopped), search.surviving(_TRIPLES):
+        triples = cover(problem, search, _COUNTING_SHARE * search.remaining)
+        if triples is None:
+            search.offer_claimed(problem.threshold + 1, _TRIPLES)
+        else:
+            search.offer_starts(_starts(problem, triples), _TRIPLES)
 
 
 def _starts(problem: ThreePartition, triples: list[Triple]) -> list[int]:
@@ -217,97 +204,24 @@ def _starts(problem: ThreePartition, triples: list[Triple]) -> list[int]:
     return [rounds[number].pop() for number in problem.numbers]
 
 
-Triple = tuple[int, int, int]
-
-_MOST_REMEMBERED = 1_000_000
-"""Multisets known to have no cover that are kept; forgetting one only costs time."""
-
-MOST_TRIPLES = 400_000
-"""Triples of values that a model may have."""
-
-
 def cover(
-    numbers: Sequence[int], target: int, should_stop: Callable[[], bool] = lambda: False
+    problem: ThreePartition, search: Search, seconds: float = math.inf
 ) -> list[Triple] | None:
-    """Split a multiset into triples that sum to ``target``, or return None if none exist.
+    """Split the numbers into triples that sum to the target, or return None if none exist.
 
-    The largest number left is in some triple, so its triples are all that a step has to try.
-    Equal numbers are interchangeable, so a multiset that failed once fails again.
-
-    Raises
-    ------
-    Stopped
-        When it is asked to stop before it knows.
-
-    Examples
-    --------
-    >>> cover([6, 6, 7, 7, 6, 8], 20)
-    [(8, 6, 6), (7, 7, 6)]
-    >>> cover([6, 6, 6, 6, 9, 7], 20) is None
-    True
-    """
-    left = Counter(numbers)
-    chosen: list[Triple] = []
-    failed: set[tuple[int, ...]] = set()
-    levels = [_triples(left, target)]
-    while sum(left.values()):
-        if should_stop():
-            raise Stopped
-        triple = next(levels[-1], None)
-        if triple is None:
-            if len(failed) < _MOST_REMEMBERED:
-                failed.add(_state(left))
-            levels.pop()
-            if not chosen:
-                return None
-            left.update(chosen.pop())
-            continue
-        left.subtract(triple)
-        if _state(left) in failed:
-            left.update(triple)
-            continue
-        chosen.append(triple)
-        levels.append(_triples(left, target))
-    return chosen
-
-
-def _triples(left: Counter[int], target: int, *, of_largest: bool = True) -> Iterator[Triple]:
-    """Yield the triples, falling, that are left: those of the largest number, or all of them."""
-    values = sorted((value for value, count in left.items() if count), reverse=True)
-    for first in values[:1] if of_largest else values:
-        for second in values:
-            triple = first, second, target - first - second
-            if triple[2] <= second <= first and _times(triple, left):
-                yield triple
-
-
-def _times(triple: Triple, left: Counter[int]) -> int:
-    """Return how often a triple could be taken on its own."""
-    return min(left[value] // count for value, count in Counter(triple).items())
-
-
-def _state(left: Counter[int]) -> tuple[int, ...]:
-    return tuple(sorted(left.elements()))
-
-
-def cover_by_counts(
-    numbers: Sequence[int], target: int, search: Search, seconds: float
-) -> list[Triple] | None:
-    """Do the same with CP-SAT, by how often each triple of values is taken.
-
-    Where numbers repeat, or are many, the direct search tries too much; here equal triples are one
+    CP-SAT chooses how often each triple of values is taken, so that equal triples are one
     variable.  A cover that is found is checked as a schedule; that there is none is a solver's
     word.
 
     Raises
     ------
     Stopped
-        When time runs out, the search is interrupted, or the triples are too many.
+        When time runs out, the search is interrupted, or the different numbers are too many.
     """
-    counts = Counter(numbers)
-    if len(counts) ** 2 > 2 * MOST_TRIPLES:
+    counts = Counter(problem.numbers)
+    if len(counts) > MOST_VALUES or seconds <= 0:
         raise Stopped
-    triples = list(_triples(counts, target, of_largest=False))
+    triples = list(_triples(counts, problem.target))
     model = load_cp_model()
     built = model.CpModel()
     taken = [built.new_int_var(0, _times(triple, counts), "") for triple in triples]
@@ -330,3 +244,17 @@ def cover_by_counts(
     if outcome and outcome[0] == model.INFEASIBLE:
         return None
     raise Stopped
+
+
+def _triples(counts: Counter[int], target: int) -> Iterator[Triple]:
+    """Yield the triples of numbers, falling, that sum to the target."""
+    values = sorted(counts, reverse=True)
+    for first, second in product(values, repeat=2):
+        triple = first, second, target - first - second
+        if triple[2] <= second <= first and _times(triple, counts):
+            yield triple
+
+
+def _times(triple: Triple, counts: Counter[int]) -> int:
+    """Return how often a triple could be taken on its own."""
+    return min(counts[value] // often for value, often in Counter(triple).items())

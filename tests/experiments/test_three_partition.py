@@ -16,9 +16,9 @@ from strategies import plain
 
 from kvopt import InvalidInput, read_instance
 from kvopt.experiments.three_partition import (
+    MOST_VALUES,
     ThreePartition,
     cover,
-    cover_by_counts,
     decide,
     search_triples,
 )
@@ -52,9 +52,8 @@ def clique(problem: ThreePartition) -> bool:
     return bool(nx.max_weight_clique(graph, weight=None)[1] == problem.triples)
 
 
-def counted(problem: ThreePartition) -> bool:
-    search = Search(problem.instance())
-    return is_cover(problem, cover_by_counts(problem.numbers, problem.target, search, 30))
+def answer_of(problem: ThreePartition) -> bool:
+    return is_cover(problem, cover(problem, Search(problem.instance()), 30))
 
 
 def is_cover(problem: ThreePartition, triples: list[tuple[int, int, int]] | None) -> bool:
@@ -72,8 +71,7 @@ def test_every_small_problem_three_ways() -> None:
         for triples in (1, 2):
             for problem in problems(target, triples):
                 least, _ = optimum(*plain(problem.instance()))
-                answer = is_cover(problem, cover(problem.numbers, target))
-                assert triples == 1 or answer == counted(problem)
+                answer = answer_of(problem)
                 assert answer == clique(problem) == (least == problem.threshold)
                 assert least >= problem.threshold
                 answers.append(answer)
@@ -88,7 +86,7 @@ def test_the_printed_reduction_never_says_yes() -> None:
             for problem in problems(target, triples):
                 least, _ = optimum(*plain(problem.printed_instance()))
                 assert least > problem.threshold
-                answers.add(is_cover(problem, cover(problem.numbers, target)))
+                answers.add(answer_of(problem))
     assert answers == {True, False}, "it says no to both kinds"
 
 
@@ -96,7 +94,7 @@ def test_the_printed_reduction_never_says_yes() -> None:
 def test_nine_numbers_two_ways(target: int) -> None:
     for number, problem in enumerate(problems(target, 3)):
         if number % 5 == 0:
-            assert is_cover(problem, cover(problem.numbers, target)) == clique(problem)
+            assert answer_of(problem) == clique(problem)
 
 
 @pytest.mark.parametrize("target", [20, 23, 24])
@@ -115,7 +113,7 @@ def test_the_search_alone_is_no_checked_proof() -> None:
     search_triples(problem, search)
     found = search.result("triples")
     assert (found.lower_bound, str(found.bound_source)) == (10, "solver")
-    assert found.bounded_by == "search of triples"
+    assert found.bounded_by == "CP-SAT on triples"
 
 
 def test_without_time_the_question_stays_open(run: Run) -> None:
@@ -127,15 +125,10 @@ def test_without_time_the_question_stays_open(run: Run) -> None:
     assert found["lower_bound"] == found["threshold"] == 9
 
 
-def test_the_search_stops_when_asked() -> None:
-    with pytest.raises(Stopped):
-        cover(SMALL_NO[1], SMALL_NO[0], lambda: True)
-
-
-def test_what_the_direct_search_does_not_find_is_counted() -> None:
+def test_a_cover_of_many_equal_numbers_is_found() -> None:
     rng = random.Random(3)
     numbers: list[int] = []
-    while len(numbers) < 900:  # planted, of nine values: the direct search tries for ever
+    while len(numbers) < 900:  # planted, of nine values
         first, second = rng.randint(11, 19), rng.randint(11, 19)
         if 11 <= 40 - first - second <= 19:
             numbers += [first, second, 40 - first - second]
@@ -147,14 +140,21 @@ def test_what_the_direct_search_does_not_find_is_counted() -> None:
 
 
 def test_a_model_that_would_be_too_large_is_not_built() -> None:
-    numbers = tuple(range(25_001, 26_801))
+    numbers = tuple(range(25_001, 26_804))
+    assert len(numbers) > MOST_VALUES
+    problem = ThreePartition(77_706, numbers)
     with pytest.raises(Stopped):
-        cover_by_counts(numbers, 77_700, Search(ThreePartition(*SMALL_NO).instance()), 1)
+        cover(problem, Search(problem.instance()), 1)
 
 
-def test_a_long_cover_needs_no_deep_stack() -> None:
-    problem = ThreePartition(40, (11, 12, 17, 13, 13, 14) * 700)
-    assert is_cover(problem, cover(problem.numbers, 40))
+def test_a_cover_of_hundreds_of_different_numbers_is_found() -> None:
+    rng, target = random.Random(1), 10**6
+    numbers: list[int] = []
+    while len(numbers) < 450:
+        first, second = (rng.randint(target // 4 + 1, target // 2 - 1) for _ in range(2))
+        if target < 4 * (target - first - second) < 2 * target:
+            numbers += [first, second, target - first - second]
+    assert answer_of(ThreePartition(target, tuple(numbers)))
 
 
 @pytest.mark.parametrize(
