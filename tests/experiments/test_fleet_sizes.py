@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import random
 import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
-from fleet_oracle import fleet_optimum, timed_fleet_optimum
+from deadline_oracle import ROUNDS as EVEN
+from deadline_oracle import most_in_time
+from fleet_oracle import Dated, fleet_optimum, most_on_workers, timed_fleet_optimum
+from oracle import Triple
 from strategies import plain, random_instances
 from timed_oracle import Server
 
@@ -29,6 +35,7 @@ from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
 from kvopt.experiments.fleets.measures import Latency
 from kvopt.experiments.fleets.sizes import bands_of
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.deadlines import attained
 from kvopt.problem.scopes import Scope
 
 LIMIT = 0.2
@@ -39,12 +46,17 @@ FEW = CONVERSATIONS[:14]
 LONG = max(request.output for request in CONVERSATIONS)
 
 
+def clock_of(server: Server) -> Seconds:
+    return Seconds(BatchTime([*starmap(Line, server.lines)], server.kv_ns, server.prompt_ns))
+
+
 def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
-    """Compare each claim with the optima by number of machines."""
+    """Compare each claim with the least values, of latency or of misses, by number of machines."""
     for band in found.bands:
         assert band.lower is not None
         assert band.upper is not None
         assert band.lower <= optima[band.workers] <= band.upper
+        assert all(count is None or count >= band.upper for count in band.runs.values())
     least, known = found.machines
     enough = [workers for workers, value in optima.items() if value <= found.target.most]
     assert least is not None
@@ -76,9 +88,7 @@ def test_no_claim_in_seconds_is_beaten_by_any_schedule() -> None:
                 memory, [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
             ),
             FleetMatch("fcfs", "round-robin", 2), counts=counts, time_limit=LIMIT,
-            clock=Seconds(
-                BatchTime([Line(*x) for x in server.lines], server.kv_ns, server.prompt_ns)
-            ),
+            clock=clock_of(server),
         )  # fmt: skip
         assert_bands_hold(found, optima)
 
@@ -145,19 +155,26 @@ def test_a_run_that_never_ends_is_nothing_to_match() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "wanted"),
+    ("target", "deadline", "wanted"),
     [
-        ("p99=5", "p99 cannot be bounded"),
-        ("mean=5s", "needs --seconds, or an instance with round_ms"),
-        ("mean=0", "must be more than 0"),
-        ("mean=x", "must be mean=100 or mean=5s"),
-        ("misses=1%", "misses need a --deadline"),
-        ("median", "median cannot be bounded"),
+        ("p99=5", None, "p99 cannot be bounded"),
+        ("p99=5", 40, "p99 cannot be bounded"),
+        ("median", None, "median cannot be bounded"),
+        ("mean=5s", None, "needs --seconds, or an instance with round_ms"),
+        ("mean=0", None, "must be more than 0"),
+        ("mean=x", None, "must be mean=100 or mean=5s"),
+        ("mean=5", 40, "a mean has no --deadline"),
+        ("misses=1%", None, "misses need a --deadline"),
+        ("misses=1%", "own", "deadline: is missing"),
+        ("misses=101%", LONG, "must be a share up to 100%"),
+        ("misses=1.5", LONG, "a number of the 30 requests"),
+        ("misses=few", LONG, "must be misses=1% or misses=20, got 'misses=few'"),
+        ("misses=0%", LONG - 1, r"1 of 30 requests \(3.33%\) take longer than their deadline"),
     ],
 )
-def test_targets_that_are_refused(target: str, wanted: str) -> None:
+def test_targets_that_are_refused(target: str, deadline: str | int | None, wanted: str) -> None:
     with pytest.raises(InvalidInput, match=wanted):
-        fleet_sizes(CONVERSATIONS, target)
+        fleet_sizes(CONVERSATIONS, target, deadline=deadline)
 
 
 def test_seconds_and_rounds_are_one_target() -> None:
@@ -283,3 +300,83 @@ def test_what_is_open_says_how_far_apart_the_sides_are() -> None:
     )
     near = replace(found, bands=(replace(band, lower=most), enough))
     assert near.answer.endswith("whether 1 can be enough is open.")
+
+
+# ---- misses of a deadline
+
+
+class Given(TypedDict):
+    """Arguments that calls have in common."""
+
+    deadline: int | str
+    time_limit: float
+    out: Path
+    counts: list[int]
+
+
+def least_misses(
+    server: Server, memory: int, requests: Sequence[Triple], allowed: int
+) -> dict[int, int]:
+    """Return the fewest misses of all schedules, by number of machines."""
+
+    def alone(some: Sequence[Dated]) -> int:
+        rows, after = [row[:3] for row in some], [row[3] for row in some]
+        return most_in_time(server, memory, rows, after, "runs", first=False)
+
+    dated = [(*row, allowed) for row in requests]
+    counts = range(1, len(requests) + 1)
+    return {m: len(requests) - most_on_workers(m, dated, alone) for m in counts}
+
+
+@pytest.mark.slow
+def test_no_claim_on_misses_is_beaten_by_any_schedule() -> None:
+    source = random.Random(1)
+    for drawn in random_instances(
+        10, 1, least_requests=2, most_requests=3, most_memory=8, most_output=3
+    ):
+        memory, requests = plain(drawn)
+        allowed = source.randint(2, 6)
+        fewest = least_misses(EVEN, memory, requests, allowed)
+        most = source.randint(min(fewest.values()), max(fewest.values()))
+        found = fleet_sizes(drawn, f"misses={most}", deadline=allowed, time_limit=LIMIT)
+        assert_bands_hold(found, fewest)
+
+
+@pytest.mark.slow
+def test_no_claim_on_misses_in_seconds_is_beaten_by_any_schedule() -> None:
+    source = random.Random(4)
+    for server in (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0)):
+        outputs = [source.randint(1, 3) for _ in range(3)]
+        triples = [(source.randint(0, 20), source.randint(0, 6 - o), o) for o in outputs]
+        requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
+        fewest = least_misses(server, 6, triples, 45)
+        found = fleet_sizes(
+            Instance(6, requests), FleetMatch("fcfs", "round-robin", 2), counts=[1, 2, 3],
+            deadline="0.000000045s", clock=clock_of(server), time_limit=LIMIT,
+        )  # fmt: skip
+        assert_bands_hold(found, fewest)
+
+
+def test_the_run_to_match_is_counted() -> None:
+    match = FleetMatch("fcfs", "round-robin", 2)
+    found = fleet_sizes(CONVERSATIONS, match, deadline=200, time_limit=LIMIT, counts=[1])
+    made = run(replace(CONVERSATIONS, workers=2), "fcfs", router="round-robin")
+    late = 30 - attained(made.completions, made.arrivals, [200] * 30)
+    assert late == 2
+    assert found.target.most == late == found.bands[-1].runs["round-robin + fcfs"]
+    assert "round-robin + fcfs does on 2 machines within 200 rounds" in found.answer
+    assert found.to_json()["unit"] == "misses"
+    assert list(found.to_dataframe()["upper"]) == [
+        100 * (band.upper or 0) / 30 for band in found.bands
+    ]
+
+
+def test_folders_of_another_deadline_are_refused(tmp_path: Path) -> None:
+    given: Given = {"deadline": LONG, "time_limit": LIMIT, "out": tmp_path, "counts": [2]}
+    fleet_sizes(CONVERSATIONS, "misses=10%", **given)
+    for deadline in (LONG + 1, f"first-token:{LONG}"):
+        given["deadline"] = deadline
+        with pytest.raises(InvalidInput, match=r"2\.cert\.json: --out: .* another deadline"):
+            fleet_sizes(CONVERSATIONS, "misses=10%", **given)
+    with pytest.raises(InvalidInput, match="another deadline"):
+        fleet_sizes(CONVERSATIONS, "mean=1000", out=tmp_path)

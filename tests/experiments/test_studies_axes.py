@@ -1,7 +1,10 @@
-"""Traces with another cache, at another rate, without large requests: exact, and counted."""
+"""Axes of studies: memory, rate, machines, routers, keys of schedulers and deadlines."""
 
 from __future__ import annotations
 
+import csv
+import json
+import re
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -12,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
-from kvopt import Instance, Request, write_instance
-from kvopt.errors import InvalidInput
+from kvopt import Instance, InvalidInput, Outcome, Request, write_instance
+from kvopt import run as simulate
+from kvopt.experiments.report import write_report
 from kvopt.experiments.studies import read_study, run_study
 from kvopt.experiments.studies.description import resolved_text, study_from_text
 from kvopt.experiments.studies.sources import changed
@@ -187,3 +191,134 @@ def test_a_study_of_a_log_says_what_it_left_out_and_goes_on(folder: Path, run: R
     assert "of 61 requests left out: they have more than 1,200 tokens (max_total)" in err
     again = run_study(path, folder / "out", jobs=1)
     assert (again.progress.before, len(again.records)) == (4, 8)
+
+
+# ---- studies of fleets
+
+
+FLEETS = """
+name = "x"
+policies = ["fcfs", "svf"]
+router = ["round-robin", "central"]
+[limits]
+time_limit = 0.5
+[[instances]]
+family = "conversation"
+n = 12
+memory = 300
+workers = [1, 2]
+"""
+LABELS = tuple(
+    f"{router} + {policy}" for policy in ("fcfs", "svf") for router in ("round-robin", "central")
+)
+
+
+def test_each_scheduler_runs_behind_each_router_on_each_number_of_machines(tmp_path: Path) -> None:
+    study = study_from_text(FLEETS)
+    assert study.entries[0].policies == LABELS
+    assert study_from_text(resolved_text(study)).entries == study.entries
+    found = run_study(study, tmp_path / "out", jobs=1)
+    assert [entry.source.workers for entry in found.study.entries] == [1, 2]
+    assert {(r.instance.parameters["workers"], r.policy) for r in found.records} == {
+        (workers, label) for workers in (1, 2) for label in LABELS
+    }
+    for record in found.records:
+        source = found.study.entries[record.instance.parameters["workers"] - 1].source
+        assert record.policy is not None
+        router, _, policy = record.policy.partition(" + ")
+        assert record.value == simulate(source.instance(), policy, router=router).objective
+        assert record.lower is not None
+        assert record.lower <= (record.value or 0)
+    assert "workers 1 to 2" in " ".join(found.answer)
+    again = run_study(found.study, tmp_path / "out", jobs=1)
+    assert again.progress.before == again.progress.done == 2
+    page = write_report(tmp_path / "out").page.read_text()
+    (picture,) = re.findall(r'<section id="by-workers".*?</section>', page, re.DOTALL)
+    assert "round-robin + fcfs" in picture
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ('"central"]', '"nearest"]', "policies: nearest"),
+        ("[1, 2]", "[0, 1]", "workers"),
+        ('family = "conversation"\nn = 12', 'game = "theorem-5"', "workers"),
+    ],
+)
+def test_what_no_fleet_can_do_is_refused(tmp_path: Path, old: str, new: str, wanted: str) -> None:
+    (tmp_path / "x.toml").write_text(FLEETS.replace(old, new))
+    with pytest.raises(InvalidInput, match=wanted):
+        read_study(tmp_path / "x.toml")
+
+
+# ---- a study goes through the values of a key of a scheduler, such as alpha
+
+
+TWO = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])
+
+
+@pytest.mark.parametrize("clock", ["rounds", "seconds"])
+def test_each_value_is_a_run_of_its_own(run: Run, tmp_path: Path, clock: str) -> None:
+    """Two requests start together while 2 tokens are within (1 - alpha) 6, and never both fit."""
+    write_instance(TWO, tmp_path / "two.json")
+    values = [f"alpha={k / 10:g}" for k in range(10)]
+    study, folder = tmp_path / "alpha.toml", tmp_path / "out"
+    study.write_text(
+        f'clock = "{clock}"\ncertify = false\npolicies = ["alpha-protect"]\n'
+        f'predictions = {json.dumps(values)}\n[[instances]]\nfile = "two.json"\n'
+    )
+    code, _, err = run("study", study, "--out", folder, "--jobs", 1, "--json")
+    assert code == 0, err
+    assert run("report", folder)[0] == 0
+    with (folder / "report.csv").open(encoding="utf-8") as file:
+        found = {row["policy"]: row["outcome"] for row in csv.DictReader(file)}
+    assert found == {
+        f"alpha-protect:{value}": str(simulate(TWO, f"alpha-protect:{value}").outcome)
+        for value in values
+    }
+    done = [name for name, outcome in found.items() if outcome == Outcome.COMPLETED]
+    assert done == ["alpha-protect:alpha=0.7", "alpha-protect:alpha=0.8"]
+
+
+# ---- studies with deadlines
+
+
+DEADLINES = """
+name = "late"
+policies = ["svf", "fcfs"]
+[limits]
+time_limit = 4
+deadline = ["12", "first-token:4"]
+[[instances]]
+family = "arrival-2"
+n = 8
+"""
+
+
+def test_each_deadline_is_a_limit_of_its_own_and_survives_its_text() -> None:
+    study = study_from_text(DEADLINES)
+    assert [limits.deadline for limits in study.limits] == ["12", "first-token:4"]
+    assert study_from_text(resolved_text(study)).limits == study.limits
+
+
+@pytest.mark.parametrize(("old", "new"), [('"12"', '"soon"'), ('"12"', "12")])
+def test_what_is_no_deadline_is_refused(old: str, new: str) -> None:
+    with pytest.raises(InvalidInput, match="deadline"):
+        study_from_text(DEADLINES.replace(old, new))
+
+
+@pytest.mark.slow
+def test_records_and_report_say_how_many_are_in_time(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "late.toml").write_text(DEADLINES)
+    found = run_study(read_study(tmp_path / "late.toml"), tmp_path / "out", jobs=1)
+    assert len(found.records) == 4
+    for record in found.records:
+        assert record.attained is not None
+        assert record.best_attained is not None
+        assert record.attained <= record.best_attained <= (record.ceiling or 0)
+    code, _, err = run("report", tmp_path / "out", "--verify")
+    assert code == 0
+    assert "verified 2 of 2 certificates" in err
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "share of the requests in time" in page
+    assert "first-token:4" in page
