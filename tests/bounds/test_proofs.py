@@ -14,11 +14,11 @@ import block_oracle
 import numpy as np
 import oracle
 import pytest
-from block_comparison import drawn as drawn_in_blocks
 from certificates import prices_proof, proved, random_proof
 from effort import many
 from fleet_oracle import fleet_optimum
 from price_oracle import bound_of
+from scope_comparison import drawn_in_blocks
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, Request, generate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -11,20 +12,36 @@ import pause_oracle
 import pytest
 import restart_oracle
 from effort import many
-from scope_comparison import ROUNDS, SECONDS, Figures, in_rounds, in_seconds
+from known import known
+from scope_comparison import (
+    ROUNDS,
+    SECONDS,
+    Figures,
+    drawn_in_blocks,
+    in_blocks,
+    in_rounds,
+    in_seconds,
+)
 from strategies import plain, random_instances
 
+from kvopt import Instance, bound
+from kvopt.incumbent.proofs import BlockPrices
 from kvopt.problem.scopes import Scope
 
 Guard = Callable[[Scope, int], Iterator[Figures]]
-GUARDS = [(in_rounds, scope) for scope in ROUNDS] + [(in_seconds, scope) for scope in SECONDS]
+GUARDS = [
+    *((in_rounds, scope, 15) for scope in ROUNDS),
+    *((in_seconds, scope, 15) for scope in SECONDS),
+    *((in_blocks, scope, 8) for scope in (Scope.RUNS, Scope.PAUSES)),
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("guard", "scope"), GUARDS)
-def test_no_bound_is_above_the_optimum(guard: Guard, scope: Scope) -> None:
-    (figures,) = deque(islice(guard(scope, 7), many(15)), maxlen=1)
-    assert figures.instances == many(15) <= figures.bounds
+@pytest.mark.parametrize(("guard", "scope", "count"), GUARDS)
+def test_no_bound_is_above_the_optimum(guard: Guard, scope: Scope, count: int) -> None:
+    """Of whole blocks also no schedule is below it."""
+    (figures,) = deque(islice(guard(scope, 7), many(count)), maxlen=1)
+    assert figures.instances == many(count) <= figures.bounds
     assert figures.violations == 0
     assert figures.met > 0
 
@@ -41,3 +58,15 @@ def test_evictions_never_help() -> None:
         problem = plain(instance)
         assert restart_oracle.optimum(*problem) == oracle.optimum(*problem)[0]
         assert pause_oracle.optimum(*problem) <= restart_oracle.optimum(*problem)
+
+
+# ---- bounds and schedules in whole blocks against brute force, and prices against lit
+
+
+def test_counting_blocks_raises_the_bound() -> None:
+    requests = drawn_in_blocks(random.Random(1)).requests
+    instance = Instance(12, requests, block_size=4)
+    found = bound(instance, "lagrangian", threads=1)
+    inside = bound(instance.in_tokens(), "lagrangian", threads=1)
+    assert known(found.value) >= known(inside.value)
+    assert isinstance(known(found.checked).proof, BlockPrices)

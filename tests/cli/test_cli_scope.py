@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from commands import Run
+from strategies import instance_of
 
-from kvopt import Instance, Request, write_instance
+from kvopt import Instance, Request, generate, write_instance
 from kvopt.problem.scopes import Scope
+from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.schedule_files import write_schedule
 
 RECORD = Path(__file__).parents[2] / "samples" / "vllm.jsonl"
 IN_PIECES = Path(__file__).parents[1] / "problem" / "records" / "priority.jsonl"
@@ -108,3 +111,107 @@ def test_a_recorded_run_is_drawn_in_seconds(run: Run, tmp_path: Path) -> None:
     text = " ".join(picture.read_text().split())
     assert "vllm 0.33.0, priority" in text
     assert "seconds" in text
+
+
+# ---- schedules that pause, at each command that reads a schedule
+
+
+INSTANCE = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+PAUSED = Schedule(INSTANCE, segments=[[(1, 6), (8, 11)], [(7, 7)]])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    write_instance(INSTANCE, tmp_path / "two.json")
+    write_schedule(PAUSED, tmp_path / "paused.json")
+    return tmp_path / "two.json", tmp_path / "paused.json"
+
+
+def test_check_judges_it(run: Run, files: tuple[Path, Path]) -> None:
+    code, out, _ = run("check", *files)
+    assert code == 0
+    assert out.startswith("feasible: total latency 12, peak memory 10 of 10")
+    assert out.endswith(", 1 pause with tokens kept\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"segments": [[[1, 7], [9, 11]], [[7, 7]]]}, "13 tokens held, memory is 10"),
+        ({"segments": [[[1, 7], [9, 11]], [[8, 8]]], "objective": 12}, "the segments give 13"),
+    ],
+)
+def test_check_says_what_breaks(
+    run: Run, files: tuple[Path, Path], change: dict[str, object], words: str
+) -> None:
+    content = json.loads(files[1].read_text())
+    content.pop("objective")
+    files[1].write_text(json.dumps({**content, **change}))
+    code, out, _ = run("check", *files)
+    assert code == 1
+    assert words in out
+
+
+def test_plot_draws_it_and_has_no_prices_of_it(
+    run: Run, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    picture = tmp_path / "paused.svg"
+    assert run("plot", files[0], "--schedule", files[1], "-o", picture)[0] == 0
+    assert "1 pause" in picture.read_text()
+    code, _, err = run("plot", files[0], "--schedule", files[1], "--prices", "-o", picture)
+    assert code == 2
+    assert "this one pauses" in err
+
+
+def test_plot_knows_that_a_server_finished(run: Run, tmp_path: Path) -> None:
+    requests = [(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
+    write_instance(instance_of(16, requests), tmp_path / "four.json")
+    rest = ("-P", "vllm-fcfs:block=1", "--prices", "-o", tmp_path / "four.svg")
+    code, _, err = run("plot", tmp_path / "four.json", *rest)
+    assert code == 2
+    assert "this one pauses" in err
+
+
+@pytest.mark.parametrize(
+    ("scope", "code", "words"), [("pauses", 0, ""), ("runs", 2, "has pauses, which the scope runs")]
+)
+def test_solve_begins_from_it(
+    run: Run, files: tuple[Path, Path], scope: str, code: int, words: str
+) -> None:
+    rest = ("--start", files[1], "--scope", scope, "-t", 5)
+    found, _, err = run("solve", files[0], *rest)
+    assert found == code
+    assert words in err
+
+
+@pytest.mark.parametrize(("scope", "said"), [("pauses", True), ("runs", False)])
+def test_solve_says_what_is_covered_where_it_is_more_than_runs(
+    run: Run, files: tuple[Path, Path], scope: str, said: bool
+) -> None:
+    code, out, err = run("solve", files[0], "--scope", scope, "-t", 5)
+    assert code == 0
+    assert ("12" if said else "14") in out
+    assert ("covered: every schedule" in err) is said
+
+
+def test_a_fleet_is_refused_before_another_file_is_solved(run: Run, tmp_path: Path) -> None:
+    single, fleet = tmp_path / "single.json", tmp_path / "fleet.json"
+    write_instance(generate("arrival-1", 20, seed=1), single)
+    write_instance(Instance(9, [Request(0, 1, 1)], workers=2), fleet)
+    code, out, err = run("solve", single, fleet, "--scope", "pauses", "--time-limit", "600")
+    assert code == 2
+    assert not out
+    assert "fleet.json: workers" in err
+
+
+def test_certify_says_which_optimum_each_policy_is_compared_with(run: Run, tmp_path: Path) -> None:
+    instance, path = Instance(10, [Request(0, 0, 10), Request(6, 5, 1)]), tmp_path / "i.json"
+    write_instance(instance, path)
+    server = "vllm-fcfs:block=1,max_seqs=8,budget=64"
+    command = ("certify", path, "--policy", "svf", "--policy", server, "-o", tmp_path / "c")
+    code, out, err = run(*command)
+    assert code == 0
+    assert "total latency 12, proved to be at least 12" in out
+    assert "scope runs: total latency 14, at least 14; compared with these: svf, " + server in out
+    assert "scope runs: covered" in out + err
+    assert "scope pauses: covered" in out + err

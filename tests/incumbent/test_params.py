@@ -19,7 +19,9 @@ from known import known
 from strategies import plain, random_instances
 
 import kvopt
-from kvopt import InvalidInput, SolveParams, bound, certify, generate, solve
+from kvopt import Instance, InvalidInput, Request, SolveParams, bound, certify, generate, solve
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import DEFAULT
 from kvopt.incumbent.shares import share_of
 from kvopt.problem.instance_files import write_instance
@@ -163,3 +165,27 @@ class TestCommands:
         if command == "certify":
             arguments += ["-o", tmp_path / "c.json"]
         assert run(*arguments)[0] == 0
+
+
+# ---- searches inside another one
+
+
+ONE = Instance(3, [Request(0, 1, 2)])
+
+
+def test_it_has_the_time_that_is_left_and_ends_with_the_whole() -> None:
+    whole = Search(ONE, Limits(time_limit=50, seed=3, threads=1), checkable=True)
+    inner = whole.inside(ONE)
+    assert 0 < inner.remaining <= 50
+    assert (inner.seed, inner.threads, inner.checkable) == (3, 1, True)
+    assert not inner.should_stop()
+    whole.interrupt()
+    assert inner.should_stop()
+
+
+def test_time_that_it_is_given_counts_though_the_whole_has_none() -> None:
+    """Slower machines have a share of a limit of which the search before has none."""
+    whole = Search(ONE, Limits(time_limit=0))
+    inner = whole.inside(ONE, 5.0, stop=lambda _: False, checkable=True)
+    assert inner.remaining > 1
+    assert not inner.should_stop()

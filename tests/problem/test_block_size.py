@@ -9,8 +9,8 @@ from typing import Any
 
 import block_oracle
 import pytest
-from block_comparison import drawn
 from effort import many
+from scope_comparison import drawn_in_blocks
 from strategies import plain
 
 from kvopt import (
@@ -72,7 +72,7 @@ def test_a_check_counts_blocks_at_every_time() -> None:
     found = set()
     for seed in range(many(300)):
         source = random.Random(seed)
-        instance = drawn(source)
+        instance = drawn_in_blocks(source)
         memory, requests = plain(instance)
         times = [sorted(source.sample(range(a + 1, 12), o)) for a, _, o in requests]
         schedule = Schedule.at_times(instance, times)
@@ -98,7 +98,7 @@ def test_what_fits_inflated_fits_into_blocks_and_what_fits_these_into_their_toke
     inflated = tokens = 0
     for seed in range(many(200)):
         source = random.Random(seed)
-        instance = drawn(source)
+        instance = drawn_in_blocks(source)
         times = [sorted(source.sample(range(r.arrival + 1, 14), r.output)) for r in instance]
         ways = (instance.inflated(), instance, instance.in_tokens())
         fits = [Schedule.at_times(way, times).check().feasible for way in ways]

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import oracle
+import pyomo.environ as pyo
 import pytest
+from commands import Run
 from effort import many
 from known import known
 from strategies import instance_of, plain, random_instances
 
-from kvopt import Instance, Request, SolveResult, Status, bound, gap_below, generate, solve
+from kvopt import (
+    Instance,
+    InvalidInput,
+    Request,
+    SolveResult,
+    Status,
+    bound,
+    gap_below,
+    generate,
+    solve,
+    solve_many,
+    write_instance,
+)
 from kvopt.bounds.lp import offer_lp_bound
-from kvopt.errors import InvalidInput, SolverFault
+from kvopt.errors import SolverFault
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.incumbent.result import BoundSource, Progress, StopReason
+from kvopt.search.solvers.pyomo_worker import _EXACT
 from kvopt.search.solving import engine_named
 from kvopt.timetable.schedule import Schedule
 
@@ -251,3 +267,99 @@ def test_prices_to_begin_from_are_evaluated_again(
     result = solve(instance, time_limit=0, prices=proof.proof)
     assert result.lower_bound == proof.value
     assert result.bound_source is BoundSource.CHECKED
+
+
+# ---- what solvers of Pyomo call optimal
+
+
+def least_slack(options: dict[str, float]) -> float:
+    """Return what HiGHS calls the least slack of some equations, beside a large constant."""
+    rng = random.Random(5)
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(14), within=pyo.Binary)
+    model.misses = pyo.Var(range(2), within=pyo.NonNegativeIntegers)
+    model.rows = pyo.ConstraintList()
+    for row in range(2):
+        weights = [rng.randrange(100) for _ in model.x]
+        held = sum(weight * model.x[i] for i, weight in enumerate(weights))
+        model.rows.add(held + model.misses[row] >= sum(weights) // 2)
+        model.rows.add(held - model.misses[row] <= sum(weights) // 2)
+    model.cost = pyo.Objective(expr=1_000_000 + model.misses[0] + model.misses[1])
+    solver = pyo.SolverFactory("appsi_highs")
+    solver.options.update(options)
+    solver.solve(model)
+    return float(pyo.value(model.cost))
+
+
+@pytest.mark.slow
+def test_highs_goes_on_until_no_better_integer_is_left() -> None:
+    careless, exact = least_slack({}), least_slack(_EXACT["appsi_highs"])
+    assert exact < careless - 0.5
+
+
+# ---- the plan says which stages apply, and a result which ran
+
+
+INSTANCE = Instance(7, [Request(0, 1, output) for output in (1, 2, 3, 4)])
+
+
+@pytest.mark.parametrize(
+    ("options", "stage"),
+    [
+        ((), "exact"),
+        (("--scope", "pauses"), "all with pauses"),
+        (("--workers", "2"), "sets of requests"),
+        (("--block-size", "2"), "longer prompts"),
+        (("--seconds",), "shares"),
+    ],
+)
+def test_stages_that_apply_are_named_with_their_times(
+    options: tuple[str, ...], stage: str, run: Run, tmp_path: Path
+) -> None:
+    write_instance(INSTANCE, tmp_path / "i.json")
+    code, out, _ = run("solve", tmp_path / "i.json", "--explain", *options)
+    assert code == 0
+    assert stage in out
+    assert "nan" not in out
+
+
+def test_a_result_says_which_stages_ran_and_what_they_brought() -> None:
+    found = solve(INSTANCE, time_limit=0)
+    assert [log.name for log in found.stages] == ["volume", "staircases", "list schedules"]
+    assert found.stages[0].rose == 11
+    assert str(found.stages[2]).endswith("the first schedule")
+
+
+# ---- several instances in one call, a table of progress, and other fields of an insta
+
+
+@pytest.mark.slow
+def test_processes_find_what_one_process_finds(capfd: pytest.CaptureFixture[str]) -> None:
+    instances = [generate("arrival-1", n=5, seed=seed) for seed in range(3)]
+    found = solve_many(instances, "exact", jobs=2, display=True, time_limit=60)
+    expected = [solve(instance, "exact").objective for instance in instances]
+    assert [None if each is None else each.objective for each in found] == expected
+    lines = capfd.readouterr().err.splitlines()
+    assert [line[:6] for line in lines] == ["1 of 3", "2 of 3", "3 of 3"]
+
+
+def test_what_no_process_can_be_handed_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="stop: is a function"):
+        solve_many([], stop=lambda _: True)
+    with pytest.raises(InvalidInput, match="jobs: must be at least 1"):
+        solve_many([], jobs=0)
+
+
+def test_a_table_of_progress_ends_with_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    result = solve(generate("arrival-1", n=5, seed=1), display=True)
+    heads, *rows = capsys.readouterr().err.splitlines()
+    assert heads.split() == ["seconds", "latency", "bound", "gap", "by"]
+    assert rows[-1].split()[1:4] == [f"{result.objective:,}", f"{result.lower_bound:,}", "0.00%"]
+
+
+def test_an_instance_with_other_fields() -> None:
+    instance = generate("arrival-1", n=5, seed=1)
+    larger = instance.replace(memory=100, name="larger")
+    assert (larger.memory, larger.name, larger.requests) == (100, "larger", instance.requests)
+    with pytest.raises(InvalidInput, match="memory"):
+        instance.replace(memory=1)

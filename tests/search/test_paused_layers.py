@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pause_oracle
 import pytest
 from effort import many
@@ -11,9 +12,12 @@ from known import known
 from strategies import instance_of, plain, random_instances
 
 from kvopt import generate
+from kvopt.bounds.prices import price_value
 from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import Prices
+from kvopt.search.exact import paused_groups as groups
 from kvopt.search.exact import paused_layers as layers
+from kvopt.search.exact.paused_groups import fill, groups_of, improved_prices
 from kvopt.search.exact.paused_layers import search_layers
 
 
@@ -69,3 +73,49 @@ def test_too_many_tokens_for_a_label_are_refused() -> None:
 def test_costs_beyond_64_bits_are_refused() -> None:
     with pytest.raises(TooLarge, match="costs do not fit into 64 bits"):
         search_layers(instance_of(3, [(0, 0, 3)]), Prices((2**60,), 2**60), 9, go_on)
+
+
+# ---- prices with groups of requests prove more than with single ones, and less than s
+
+
+@pytest.mark.slow
+def test_groups_prove_no_less_than_single_requests_and_no_more_than_the_optimum() -> None:
+    source = random.Random(3)
+    for instance in random_instances(
+        many(60), seed=5, least_requests=1, most_memory=8, most_output=4, last_arrival=3
+    ):
+        unit = source.choice((1, 7, 30))
+        numbers = [source.choice((0, source.randint(0, unit))) for _ in range(source.randint(3, 9))]
+        prices = Prices(tuple(numbers), unit)
+        groups = groups_of(instance, len(numbers))
+        value = fill(groups, instance.memory, np.array(numbers, dtype=np.int64), unit)
+        assert price_value(instance, prices, pauses=True) <= value
+        assert value <= pause_oracle.optimum(*plain(instance)) * unit
+
+
+def test_better_prices_are_found_step_by_step() -> None:
+    instance = generate("arrival-1", n=5, seed=1)
+    numbers = [3] * 40
+    prices = Prices(tuple(numbers), 100)
+    groups = groups_of(instance, len(numbers))
+    before = fill(groups, instance.memory, np.array(numbers), 100) / 100
+    better, value = improved_prices(instance, prices, 120, lambda: False)
+    numerators = np.array(better.numerators)
+    after = fill(groups, instance.memory, numerators, better.denominator) / better.denominator
+    assert after > before + 1
+    assert value - 1 < after <= value
+    first, nothing = improved_prices(instance, prices, 120, lambda: True)
+    assert nothing == 0
+    assert [n / first.denominator for n in first.numerators] == pytest.approx([0.03] * 40, abs=1e-6)
+
+
+def test_every_request_is_in_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = instance_of(9, [(0, 1, 3), (0, 0, 9), (2, 4, 5), (0, 2, 1), (1, 0, 2)])
+    assert [g.members for g in groups_of(instance, 20)] == [(1, 2, 0), (3, 4)]
+    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 60)
+    assert [g.members for g in groups_of(instance, 20)] == [(1, 2), (0, 3, 4)]
+    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 10)
+    assert [g.members for g in groups_of(instance, 20)] == [(1,), (2,), (0, 3), (4,)]
+    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 9)
+    with pytest.raises(TooLarge, match="a table of 10 tokens and 21 rounds"):
+        groups_of(instance, 20)

@@ -12,12 +12,15 @@ from effort import many
 from known import known
 from strategies import instance_of, plain, random_instances
 
-from kvopt import InvalidInput, generate, solve, write_instance
+from kvopt import Instance, InvalidInput, Request, generate, solve, write_instance
 from kvopt.bounds.volume import volume_bound
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices
 from kvopt.problem.scopes import Scope
 from kvopt.search.exact import paused_layers as layers
 from kvopt.search.solvers import cpsat
+from kvopt.search.stages import as_longer_prompts
 from kvopt.timetable.schedule import Schedule
 
 solve_paused = partial(solve, scope="pauses")
@@ -154,3 +157,19 @@ def test_too_many_tokens_for_a_solver_are_said(monkeypatch: pytest.MonkeyPatch) 
     found = solve_paused(instance_of(4, [(0, 0, 3), (0, 1, 3)]), "cpsat")
     assert found.notes == ("cpsat: 6 tokens are too many for its model with pauses",)
     assert found.objective is not None
+
+
+# ---- searches in whole blocks
+
+
+def test_a_schedule_in_blocks_is_known_while_the_engine_works() -> None:
+    search = Search(Instance(24, [Request(0, 3, 5)] * 4, block_size=4))
+    known: list[int | None] = []
+
+    def work(inner: Search) -> None:
+        offer_list_schedules(inner)
+        known.append(search.objective)
+
+    as_longer_prompts(search, work)
+    assert known == [search.objective]
+    assert search.objective is not None

@@ -7,11 +7,14 @@ from collections.abc import Callable
 
 import pytest
 from effort import many
+from hypothesis import given
+from hypothesis import strategies as st
 from literal import chen, jaillet
 from literal.common import Job, Run
 
 from kvopt import Instance, Prediction, Request, run
 from kvopt.simulate.policies.base import shuffled_ranks
+from kvopt.simulate.policies.waiting import SortedLine
 
 Literal = Callable[[list[Job], int, list[int], list[int]], Run]
 
@@ -88,3 +91,25 @@ def test_policy_does_what_the_paper_says(text: str) -> None:
         assert found.objective == expected.objective
         if expected.outcome == "completed":
             assert found.evictions == expected.evictions
+
+
+# ---- a line that stays sorted while items join and leave
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 60), st.lists(st.integers(0, 9), max_size=50)))
+"""How many leave, then which join."""
+
+
+@given(STEPS)
+def test_it_is_what_sorting_anew_gives(steps: list[tuple[int, list[int]]]) -> None:
+    line: SortedLine[int] = SortedLine()
+    expected: list[int] = []
+    for leaving, joining in steps:
+        for item in expected[::3][:leaving]:
+            line.remove(item)
+            expected.remove(item)
+        for item in joining:
+            line.add(item)
+        expected += joining
+        assert len(line) == len(expected)
+        assert line.items() == sorted(expected)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
+import pause_oracle
 import pytest
 from effort import many
+from hypothesis import given
+from hypothesis import strategies as st
 from oracle import (
     Starts,
     Triple,
@@ -24,11 +28,11 @@ from strategies import (
     random_starts,
 )
 
+from kvopt import Instance, Request, Schedule, run
 from kvopt.errors import InvalidInput
-from kvopt.problem.instance import Instance
-from kvopt.problem.requests import Request
-from kvopt.timetable.schedule import Schedule
+from kvopt.timetable import sweep
 from kvopt.timetable.standard_form import identical_groups
+from kvopt.timetable.sweep import blocks_held, swept
 
 
 def assert_check_agrees(instance: Instance, starts: list[int] | Starts) -> bool:
@@ -152,3 +156,182 @@ def test_groups_in_order_keep_an_optimum() -> None:
         assert tel(triples, ordered) == best
         for group in identical_groups(instance):
             assert [ordered[i] for i in group] == sorted(ordered[i] for i in group)
+
+
+# ---- schedules with pauses
+
+
+PAUSED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+
+
+def random_times(
+    triples: tuple[tuple[int, int, int], ...], source: random.Random
+) -> list[list[int]]:
+    """Return active times at random, some of them too early."""
+    most = sum(o for _, _, o in triples) + source.randint(0, 3)
+    return [sorted(source.sample(range(a, a + most + 2), o)) for a, _, o in triples]
+
+
+def test_the_worked_case() -> None:
+    schedule = Schedule(PAUSED, segments=[[(1, 6), (8, 11)], [(7, 7)]])
+    check = schedule.check()
+    assert (check.feasible, check.objective, check.peak_memory, check.makespan) == (
+        True,
+        12,
+        10,
+        11,
+    )
+    assert schedule.pauses == 1
+    assert "pauses 1" in repr(schedule)
+
+
+def test_too_much_memory_is_named() -> None:
+    schedule = Schedule(PAUSED, segments=[[(1, 5), (7, 11)], [(7, 7)]])
+    assert schedule.check().violations == ("time 7: 12 tokens held, memory is 10",)
+
+
+def test_too_early_is_named() -> None:
+    schedule = Schedule(PAUSED, segments=[[(7, 16)], [(6, 6)]])
+    assert schedule.check().violations == ("request 'r1': starts at 5, arrives at 6",)
+
+
+def test_checks_agree_with_the_definition() -> None:
+    source = random.Random(2)
+    seen = set()
+    for instance in random_instances(400, seed=3):
+        memory, triples = plain(instance)
+        times = random_times(triples, source)
+        schedule = Schedule.at_times(instance, times)
+        held = pause_oracle.held(triples, times)
+        check = schedule.check()
+        assert check.feasible == pause_oracle.feasible(memory, triples, times)
+        assert check.objective == pause_oracle.latency(triples, times)
+        assert check.peak_memory == max(held.values(), default=0)
+        assert dict(schedule.loads(held)) == held
+        seen.add(check.feasible)
+    assert seen == {True, False}
+
+
+def test_without_pauses_it_is_the_schedule() -> None:
+    source = random.Random(4)
+    for instance in random_instances(200, seed=5):
+        schedule = Schedule(instance, random_starts(instance, source, early=1))
+        same = Schedule(instance, segments=schedule.spans)
+        assert (same.pauses, same.starts) == (0, schedule.starts)
+        assert same.check() == schedule.check()
+        assert same.memory_over_time() == schedule.memory_over_time()
+        times = [
+            range(k + 1, c + 1) for k, c in zip(schedule.starts, schedule.completions, strict=True)
+        ]
+        assert Schedule.at_times(instance, times) == same
+
+
+def test_segments_without_a_gap_are_one() -> None:
+    one = Schedule(PAUSED, segments=[[(1, 10)], [(11, 11)]])
+    assert Schedule(PAUSED, segments=[[[1, 3], [4, 4], [5, 10]], [[11, 11]]]) == one
+
+
+@pytest.mark.parametrize(
+    ("segments", "says"),
+    [
+        ([[(1, 10)]], "segments: has 1 entries for 2 requests"),
+        ([[(1, 9)], [(7, 7)]], "request 'r0': segments: hold 9 times for 10 tokens"),
+        ([[], [(7, 7)]], "request 'r0': segments: hold 0 times for 10 tokens"),
+        ([[(1, 10)], [(7, 8)]], "request 'r1': segments: hold 2 times for 1 tokens"),
+        (
+            [[(1, 5), (5, 9)], [(7, 7)]],
+            "request 'r0': segments: must ascend, got [5, 9] after time 5",
+        ),
+        ([[(3, 1)], [(7, 7)]], "request 'r0': segments: must have first <= last, got (3, 1)"),
+        (
+            [[(1, 2, 3)], [(7, 7)]],
+            "request 'r0': segments: must be pairs [first, last], got (1, 2, 3)",
+        ),
+        ([["19"], [(7, 7)]], "request 'r0': segments: must be pairs [first, last], got '19'"),
+        ([[(1, True)], [(7, 7)]], "request 'r0': segments: must hold integers, got True"),
+        ([[(1.0, 10)], [(7, 7)]], "request 'r0': segments: must hold integers, got 1.0"),
+        ([3, [(7, 7)]], "request 'r0': segments: must be a list of pairs, got 3"),
+    ],
+)
+def test_refused(segments: list[object], says: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Schedule(PAUSED, segments=segments)  # type: ignore[arg-type]
+    assert str(caught.value) == says
+
+
+# ---- tokens held by many pieces of work at once, against one piece after the other
+
+
+Piece = tuple[int, int, int]
+
+PIECES = st.lists(st.tuples(st.integers(-5, 30), st.integers(1, 9), st.integers(0, 9)), min_size=1)
+
+
+def held(pieces: list[Piece], time: int) -> int:
+    return sum(p + time - k for k, end, p in pieces if k < time <= end)
+
+
+@given(PIECES)
+def test_it_is_the_sum_over_all_pieces(drawn: list[Piece]) -> None:
+    pieces = [(k, k + length, p) for k, length, p in drawn]
+    columns = [list(column) for column in zip(*pieces, strict=True)]
+    found = swept(*columns)
+    assert found.times == sorted({time for k, end, _ in pieces for time in (k, end)})
+    assert found.held == [held(pieces, time) for time in found.times]
+    assert found.active == [sum(k < time <= end for k, end, _ in pieces) for time in found.times]
+
+
+def test_nothing_holds_nothing() -> None:
+    assert swept([], [], []).held == []
+
+
+def test_what_does_not_fit_into_64_bits_is_left_to_integers_without_limit() -> None:
+    assert swept([0, 0], [2**40, 2**61], [1, 2**52]).held == [0, 2**41 + 1 + 2**52, 2**61 + 2**52]
+    assert swept([-(2**61), 0], [2, 2], [1, 1]).held == [0, 2**61 + 1, 2**61 + 6]
+    assert swept([0], [2**70], [2**65]).held == [0, 2**70 + 2**65]
+
+
+def test_checks_in_arrays_and_without_limit_agree(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = random.Random(1)
+    for _ in range(40):
+        requests = [Request(0, rng.randint(0, 5), rng.randint(1, 5)) for _ in range(30)]
+        instance = Instance(10, requests)
+        shifted = [rng.randint(-1, 60) for _ in requests]
+        lost = run(Instance(12, requests), "alpha-beta:alpha=0.1,beta=0.5")
+        wrong = replace(lost, lost=(*lost.lost, *lost.lost[:1]))
+        few = [Schedule(instance, shifted).check(), lost.peak_memory, wrong.violations()]
+        with monkeypatch.context() as patch:
+            patch.setattr(sweep, "fits", lambda _: False)
+            again = [replace(lost).peak_memory, replace(wrong).violations()]
+            assert [Schedule(instance, shifted).check(), *again] == few
+
+
+# ---- memory in whole blocks, against a count at every time
+
+
+def test_whether_blocks_suffice() -> None:
+    found = set()
+    for seed in range(many(300)):
+        source = random.Random(seed)
+        block, count = source.randint(1, 4), source.randint(1, 4)
+        requests = [Request(0, source.randint(0, 5), source.randint(1, 6)) for _ in range(count)]
+        times = [sorted(source.sample(range(1, 14), r.output)) for r in requests]
+        memory = source.randint(11, 30)
+        schedule = Schedule.at_times(Instance(memory, requests), times)
+        literal = None
+        for time in range(1, 14):
+            held = [
+                r.prompt + active.index(time) + 1
+                for r, active in zip(requests, times, strict=True)
+                if time in active
+            ]
+            needed = sum(tokens // block + (tokens % block > 0) for tokens in held)
+            if needed > memory // block:
+                literal = (time, needed)
+                break
+        overflow = any(n > memory // block for _, n in blocks_held(schedule.sweep, block))
+        assert overflow == (literal is not None)
+        found.add(overflow)
+    assert found == {True, False}
