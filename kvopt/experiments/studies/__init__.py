@@ -1,11 +1,30 @@
 """Studies: many instances, many policies, every ratio certified."""
 
-from kvopt.experiments.studies.claims import Verdict
-from kvopt.experiments.studies.description import Study, builtin_names, builtin_study, read_study
-from kvopt.experiments.studies.records import Record, StudiedInstance, read_records
-from kvopt.experiments.studies.running import StudyProgress, StudyResult, run_study
+from __future__ import annotations
 
-__all__ = [
-    "Record", "StudiedInstance", "Study", "StudyProgress", "StudyResult", "Verdict",
-    "builtin_names", "builtin_study", "read_records", "read_study", "run_study",
-]  # fmt: skip
+from typing import TYPE_CHECKING
+
+from kvopt import lazy_names
+
+if TYPE_CHECKING:
+    from kvopt.experiments.studies.claims import Verdict as Verdict
+    from kvopt.experiments.studies.description import Study as Study
+    from kvopt.experiments.studies.description import builtin_names as builtin_names
+    from kvopt.experiments.studies.description import builtin_study as builtin_study
+    from kvopt.experiments.studies.description import read_study as read_study
+    from kvopt.experiments.studies.records import Record as Record
+    from kvopt.experiments.studies.records import StudiedInstance as StudiedInstance
+    from kvopt.experiments.studies.records import read_records as read_records
+    from kvopt.experiments.studies.running import StudyProgress as StudyProgress
+    from kvopt.experiments.studies.running import StudyResult as StudyResult
+    from kvopt.experiments.studies.running import run_study as run_study
+
+__getattr__ = lazy_names(
+    "kvopt.experiments.studies",
+    {
+        "claims": "Verdict",
+        "description": "Study builtin_names builtin_study read_study",
+        "records": "Record StudiedInstance read_records",
+        "running": "StudyProgress StudyResult run_study",
+    },
+)
