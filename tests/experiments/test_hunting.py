@@ -98,6 +98,7 @@ def test_the_space_counts_what_it_yields(equal: bool, ordered: bool) -> None:
 def test_order_matters_to_policies_that_ask_for_it() -> None:
     assert not needs_order([policy("mc-sf"), policy("svf")])
     assert needs_order([policy("mc-sf"), policy("fcfs")])
+    assert needs_order([policy("svf-1bit:threshold=2,short=1,long=4")])
     assert needs_order([policy("mc-sf:pred=noise,eps=0.5")])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 from effort import many
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from literal import chen, jaillet
 from literal.common import Job, Run
 
-from kvopt import Instance, Prediction, Request, run
+from kvopt import Instance, InvalidInput, Prediction, Request, run
 from kvopt.simulate.policies.base import shuffled_ranks
 from kvopt.simulate.policies.waiting import SortedLine
 
@@ -33,6 +34,12 @@ LITERAL: dict[str, Literal] = {
     "mc-sf-total": lambda jobs, m, _, __: jaillet.mc_sf_total(jobs, m),
     "svf:pred=lower": lambda jobs, m, low, _: jaillet.svf(jobs, m, low),
     "svf": lambda jobs, m, _, __: jaillet.svf(jobs, m),
+    "svf-1bit:threshold=3,short=2.5,long=7": lambda jobs, m, _, __: jaillet.svf_one_bit(
+        jobs, m, threshold=3, short="2.5", long=7
+    ),
+    "svf-1bit:threshold=2,short=4/3,long=3.2,pred=lower": lambda jobs, m, low, _: (
+        jaillet.svf_one_bit(jobs, m, low, threshold=2, short=Fraction(4, 3), long="3.2")
+    ),
     "h-sf": lambda jobs, m, _, __: chen.h_sf(jobs, m),
     "h-sf:pred=lower": lambda jobs, m, low, _: chen.h_sf(jobs, m, low),
     "alpha-protect:alpha=0.1": lambda jobs, m, _, __: jaillet.alpha_protect(jobs, m, alpha="0.1"),
@@ -91,6 +98,20 @@ def test_policy_does_what_the_paper_says(text: str) -> None:
         assert found.objective == expected.objective
         if expected.outcome == "completed":
             assert found.evictions == expected.evictions
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("threshold=0,short=1,long=2", "threshold: must be at least 1"),
+        ("threshold=3,short=3.5,long=4", "short: must be at least 1 and at most threshold, 3"),
+        ("threshold=3,short=1/2,long=4", "short: must be at least 1 and at most threshold, 3"),
+        ("threshold=3,short=2,long=3", "long: must be above threshold, 3, got 3"),
+    ],
+)
+def test_one_bit_takes_lengths_on_their_side_of_the_threshold(keys: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        run(Instance(3, []), f"svf-1bit:{keys}")
 
 
 # ---- a line that stays sorted while items join and leave

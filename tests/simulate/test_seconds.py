@@ -36,7 +36,8 @@ from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Lost
 
 POLICIES = (
-    "fcfs", "mc-sf", "mc-sf-total", "svf", "h-sf", "alpha-protect:alpha=0.2",
+    "fcfs", "mc-sf", "mc-sf-total", "svf", "svf-1bit:threshold=3,short=2,long=5", "h-sf",
+    "alpha-protect:alpha=0.2",
     "alpha-beta:alpha=0.2,beta=0.5", "sorted-f:phase1=exact", "sorted-f:phase1=dp",
     "sorted-f:phase1=swap", "sorted-f:phase1=quantile", "a-max", "a-min", "a-l", "a-switch",
     "a-random", "mc-sf:pred=noise,eps=0.5", "mc-sf:pred=noise,eps=0.5,alpha=0.2",

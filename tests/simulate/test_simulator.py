@@ -33,7 +33,8 @@ from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Lost
 
 PLAIN = (
-    "fcfs", "mc-sf", "mc-sf-total", "svf", "h-sf", "alpha-protect:alpha=0.2",
+    "fcfs", "mc-sf", "mc-sf-total", "svf", "svf-1bit:threshold=3,short=2,long=5", "h-sf",
+    "alpha-protect:alpha=0.2",
     "alpha-beta:alpha=0.2,beta=0.5", "a-max", "a-min", "a-l", "a-switch", "a-random",
     "mc-sf:pred=noise,eps=0.5", "a-min:intervals=relative,eps=0.5", "mc-sf:pred=mid",
 )  # fmt: skip

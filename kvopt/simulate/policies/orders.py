@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.requests import volume_of
+from kvopt.problem.requests import checked_integer, volume_of
 from kvopt.simulate.policies.base import View, fraction_below_one
 from kvopt.simulate.policies.in_line import Key, PrefixPolicy, ShuffledPolicy
 from kvopt.simulate.policies.registry import register
@@ -133,6 +134,50 @@ class Svf(PrefixPolicy):
     def key(self, view: View, i: int) -> Key:
         """Return the volume ``s o + o (o + 1) / 2``."""
         return (volume_of(view.prompts[i], view.beliefs.output[i]),)
+
+
+@register
+@dataclass
+class SvfOneBit(PrefixPolicy):
+    """Scan requests by token-rounds as if all short outputs were one length, and all long ones.
+
+    Of each output the order knows one bit: whether it is above the threshold.  The look-ahead
+    counts believed outputs, as that of svf does.
+
+    Parameters
+    ----------
+    threshold
+        Largest output that is short.
+    short, long
+        Lengths to count with; the paper takes the mean output of each class.
+    """
+
+    name = "svf-1bit"
+    source = "arXiv 2606.22327, section 2.2"
+
+    threshold: int
+    short: Fraction
+    long: Fraction
+
+    def __post_init__(self) -> None:
+        checked_integer(self.threshold, "threshold", 1)
+        if not 1 <= self.short <= self.threshold:
+            reason = f"must be at least 1 and at most threshold, {self.threshold}, got {self.short}"
+            raise InvalidInput(reason, field="short")
+        if not self.long > self.threshold:
+            reason = f"must be above threshold, {self.threshold}, got {self.long}"
+            raise InvalidInput(reason, field="long")
+
+    def begin(self, view: View) -> None:
+        """Start with no request in line."""
+        super().begin(view)
+        self._scale = lcm(self.short.denominator, self.long.denominator)
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the volume of the class, times twice the square of a common denominator."""
+        length = self.long if view.beliefs.output[i] > self.threshold else self.short
+        scaled = int(length * self._scale)
+        return (scaled * (2 * view.prompts[i] * self._scale + scaled + self._scale),)
 
 
 @register

@@ -29,7 +29,7 @@ class _Named(Protocol):
 Made = TypeVar("Made", bound=_Named)
 
 _BUILT_IN = {
-    "orders": ("fcfs", "mc-sf", "mc-sf-total", "svf", "paced", "a-random"),
+    "orders": ("fcfs", "mc-sf", "mc-sf-total", "svf", "svf-1bit", "paced", "a-random"),
     "patient": ("patient",),
     "h_sf": ("h-sf",),
     "alpha_protect": ("alpha-protect", "alpha-beta"),

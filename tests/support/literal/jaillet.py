@@ -76,6 +76,27 @@ def svf(jobs: Sequence[Job], memory: int, believed: Sequence[int] | None = None)
     return list_schedule(jobs, memory, beliefs, key)
 
 
+def svf_one_bit(
+    jobs: Sequence[Job],
+    memory: int,
+    believed: Sequence[int] | None = None,
+    *,
+    threshold: int,
+    short: Fraction | float | str,
+    long: Fraction | float | str,
+) -> Run:
+    """1-bit SVF (arXiv 2606.22327): by volume with a proxy length for each of two classes."""
+    beliefs = beliefs_or_truth(jobs, believed)
+
+    def key(position: int) -> tuple[Fraction, int, int, int]:
+        job = jobs[position]
+        proxy = exact(short if beliefs[position] <= threshold else long)
+        volume = job.prompt * proxy + (proxy * proxy + proxy) / 2
+        return volume, job.prompt, job.arrival, position
+
+    return list_schedule(jobs, memory, beliefs, key)
+
+
 def by_arrival(worker: Worker, positions: Sequence[int]) -> list[int]:
     return sorted(positions, key=lambda position: (worker.jobs[position].arrival, position))
 
