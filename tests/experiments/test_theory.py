@@ -13,11 +13,12 @@ import pytest
 from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle import feasible
 from strategies import instances
 
 from kvopt import Instance, InvalidInput, Request
 from kvopt import run as simulated
-from kvopt.experiments.theory import TOPICS, examine
+from kvopt.experiments.theory import TOPICS, examine, kong
 from kvopt.experiments.theory import formulas as bounds
 from kvopt.experiments.theory.examination import Examination, dots, line
 from kvopt.experiments.theory.formulas import (
@@ -208,6 +209,7 @@ EXPECTED = {
     "lemma-3.3": ["reproduced"],
     "dynamic-program": ["refuted"],
     "sorted-f": ["measured"],
+    "svf": ["measured", "measured"],
     "lemma-1": ["not reproduced as printed"],
 }
 
@@ -226,6 +228,21 @@ def test_verdicts_of_the_quick_topics(topic: str) -> None:
     legend = axes.get_legend()
     shown = [] if legend is None else [text.get_text() for text in legend.get_texts()]
     assert shown == [curve.label for curve in found.curves if curve.x]
+
+
+@pytest.mark.parametrize(("output", "batches"), [(3, 2), (5, 4), (7, 9)])
+def test_svf_runs_equal_requests_in_batches(output: int, batches: int) -> None:
+    """Half a cache starts at once, and nothing before it ends; one start a round is feasible."""
+    instance, half = kong.equal_requests(output, batches), (output + 1) // 2
+    found = simulated(instance, "svf")
+    assert list(found.starts) == [output * (i // half) for i in range(len(instance))]
+    triples = [(r.arrival, r.prompt, r.output) for r in instance]
+    assert feasible(instance.memory, triples, range(len(instance)))
+
+
+def test_the_bound_of_svf_is_the_printed_one() -> None:
+    printed = {Fraction(1, 2): 5, Fraction(1, 4): Fraction(11, 3), Fraction(0): 3}
+    assert {alpha: kong.ratio_proved(alpha) for alpha in printed} == printed
 
 
 def test_a_picture_has_lines_for_formulas_and_dots_for_simulations() -> None:
