@@ -134,24 +134,6 @@ def test_check_judges_it(run: Run, files: tuple[Path, Path]) -> None:
     assert out.endswith(", 1 pause with tokens kept\n")
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"segments": [[[1, 7], [9, 11]], [[7, 7]]]}, "13 tokens held, memory is 10"),
-        ({"segments": [[[1, 7], [9, 11]], [[8, 8]]], "objective": 12}, "the segments give 13"),
-    ],
-)
-def test_check_says_what_breaks(
-    run: Run, files: tuple[Path, Path], change: dict[str, object], words: str
-) -> None:
-    content = json.loads(files[1].read_text())
-    content.pop("objective")
-    files[1].write_text(json.dumps({**content, **change}))
-    code, out, _ = run("check", *files)
-    assert code == 1
-    assert words in out
-
-
 def test_plot_draws_it_and_has_no_prices_of_it(
     run: Run, files: tuple[Path, Path], tmp_path: Path
 ) -> None:

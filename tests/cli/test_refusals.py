@@ -75,12 +75,8 @@ REFUSED = [
     ("fleet ec1.json", "options: give --match or --target, one of them"),
     ("fleet ec1.json --match fcfs --target mean=3", "options: give --match or --target"),
     ("fleet ec1.json --target mean=3 --workers 2", "--workers: goes with --match"),
-    ("fleet ec1.json --target p99=3", "--target: p99 cannot be bounded"),
     ("fleet ec1.json --target misses=1%", "--target: misses need a --deadline"),
-    ("fleet ec1.json --target mean=3 --deadline 5", "--target: a mean has no --deadline"),
     ("fleet ec1.json --target misses=1% --deadline 5s", "ec1.json: round_ms: is missing"),
-    ("fleet ec1.json --target misses=1% --deadline 0", "deadline: must be at least 1 round"),
-    ("fleet ec1.json --target misses=1% --deadline 2", "2 of 4 requests (50.00%) take longer"),
     ("fleet ec1.json --target mean=1", "--target: cannot be met by any number of machines"),
     ("fleet ec1.json --target mean=3 --counts 0..2", "--counts: must rise from 1"),
     ("fleet ec1.json --target mean=3 --counts 3..2", "--counts: must rise from 1"),
@@ -122,6 +118,9 @@ REFUSED = [
     # research
     ("hunt -P nobody --n 3 --memory 4", "policy"),
     ("hunt -P mc-sf --n 13 --memory 4", "--n: must be at most 12, got 13"),
+    ("plot ec1.json --seconds -o x.svg", "--seconds: goes with --policy"),
+    ("plot ec1.json -P mc-sf -P svf --prices -o x.svg", "--prices: goes with"),
+    ("plot stuck.json -P alpha-protect:alpha=0 --prices -o x.svg", "so there is no schedule"),
     ("hunt -P sglang --scope runs --n 2 --memory 4", "sglang: pauses requests with tokens kept"),
     ("study pauses.toml --out out", "vllm-fcfs:block=1: pauses requests with tokens kept"),
     ("study smoke", "--out"),
@@ -133,8 +132,6 @@ REFUSED = [
     ("reduce knapsack --target 20 6 7 7", "three-partition"),
     (f"{REDUCE} -o never.json", "X1"),
     (f"{REDUCE} 6 7 8 -o never.json", "numbers: must sum to mT = 20, got 21"),
-    (f"{REDUCE} 6 7 -o never.json", "numbers: must be 3m of them, got 2"),
-    (f"{REDUCE} 5 7 8 -o never.json", "X1: must lie between T/4 = 5 and T/2 = 10, got 5"),
     (f"{REDUCE} 6 7 x -o never.json", "Invalid value"),
     # tools
     ("hardware capacity --model gpt", "--model: must be one of"),
@@ -192,6 +189,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f'clock = "seconds"\nbatch_time = "qwen2.5-7b@l40"\npolicies = ["svf"]\n{entry}'
     )
     write_instance(Instance(5, [Request(2, 1, 1)]), made / "late.json")
+    write_instance(Instance(6, [Request(0, 0, 5)] * 2), made / "stuck.json")
     blocks = Instance(8, [Request(0, 0, o) for o in (2, 2, 1)])
     write_instance(blocks, made / "blocks.json")
     schedule = Schedule(blocks, segments=[[(1, 2)], [(1, 2)], [(3, 3)]])

@@ -183,9 +183,8 @@ def test_a_router_that_cannot_be_used_is_refused_when_it_is_registered(
     _one_line(run, tmp_path, text, said, "run", ec1, "--workers", 2, "--router", "mine")
 
 
-@pytest.mark.parametrize(
-    ("takes", "body", "said"),
-    [
+FUNCTIONS: dict[tuple[str, str], list[tuple[str, str, str]]] = {
+    ("search", "engine"): [
         ("search", "1 / 0", "line 6: engine mine failed: ZeroDivisionError: division by zero"),
         (
             "search",
@@ -196,32 +195,12 @@ def test_a_router_that_cannot_be_used_is_refused_when_it_is_registered(
         ("search, more", "pass", "engine mine failed: TypeError: mine() missing 1 required"),
         ("search", "search.offer_starts(3, 'mine')", "engine mine failed: TypeError: 'int' object"),
     ],
-)
-def test_a_mistake_in_an_engine_is_one_line(
-    run: Run, ec1: Path, tmp_path: Path, takes: str, body: str, said: str
-) -> None:
-    text = FUNCTION.format(room="search", takes=takes, body=body)
-    _one_line(run, tmp_path, text, said, "solve", ec1, "--engine", "mine", "--cold")
-
-
-@pytest.mark.parametrize(
-    ("takes", "body", "said"),
-    [
+    ("bounds", "method"): [
         ("search", "return 11", "method mine returned 11, and must return nothing"),
         ("search", "search.offer_checked(11)", "line 6: method mine failed: TypeError: Search.off"),
         ("", "pass", "method mine: too many positional arguments: write def mine(search)"),
     ],
-)
-def test_a_mistake_in_a_bound_is_one_line(
-    run: Run, ec1: Path, tmp_path: Path, takes: str, body: str, said: str
-) -> None:
-    text = FUNCTION.format(room="bounds", takes=takes, body=body)
-    _one_line(run, tmp_path, text, said, "bound", ec1, "--method", "mine")
-
-
-@pytest.mark.parametrize(
-    ("takes", "body", "said"),
-    [
+    ("problem.traces", "format"): [
         ("path", "return []", "format mine returned [], and must return Trace"),
         ("path", "1 / 0", "line 6: format mine failed: ZeroDivisionError: division by zero"),
         ("", "pass", "format mine: too many positional arguments: write def mine(path)"),
@@ -229,14 +208,24 @@ def test_a_mistake_in_a_bound_is_one_line(
         ("path", "return Trace([(1, 2)])", "format mine failed: AttributeError: 'int' object"),
         ("path", "return Trace(3)", "format mine failed: TypeError: 'int' object is not iterable"),
     ],
+}
+COMMANDS = {
+    "engine": "solve {file} --engine mine --cold",
+    "method": "bound {file} --method mine",
+    "format": "import {file} --format mine --memory 9 -o {file}.out",
+}
+
+
+@pytest.mark.parametrize(
+    ("room", "kind", "takes", "body", "said"),
+    [(*place, *mistake) for place, mistakes in FUNCTIONS.items() for mistake in mistakes],
 )
-def test_a_mistake_in_a_format_is_one_line(
-    run: Run, ec1: Path, tmp_path: Path, takes: str, body: str, said: str
+def test_a_mistake_in_a_function_is_one_line(
+    run: Run, ec1: Path, tmp_path: Path, room: str, kind: str, takes: str, body: str, said: str
 ) -> None:
-    text = FUNCTION.format(room="problem.traces", takes=takes, body=body)
-    text = text.replace("import register", "import Trace, register")
-    command = ("import", ec1, "--format", "mine", "--memory", 9, "-o", tmp_path / "out.json")
-    _one_line(run, tmp_path, text, said, *command)
+    text = FUNCTION.format(room=room, takes=takes, body=body)
+    text = text.replace("traces import register", "traces import Trace, register")
+    _one_line(run, tmp_path, text, said, *COMMANDS[kind].format(file=ec1).split())
 
 
 def _one_line(run: Run, folder: Path, text: str, said: str, *command: object) -> None:

@@ -182,13 +182,3 @@ def test_the_command_draws_several_and_livelocks(run: Run, tmp_path: Path) -> No
         text = picture.read_text()
         assert "mc-sf: latency mean" in text
         assert ("time (seconds)" in text) == ("--seconds" in more)
-    picture.unlink()
-    for wrong, said in (
-        (("--seconds",), "--seconds: goes with --policy"),
-        (("-P", "mc-sf", "-P", "svf", "--prices"), "--prices: goes with"),
-        (("-P", "alpha-protect:alpha=0.2", "--prices"), "so there is no schedule"),
-    ):
-        code, out, err = run("plot", file, *wrong, "-o", picture)
-        assert (code, out, len(err.splitlines())) == (2, "", 1)
-        assert said in err
-        assert not picture.exists()
