@@ -92,7 +92,7 @@ def check_command(
         check = made.check()
         found: dict[str, Any] = {name: getattr(check, name) for name in _SAID}
         pauses = made.pauses
-        paused = f", {pauses:,} pause{'s' * (pauses > 1)} with tokens kept" if pauses else ""
+        paused = f", {common.counted(pauses, 'pause')} with tokens kept" if pauses else ""
         summary = (
             f"{'feasible' if check.feasible else 'not feasible'}: total latency "
             f"{check.objective:,}, peak memory {check.peak_memory:,} of {instance.memory:,} at "

@@ -21,9 +21,7 @@ from kvopt.cli import INTERRUPTED as INTERRUPTED
 from kvopt.cli.messages import detail as detail
 from kvopt.cli.messages import is_watched as is_watched
 from kvopt.cli.messages import say as say
-from kvopt.cli.tables import decimals as decimals
 from kvopt.cli.tables import or_dash as or_dash
-from kvopt.cli.tables import percent as percent
 from kvopt.cli.tables import print_json as print_json
 from kvopt.cli.tables import print_rows as print_rows
 from kvopt.errors import InvalidInput
@@ -39,6 +37,8 @@ from kvopt.problem.hardware.roofline import expected_error, is_roofline, parts, 
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance
 from kvopt.problem.scopes import Scope
+from kvopt.show.summary import counted as counted
+from kvopt.show.summary import percent as percent
 
 FAILED = 1
 """Exit status when what was checked is wrong, or a part of the work failed."""

@@ -119,11 +119,11 @@ def import_run_command(
     schedule = run.schedule
     about = (
         f": {run.policy}, {len(run.instance):,} requests, total latency "
-        f"{schedule.objective:,} rounds, {schedule.pauses:,} pause{'s' * (schedule.pauses != 1)}"
+        f"{schedule.objective:,} rounds, {common.counted(schedule.pauses, 'pause')}"
     )
     write_output(output, partial(write_run, run), about)
     if left_out := run.notes.get("left_out"):
-        common.say(f"left out {left_out:,} request{'s' * (left_out > 1)} that did not finish")
+        common.say(f"left out {common.counted(left_out, 'request')} that did not finish")
 
 
 def export_command(

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 
 from kvopt.cli.messages import detail, is_loud, is_watched, say, show_line
-from kvopt.cli.tables import or_dash, percent
+from kvopt.cli.tables import or_dash
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.compile_clock import FIRST_USE, compile_seconds, compiling, working_time
+from kvopt.show.summary import percent
 
 _WORTH_SAYING = 1.0
 """Seconds of compiling from which on they are mentioned at the end."""

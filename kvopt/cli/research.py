@@ -225,8 +225,7 @@ def report_command(
     for line in (*written.warnings, *written.faults):
         common.say(f"kvopt: warning: {line}")
     names = [name_of(path) for path in (written.page, written.table) if path is not None]
-    count = "1 record" if written.records == 1 else f"{written.records:,} records"
-    common.say(f"wrote {' and '.join(names)}: {count}")
+    common.say(f"wrote {' and '.join(names)}: {common.counted(written.records, 'record')}")
     common.finish(status=common.FAILED * bool(written.faults))
 
 

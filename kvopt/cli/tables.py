@@ -21,7 +21,6 @@ from rich.table import Table
 from rich.text import Text
 
 from kvopt.errors import one_line
-from kvopt.show.summary import share
 
 _ANY_WIDTH = 1_000_000
 
@@ -40,16 +39,6 @@ def print_json(value: Mapping[str, Any]) -> None:
 def or_dash(value: object) -> str:
     """Return a cell: what is unknown is a dash, never 0."""
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def decimals(value: float | None, places: int) -> str:
-    """Return a cell with a number of decimal places."""
-    return "-" if value is None else f"{value:,.{places}f}"
-
-
-def percent(value: float | None) -> str:
-    """Return a gap as a percentage."""
-    return share(value) or "-"
 
 
 def print_rows(

@@ -152,7 +152,7 @@ def warmup_command(json: bool = common.JSON) -> None:
 
 
 def _compiled(count: int, seconds: float) -> str:
-    return f"{count} function{'s' if count > 1 else ''} compiled in {seconds:.1f} s"
+    return f"{common.counted(count, 'function')} compiled in {seconds:.1f} s"
 
 
 def _say_where(folders: list[Path | None]) -> None:

@@ -22,11 +22,12 @@ from kvopt.show.summary import (
     UNDECIDED,
     Facts,
     Summarised,
+    exact_ratio,
     far_apart,
     ratio,
     relative_gap,
+    rounded,
     share,
-    times,
 )
 from kvopt.timetable.measures import MEASURES, Measures
 from kvopt.timetable.runs import Outcome, PolicyRun
@@ -195,8 +196,8 @@ class Certificate(Summarised):
 
     def worded_ratio(self, run: PolicyRun) -> tuple[str, str]:
         """Return the ends of that interval in words, rounded outward."""
-        upper, lower = self._ends(run)
-        return times(run.objective, upper, up=False), times(run.objective, lower, up=True)
+        low, high = (exact_ratio(run.objective, end) for end in self._ends(run))
+        return rounded(low, up=False), rounded(high, up=True)
 
     @property
     def footnote(self) -> str:  # type: ignore[override]
@@ -294,9 +295,8 @@ class Certificate(Summarised):
         """Return a total, in seconds its mean to the microsecond, rounded outward."""
         if total is None or self.clock.is_even:
             return "-" if total is None else f"{total:,}"
-        scale = max(len(self.instance), 1) * NANOSECONDS // 1_000_000
-        micros = -(-total // scale) if up else total // scale
-        return f"{micros // 1_000_000:,}.{micros % 1_000_000:06}"
+        mean = Fraction(total, max(len(self.instance), 1) * NANOSECONDS)
+        return rounded(mean, up=up, places=6)
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the intervals of the policies, as multiples of the optimum.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from html import escape
 from inspect import getdoc
 from textwrap import fill
@@ -93,11 +94,21 @@ def spread(values: list[int]) -> str | None:
     return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
-def share(value: float | None) -> str | None:
+def counted(count: int, one: str) -> str:
+    """Return a number with its noun."""
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
+def share(value: Fraction | float | None) -> str | None:
     """Return a share as a percentage; one that is not 0 never looks like 0."""
     if value is None:
         return None
-    return "0%" if value == 0 else f"{max(100 * value, 0.01):.2f}%"
+    return f"{max(100 * float(value), 0.01):.2f}%" if value else "0%"
+
+
+def percent(value: Fraction | float | None) -> str:
+    """Return that percentage, a dash for what is not known."""
+    return share(value) or "-"
 
 
 def far_apart(gap: float | None) -> str | None:
@@ -115,12 +126,22 @@ def ratio(value: int | None, by: int | None) -> float | None:
     return None if value is None or not by else value / by
 
 
-def times(value: int | None, by: int | None, *, up: bool) -> str:
-    """Return a ratio to four places, rounded outward, so that the interval stays true."""
-    if value is None or not by:
+def exact_ratio(value: int | None, by: int | None) -> Fraction | None:
+    """Return the same without rounding."""
+    return None if value is None or not by else Fraction(value, by)
+
+
+def rounded(value: Fraction | None, *, up: bool, places: int = 4) -> str:
+    """Return a number to some places, rounded in one direction; a dash for what is not known.
+
+    Ends of intervals are rounded outward, so that they stay true.
+    """
+    if value is None:
         return "-"
-    places = -(-10_000 * value // by) if up else 10_000 * value // by
-    return f"{places // 10_000}.{places % 10_000:04}"
+    scaled = value * 10**places
+    whole = -(-scaled.numerator // scaled.denominator) if up else scaled.__floor__()
+    sign, whole = ("-" if whole < 0 else ""), abs(whole)
+    return f"{sign}{whole // 10**places:,}.{whole % 10**places:0{places}}"
 
 
 def relative_gap(objective: int | None, lower_bound: int | None) -> float | None:

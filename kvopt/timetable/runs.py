@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
-from kvopt.show.summary import Facts, worded
+from kvopt.show.summary import Facts, counted, worded
 from kvopt.timetable.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class PolicyRun(Schedule):
             latency, unit = self.measures()["latency"], "" if self.clock.is_even else " s"
             waited = [f"{share} {worded(latency[share])}{unit}" for share in ("mean", "p99")]
             counts = {"eviction": self.evictions, "pause": self.pauses}
-            waited += [f"{n:,} {one}{'s' * (n > 1)}" for one, n in counts.items() if n > 0]
+            waited += [counted(n, one) for one, n in counts.items() if n > 0]
             told = f"latency {', '.join(waited)}"
         return replace(super().timeline(), label=self.policy, said=told)
 

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from kvopt.show.dataframes import frame
-from kvopt.show.summary import Facts, worded
+from kvopt.show.summary import Facts, counted, worded
 from kvopt.timetable.measures import MEASURES, Measures, summary
 from kvopt.timetable.sweep import blocks_held
 from kvopt.timetable.timetable import Times, Timetable
@@ -343,7 +343,7 @@ class Schedule(Timetable):
         """Return what ran when as plain numbers, for pictures."""
         from kvopt.show.plots.timeline import Timeline
 
-        paused = f", {self.pauses:,} pause{'s' * (self.pauses > 1)}" if self.pauses else ""
+        paused = f", {counted(self.pauses, 'pause')}" if self.pauses else ""
         total = "" if self.objective is None else f"{self.objective / self.clock.scale:,.10g}"
         return Timeline(
             self.instance,

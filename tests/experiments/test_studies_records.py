@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from studied import record
 
 from kvopt.errors import InvalidInput
-from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of, ratio_of, rounded
+from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of, ratio_of
 from kvopt.experiments.studies.records import DamagedRecord, Record, read_records
+from kvopt.show.summary import rounded
 
 COUNTS = st.none() | st.integers(0, 2**53)
 

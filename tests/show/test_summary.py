@@ -26,7 +26,7 @@ from kvopt import (
 )
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.scopes import Scope
-from kvopt.show.summary import Summarised, share, spread, times, worded
+from kvopt.show.summary import Summarised, exact_ratio, rounded, share, spread, worded
 
 MANY = generate("conversation", n=500, memory=16_492, seed=1)
 SMALL = generate("arrival-1", n=5, seed=3)
@@ -106,11 +106,8 @@ def test_words() -> None:
     ]
     assert (spread([]), spread([3]), spread([5, 1])) == (None, "3", "1 to 5")
     assert (share(None), share(0.0), share(1e-9), share(0.123)) == (None, "0%", "0.01%", "12.30%")
-    assert (times(10, 3, up=False), times(10, 3, up=True), times(None, 3, up=True)) == (
-        "3.3333",
-        "3.3334",
-        "-",
-    )
+    ends = [rounded(exact_ratio(10, 3), up=up) for up in (False, True)]
+    assert (*ends, rounded(None, up=True)) == ("3.3333", "3.3334", "-")
 
 
 class TestInstances:

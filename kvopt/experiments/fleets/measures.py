@@ -12,14 +12,15 @@ from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput, shown
-from kvopt.experiments.studies.intervals import rounded
 from kvopt.incumbent.certificate import Certificate
+from kvopt.incumbent.in_time import attained_in
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS, BatchTime
 from kvopt.problem.clocks import Clock, Seconds
-from kvopt.problem.deadlines import Aim, Deadline, attained
+from kvopt.problem.deadlines import Aim, Deadline
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
+from kvopt.show.summary import rounded
 from kvopt.timetable.runs import PolicyRun
 
 _FIELD = "--target"
@@ -220,11 +221,7 @@ class Misses:
 
     def of_run(self, run: PolicyRun) -> int | None:
         """Return how many miss in a run, None where it never came to an end."""
-        if run.objective is None:
-            return None
-        first = self.deadline.aim is Aim.FIRST_TOKEN
-        times = run.first_tokens if first else run.completions
-        return self._late(attained(times, run.arrivals, self._allowed))
+        return self._late(attained_in(run, self.deadline))
 
     def quick_bound(self, workers: int, scope: Scope) -> int:
         """Return how many miss by a ceiling of equal prices."""

@@ -17,7 +17,6 @@ from kvopt.experiments.fleets.sizes import (
     bands_of,
     better,
     keep,
-    machines_in_words,
     read_folder,
 )
 from kvopt.incumbent.interrupts import signals_remembered
@@ -32,6 +31,7 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.search.bounding import bounds_by_workers
+from kvopt.show.summary import counted
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.registry import label_of
@@ -242,7 +242,7 @@ class _Work:
         if value is None:
             reason = f"{match.label} did not complete every request, so there is nothing to match"
             raise InvalidInput(reason, field="--match")
-        where = f"{machines_in_words(match.workers)}{self.measure.within}"
+        where = f"{counted(match.workers, 'machine')}{self.measure.within}"
         return Target(value, f"what {match.label} does on {where}", (match.workers, match.label))
 
     def look_at(self, counts: set[int], directory: Path | None) -> None:
@@ -260,7 +260,7 @@ class _Work:
             if self.is_over():
                 return
             runs = self.run(count)
-            self.tell(f"{machines_in_words(count)}: schedules and bounds")
+            self.tell(f"{counted(count, 'machine')}: schedules and bounds")
             found = certify(
                 self.fleet(count), runs, clock=measure.clock, scope=self.scope,
                 router=next(iter(self.pairs.values()))[0], deadline=aimed,
@@ -307,7 +307,7 @@ class _Work:
             found: dict[str, PolicyRun] = {}
             for label, (way, name) in self.pairs.items():
                 key = name if workers == 1 else label
-                self.tell(f"{machines_in_words(workers)}: {label}")
+                self.tell(f"{counted(workers, 'machine')}: {label}")
                 if key not in found:
                     with left_when(self.is_over):
                         found[key] = run(

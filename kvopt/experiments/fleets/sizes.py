@@ -15,7 +15,7 @@ from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame
-from kvopt.show.summary import Facts, Summarised, far_apart, relative_gap
+from kvopt.show.summary import Facts, Summarised, counted, far_apart, relative_gap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +136,7 @@ class FleetSizes(Summarised):
         least, known = self.machines
         if least is None:
             return "Nothing is known yet."
-        fewest = machines_in_words(least)
+        fewest = counted(least, "machine")
         said = (
             f"No covered schedule reaches {self.target.said} with fewer than {fewest}"
             if least > 1
@@ -145,7 +145,7 @@ class FleetSizes(Summarised):
         if known is None:
             return f"{said}; no schedule is known that does."
         name = self._enough()[known]
-        with_ = f"with {machines_in_words(known)} a schedule is known that does ({name})"
+        with_ = f"with {counted(known, 'machine')} a schedule is known that does ({name})"
         return f"{said}; {with_}{self._between(least, known)}."
 
     def _between(self, least: int, known: int) -> str:
@@ -154,7 +154,7 @@ class FleetSizes(Summarised):
         open_ = str(least) if least == known - 1 else f"{least} to {known - 1}"
         gaps = {band.workers: relative_gap(band.upper, band.lower) for band in self.bands}
         apart = far_apart(gaps.get(least))
-        why = f", as with {machines_in_words(least)} {apart}" if apart else ""
+        why = f", as with {counted(least, 'machine')} {apart}" if apart else ""
         return f", and whether {open_} can be enough is open{why}"
 
     @property
@@ -230,11 +230,6 @@ class FleetSizes(Summarised):
         }
         most, measure = float(self.measure.mean(self.target.most)), self.measure
         return figure_of(fleet_sizes(sides, lines, most, measure.axis, ax, scale=measure.scale))
-
-
-def machines_in_words(count: int) -> str:
-    """Return a number of machines as a sentence has it."""
-    return "1 machine" if count == 1 else f"{count} machines"
 
 
 _SUFFIX = ".cert.json"

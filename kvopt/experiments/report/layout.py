@@ -7,9 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kvopt.experiments.report.words import counted, percent
 from kvopt.experiments.studies.intervals import Interval, four_digits
 from kvopt.show.optional import optional
+from kvopt.show.summary import counted, percent
 
 if TYPE_CHECKING:
     from markupsafe import Markup

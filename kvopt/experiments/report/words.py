@@ -9,9 +9,10 @@ from fractions import Fraction
 from pathlib import PurePosixPath
 from typing import Any
 
-from kvopt.experiments.studies.intervals import places_of, rounded
+from kvopt.experiments.studies.intervals import places_of
 from kvopt.experiments.studies.records import Record
 from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.show.summary import counted, rounded
 
 COUNTS = ("left_out", "unread")
 """Keys of what was counted in a trace, and not asked for."""
@@ -21,18 +22,6 @@ def natural(name: str) -> list[tuple[int, str]]:
     """Return what sorts names as people do: a2 before a10."""
     parts = enumerate(re.split(r"([0-9]{1,18})", name))
     return [(int(part), "") if place % 2 else (0, part) for place, part in parts]
-
-
-def counted(count: int, one: str) -> str:
-    """Return a number with its noun."""
-    return f"{count:,} {one}{'' if count == 1 else 's'}"
-
-
-def percent(share: Fraction | None) -> str:
-    """Return a share that is not negative as a percentage; only 0 itself looks like 0."""
-    if share is None:
-        return "-"
-    return "0%" if not share else f"{float(max(share * 100, Fraction(1, 100))):.2f}%"
 
 
 def size_of(record: Record) -> str:

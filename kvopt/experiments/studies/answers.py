@@ -15,11 +15,10 @@ from kvopt.experiments.studies.intervals import (
     by_family,
     by_policy,
     percents,
-    rounded,
     worths,
 )
 from kvopt.experiments.studies.records import Record, grouped
-from kvopt.show.summary import UNDECIDED, far_apart
+from kvopt.show.summary import UNDECIDED, counted, far_apart, rounded
 
 _ALL = 4
 """Schedulers up to which each is named; of more, the one certain to be good and the worst."""
@@ -58,8 +57,7 @@ def _of_schedulers(rows: Sequence[Runs]) -> list[str]:
         for row in partly[:_ALL]
     ]
     if rest := len(partly[_ALL:]):
-        others = "1 other scheduler" if rest == 1 else f"{rest:,} other schedulers"
-        said.append(f"{others} did not complete all of their runs.")
+        said.append(f"{counted(rest, 'other scheduler')} did not complete all of their runs.")
     return said
 
 
@@ -82,8 +80,7 @@ def left_out(records: Iterable[Record]) -> list[str]:
 def _claims(verdicts: Sequence[Verdict]) -> str:
     counts = Counter(each.verdict for each in verdicts)
     said = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items())
-    one = "published claim" if len(verdicts) == 1 else "published claims"
-    sentence = f"Of {len(verdicts):,} {one}: {said}."
+    sentence = f"Of {counted(len(verdicts), 'published claim')}: {said}."
     failed = [each.claim for each in verdicts if each.verdict.startswith(("refuted", "not "))]
     return sentence + (f" Not upheld: {'; '.join(failed)}." if 0 < len(failed) <= _ALL else "")
 

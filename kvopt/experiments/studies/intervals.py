@@ -12,6 +12,7 @@ from typing import Self
 from kvopt.experiments.studies.records import Record, StudiedInstance, grouped
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.scopes import Scope
+from kvopt.show.summary import exact_ratio, rounded
 
 Ends = Sequence[Fraction | None]
 
@@ -37,11 +38,8 @@ class Interval:
 
     def to_places(self, places: int) -> str:
         """Return both ends to some places, rounded outward."""
-        low, high = (
-            rounded(self.least, up=False, places=places),
-            rounded(self.most, up=True, places=places),
-        )
-        return f"[{low}, {high}]"
+        low = rounded(self.least, up=False, places=places)
+        return f"[{low}, {rounded(self.most, up=True, places=places)}]"
 
     def is_within(self, low: Fraction, high: Fraction) -> bool:
         """Whether the number is between two others for certain."""
@@ -59,7 +57,8 @@ class Interval:
 
 def ratio_of(record: Record) -> Interval:
     """Return ``[value / upper, value / lower]``, which holds value / optimum."""
-    return Interval(_share(record.value, record.upper), _share(record.value, record.lower))
+    value = record.value
+    return Interval(exact_ratio(value, record.upper), exact_ratio(value, record.lower))
 
 
 def machine_of(record: Record) -> Interval:
@@ -84,16 +83,6 @@ def largest_of(intervals: Iterable[Interval]) -> Interval:
     return Interval(max(known, default=None), max(_all_known(most), default=None))
 
 
-def rounded(value: Fraction | None, *, up: bool, places: int = 4) -> str:
-    """Return a number to some places, rounded in one direction; a dash for what is not known."""
-    if value is None:
-        return "-"
-    scaled = value * 10**places
-    whole = -(-scaled.numerator // scaled.denominator) if up else scaled.__floor__()
-    sign, whole = ("-" if whole < 0 else ""), abs(whole)
-    return f"{sign}{whole // 10**places:,}.{whole % 10**places:0{places}}"
-
-
 def percents(share: Interval) -> str:
     """Return the ends of a share as percentages to two places, rounded outward."""
     if share.least is not None and share.least == share.most:
@@ -114,10 +103,6 @@ def places_of(value: Fraction | float | None) -> int:
 def four_digits(value: float) -> str:
     """Return a number to four digits; of a whole number every digit before the point."""
     return f"{value:,.{places_of(value)}f}"
-
-
-def _share(value: int | None, by: int | None) -> Fraction | None:
-    return None if value is None or not by else Fraction(value, by)
 
 
 def _ends(intervals: Iterable[Interval]) -> tuple[Ends, Ends]:

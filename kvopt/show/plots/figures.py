@@ -18,6 +18,7 @@ from kvopt.errors import InvalidInput
 from kvopt.show.plots import style
 from kvopt.show.plots.panels import bands, memory_profile, price_curve, rows
 from kvopt.show.plots.timeline import Drawable, Timeline
+from kvopt.show.summary import counted
 
 if TYPE_CHECKING:
     from kvopt.incumbent.proofs import Prices
@@ -216,9 +217,8 @@ def _finished(
     *more: str | None,
 ) -> Figure:
     """Write name and facts above a figure and below it, once, what is drawn; save it."""
-    count = "1 request" if len(instance) == 1 else f"{len(instance):,} requests"
     fleet = f"{instance.workers} workers" if instance.workers > 1 else None
-    facts = [count, fleet, f"M = {instance.memory:,}", *more]
+    facts = [counted(len(instance), "request"), fleet, f"M = {instance.memory:,}", *more]
     lines = fill(", ".join(fact for fact in facts if fact), _LONGEST_LINE).replace("$", r"\$")
     first = style.shortened(title or instance.name or "instance", _LONGEST_NAME)
     figure.suptitle(f"{first}\n{lines}", fontsize=11)

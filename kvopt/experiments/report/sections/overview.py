@@ -9,11 +9,11 @@ from pathlib import Path
 from kvopt.experiments.report.layout import pieces
 from kvopt.experiments.report.registry import TABLE, Context, section
 from kvopt.experiments.report.summaries import mean_width
-from kvopt.experiments.report.words import counted, in_words, limits_of
+from kvopt.experiments.report.words import in_words, limits_of
 from kvopt.experiments.studies.answers import answer, left_out
 from kvopt.experiments.studies.intervals import ratio_of
 from kvopt.problem.scopes import Scope
-from kvopt.show.summary import spread
+from kvopt.show.summary import counted, spread
 
 _SHOWN_LINKS = 4
 """Certificates of a verdict that are listed at once; the others unfold."""

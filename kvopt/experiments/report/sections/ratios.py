@@ -15,12 +15,13 @@ from matplotlib.figure import Figure
 from kvopt.experiments.report.layout import picture
 from kvopt.experiments.report.registry import Context, pictures
 from kvopt.experiments.report.summaries import Family
-from kvopt.experiments.report.words import counted, latency_of, optimum_of, size_of
+from kvopt.experiments.report.words import latency_of, optimum_of, size_of
 from kvopt.experiments.studies.intervals import Runs, ratio_of
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.show.plots import style
 from kvopt.show.plots.charts import Bar, histogram, intervals, points, spread
 from kvopt.show.plots.embedding import Link, panels
+from kvopt.show.summary import counted
 
 _RATIO = "ratio to the optimum"
 _MANY = 5

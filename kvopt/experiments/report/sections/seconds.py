@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from kvopt.experiments.report.layout import Cell, picture, pieces
 from kvopt.experiments.report.registry import Context, pictures, section
 from kvopt.experiments.report.summaries import Family, times_of
-from kvopt.experiments.report.words import counted
 from kvopt.experiments.studies.intervals import Runs, four_digits
 from kvopt.experiments.studies.records import Record, Times
 from kvopt.show.plots.charts import Bar, intervals
 from kvopt.show.plots.embedding import panels
 from kvopt.show.plots.panels import stacked, tokens
+from kvopt.show.summary import counted
 from kvopt.show.summary import spread as spread_of
 
 _TIMES = {

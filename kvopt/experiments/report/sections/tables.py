@@ -10,9 +10,9 @@ from statistics import fmean
 from kvopt.experiments.report.layout import UNKNOWN, Cell, pieces
 from kvopt.experiments.report.registry import TABLE, Context, section
 from kvopt.experiments.report.summaries import mean_width, quantile_of
-from kvopt.experiments.report.words import percent
 from kvopt.experiments.studies.intervals import Interval, Runs, by_family, percents, worths
 from kvopt.experiments.studies.records import grouped
+from kvopt.show.summary import percent
 
 _OF_SEVERAL = ("runs", "median", "95%", "worst", "optimal", "not optimal")
 """Columns that repeat the ratio where each scheduler has a single run."""

@@ -11,13 +11,14 @@ from kvopt.errors import InvalidInput
 from kvopt.experiments.report.layout import picture, pieces
 from kvopt.experiments.report.registry import TABLE, Context, section
 from kvopt.experiments.report.study import Study, least_ratio
-from kvopt.experiments.report.words import counted, optimum_of, size_of
+from kvopt.experiments.report.words import optimum_of, size_of
 from kvopt.experiments.studies.intervals import ratio_of
 from kvopt.experiments.studies.records import Record
 from kvopt.files.reading import blamed_on
 from kvopt.show.plots.embedding import panels
 from kvopt.show.plots.panels import memory_profile, rows
 from kvopt.show.plots.style import CROWDED
+from kvopt.show.summary import counted
 
 if TYPE_CHECKING:
     from markupsafe import Markup

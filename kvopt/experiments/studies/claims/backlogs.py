@@ -21,9 +21,9 @@ from kvopt.experiments.studies.claims.verdict import (
     certificates_of,
     settled,
 )
-from kvopt.experiments.studies.intervals import rounded
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.problem.arrays import Integers
+from kvopt.show.summary import rounded
 
 
 def chen(records: Sequence[Record], experiments: Sequence[int]) -> Iterator[Verdict]:
