@@ -39,24 +39,24 @@ def mc_sf(memory: int, requests: Sequence[Triple]) -> int:
     return jaillet.mc_sf([Job(*request) for request in requests], memory).objective or 0
 
 
+def drawn_case(rng: random.Random, most: int) -> tuple[int, tuple[Triple, ...]]:
+    memory, requests = rng.randint(1, 8), []
+    for _ in range(rng.randint(1, most)):
+        prompt = rng.randrange(memory)
+        requests.append((rng.randint(0, 4), prompt, rng.randint(1, memory - prompt)))
+    return memory, tuple(requests)
+
+
 def test_the_quick_optimum_is_the_optimum() -> None:
     rng = random.Random(3)
     for _ in range(many(300)):
-        memory, requests = rng.randint(1, 8), []
-        for _ in range(rng.randint(1, 4)):
-            prompt = rng.randrange(memory)
-            requests.append((rng.randint(0, 4), prompt, rng.randint(1, memory - prompt)))
+        memory, requests = case = drawn_case(rng, 4)
         least, _ = optimum(memory, requests)
-        case = (memory, tuple(requests))
         found = best_below(*case, least + rng.randint(1, 9))
         assert found is not None
         assert found[0] == least == tel(requests, found[1])
         assert best_below(*case, least) is None
-
-
-def test_the_quick_optimum_of_nothing() -> None:
-    assert best_below(3, (), 1) == (0, [])
-    assert best_below(3, (), 0) is None
+    assert (best_below(3, (), 1), best_below(3, (), 0)) == ((0, []), None)
 
 
 @pytest.mark.slow
@@ -224,14 +224,6 @@ def test_ctrl_c_keeps_the_worst_so_far() -> None:
 # ---- hunts with a scope
 
 
-def drawn_case(rng: random.Random, most: int) -> tuple[int, tuple[Triple, ...]]:
-    memory, requests = rng.randint(1, 7), []
-    for _ in range(rng.randint(1, most)):
-        prompt = rng.randrange(memory)
-        requests.append((rng.randint(0, 4), prompt, rng.randint(1, memory - prompt)))
-    return memory, tuple(requests)
-
-
 @pytest.mark.slow
 def test_the_quick_optimum_with_pauses_is_the_optimum() -> None:
     rng = random.Random(3)
@@ -240,11 +232,7 @@ def test_the_quick_optimum_with_pauses_is_the_optimum() -> None:
         least = pause_oracle.optimum(memory, requests)
         assert paused_optimum_below(case, least + rng.randint(1, 9)) == least
         assert paused_optimum_below(case, least) is None
-
-
-def test_the_quick_optimum_with_pauses_of_nothing() -> None:
-    assert paused_optimum_below((3, ()), 1) == 0
-    assert paused_optimum_below((3, ()), 0) is None
+    assert (paused_optimum_below((3, ()), 1), paused_optimum_below((3, ()), 0)) == (0, None)
 
 
 def test_labels_take_over_where_sets_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

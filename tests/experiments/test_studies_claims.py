@@ -7,13 +7,10 @@ from fractions import Fraction
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import fisher_exact
 from studied import record, verdicts_on
 
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
-from kvopt.experiments.studies.claims.mc_sf import chance_of_as_many, mean_is_above
+from kvopt.experiments.studies.claims.mc_sf import mean_is_above
 from kvopt.experiments.studies.claims.verdict import Judgement
 from kvopt.experiments.studies.records import Record
 
@@ -41,23 +38,12 @@ def test_nothing_is_said_of_nothing(name: str) -> None:
     assert verdicts_on(name, [record(policy=None, value=None, outcome="error", upper=None)]) == []
 
 
-class TestChance:
-    """The tests of chance against those of a library, and by their definition."""
-
-    @given(st.integers(0, 30), st.integers(1, 30), st.integers(0, 200))
-    def test_exact_test(self, ours: int, more: int, theirs: int) -> None:
-        draws, trials = ours + more, 200
-        table = [[ours, draws - ours], [theirs, trials - theirs]]
-        wanted = fisher_exact(table, alternative="greater").pvalue
-        found = float(chance_of_as_many(ours, draws, theirs, trials))
-        assert found == pytest.approx(wanted, rel=1e-9)
-
-    def test_mean(self) -> None:
-        high = [Fraction(107, 100), Fraction(108, 100)] * 10
-        assert mean_is_above(high, 1.005, 1.074, 200)
-        assert not mean_is_above(high[:1], 1.005, 1.074, 200), "one draw says nothing"
-        assert not mean_is_above([Fraction(1), Fraction(3)] * 3, 1.005, 1.074, 200), "it scatters"
-        assert not mean_is_above([Fraction(1)] * 20, 1.005, 1.074, 200)
+def test_a_mean_is_above_by_four_standard_errors() -> None:
+    high = [Fraction(107, 100), Fraction(108, 100)] * 10
+    assert mean_is_above(high, 1.005, 1.074, 200)
+    assert not mean_is_above(high[:1], 1.005, 1.074, 200), "one draw says nothing"
+    assert not mean_is_above([Fraction(1), Fraction(3)] * 3, 1.005, 1.074, 200), "it scatters"
+    assert not mean_is_above([Fraction(1)] * 20, 1.005, 1.074, 200)
 
 
 class TestArrivals:

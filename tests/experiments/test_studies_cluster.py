@@ -136,15 +136,3 @@ def test_a_signal_keeps_what_is_done_on_a_cluster(tmp_path: Path, cluster: Clust
     assert found.signal_number == signal.SIGINT
     assert DRAWS // 4 <= found.progress.done < DRAWS
     assert run_study(study, tmp_path / "out", jobs=1).progress.done == DRAWS
-
-
-@pytest.mark.slow
-def test_a_study_in_seconds_is_the_same_on_a_cluster(tmp_path: Path, cluster: Cluster) -> None:
-    path = tiny(tmp_path / "tiny.toml", 3)
-    path.write_text('clock = "seconds"\n' + path.read_text())
-    found = run_study(path, tmp_path / "out", scheduler=cluster.address)
-    here = run_study(path, tmp_path / "here", jobs=1)
-    assert found.progress.failed == 0
-    assert {(r.key, r.value, r.upper, r.lower) for r in found.records} == {
-        (r.key, r.value, r.upper, r.lower) for r in here.records
-    }

@@ -101,6 +101,7 @@ def test_a_game_is_played_against_each_policy_alone() -> None:
 
 
 ENTRY = '[[instances]]\nfamily = "arrival-1"\n'
+TIMED = 'clock = "seconds"\n'
 
 
 @pytest.mark.parametrize(
@@ -151,6 +152,27 @@ ENTRY = '[[instances]]\nfamily = "arrival-1"\n'
         ),
         ('name = "a/b"\n' + ENTRY, "line 1: name: must be letters, digits and dashes, got 'a/b'"),
         ("name = 3\n" + ENTRY, "line 1: name: must be a text, got 3"),
+        ('clock = "hours"\n' + ENTRY, "line 1: clock: must be one of rounds, seconds, got 'hours'"),
+        ("clock = 3\n" + ENTRY, "line 1: clock: must be a text, got 3"),
+        ('batch_time = "x.json"\n' + ENTRY, 'line 1: batch_time: goes with clock = "seconds"'),
+        (
+            TIMED + 'batch_time = "no"\n' + ENTRY,
+            "line 2: batch_time: batch time: must be one of ",
+        ),
+        (TIMED + "batch_time = 3\n" + ENTRY, "line 2: batch_time: must be a preset, a "),
+        (
+            TIMED + "batch_time = { lines = [] }\n" + ENTRY,
+            "line 2: batch_time: kv_ns: is missing",
+        ),
+        ('certify = "no"\n' + ENTRY, "line 1: certify: must be true or false, got 'no'"),
+        (
+            TIMED + HEAD + '[[instances]]\ngame = "thm-4.1"\n',
+            "line 5: instances[0].game: thm-4.1: clock: is played in rounds, not in seconds",
+        ),
+        (
+            TIMED + HEAD + '[[instances]]\nfamily = "arrival-2"\n',
+            "line 5: instances[0].family: arrival-2: round_ms: is missing, so that arrivals have",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_by_line_and_key(text: str, wanted: str, tmp_path: Path) -> None:

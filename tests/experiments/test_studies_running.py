@@ -105,13 +105,6 @@ class TestFolder:
         assert line["schema"] == "kvopt.study-record/1"
         assert line["ratio"] == [line["value"] / line["upper"], line["value"] / line["lower"]]
 
-    def test_any_number_of_jobs_gives_the_same(
-        self, done: tuple[Path, Path], tmp_path: Path
-    ) -> None:
-        description, folder = done
-        run_study(description, tmp_path / "one", jobs=1)
-        assert found_values(tmp_path / "one") == found_values(folder)
-
 
 class TestGoingOn:
     """A run after another does what is left, and only that."""
@@ -140,6 +133,7 @@ class TestGoingOn:
     def test_a_limit_first_and_the_rest_later(
         self, done: tuple[Path, Path], tmp_path: Path, run: Run
     ) -> None:
+        """And with another number of jobs, which makes no difference."""
         description, folder = done
         args = ("study", description, "--out", tmp_path / "out", "--jobs", 1)
         code, out, _ = run(*args, "--limit", 2, "--json")

@@ -13,7 +13,6 @@ from commands import Run
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refusal
 from strategies import instances
 from studied import record as record_of
 
@@ -103,30 +102,6 @@ def test_each_instance_is_certified_and_verifies(done: tuple[Path, Path]) -> Non
             assert 1 <= ratio.least <= ratio.most
 
 
-@pytest.mark.slow
-def test_the_same_command_does_what_is_left_and_only_that(
-    done: tuple[Path, Path], tmp_path: Path, run: Run
-) -> None:
-    lines = (done[1] / "records.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "certificates").mkdir()
-    for path in (done[1] / "certificates").iterdir():
-        (tmp_path / "certificates" / path.name).write_bytes(path.read_bytes())
-    half = "".join(lines[:4])
-    (tmp_path / "records.jsonl").write_text(half)
-    code, out, _ = run("study", done[0], "--out", tmp_path, "--jobs", 1, "--json")
-    said = json.loads(out)
-    assert (code, said["before"], said["done"]) == (0, 1, 2)
-    text = (tmp_path / "records.jsonl").read_text()
-    assert text.startswith(half)
-    assert [(r.key, r.value, r.lower) for r in read_records(tmp_path)] == [
-        (r.key, r.value, r.lower) for r in read_records(done[1])
-    ]
-    code, out, _ = run("study", done[0], "--out", tmp_path)
-    assert code == 0
-    assert "mean s" in out
-    assert (tmp_path / "records.jsonl").read_text() == text
-
-
 def test_the_folder_needs_no_file_of_the_model(done: tuple[Path, Path]) -> None:
     study = read_study(done[0])
     assert read_study(done[1] / "study.toml") == study
@@ -192,53 +167,7 @@ def test_files_keep_their_arrivals_and_their_names(tmp_path: Path, run: Run) -> 
     assert first.value == run_of_it.objective
 
 
-@pytest.mark.slow
-def test_a_policy_that_fails_is_contained(tmp_path: Path) -> None:
-    late = "sorted-lp:hindsight=1"  # it needs arrivals in rounds, which there are not
-    text = HEAD.replace('"fcfs"', f'"{late}"') + TRAFFIC.replace("[20, 30]", "20")
-    found = run_study(described(tmp_path, text), tmp_path / "out", jobs=1)
-    outcomes = {record.policy: record.outcome for record in found.records}
-    assert outcomes[late] == "error"
-    assert outcomes["mc-sf"] == "completed"
-    assert found.progress.failed == 1
-
-
 ENTRY = '[[instances]]\nfamily = "arrival-1"\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ('clock = "hours"\n' + ENTRY, "line 1: clock: must be one of rounds, seconds, got 'hours'"),
-        ("clock = 3\n" + ENTRY, "line 1: clock: must be a text, got 3"),
-        (
-            'batch_time = "small.json"\n' + ENTRY,
-            'line 1: batch_time: goes with clock = "seconds"',
-        ),
-        (
-            'clock = "seconds"\nbatch_time = "no"\n' + ENTRY,
-            "line 2: batch_time: batch time: must be one of ",
-        ),
-        ('clock = "seconds"\nbatch_time = 3\n' + ENTRY, "line 2: batch_time: must be a preset, a "),
-        (
-            'clock = "seconds"\nbatch_time = { lines = [] }\n' + ENTRY,
-            "line 2: batch_time: kv_ns: is missing",
-        ),
-        ('certify = "no"\n' + ENTRY, "line 1: certify: must be true or false, got 'no'"),
-        (
-            'clock = "seconds"\npolicies = ["mc-sf"]\n[[instances]]\ngame = "thm-4.1"\n',
-            "line 4: instances[0].game: thm-4.1: clock: is played in rounds, not in seconds",
-        ),
-        (
-            'clock = "seconds"\npolicies = ["mc-sf"]\n[[instances]]\nfamily = "arrival-2"\n',
-            "line 4: instances[0].family: arrival-2: round_ms: is missing, so that arrivals have",
-        ),
-    ],
-)
-def test_what_is_wrong_is_named_by_line_and_key(text: str, wanted: str, tmp_path: Path) -> None:
-    if "policies" not in text:
-        text = text.replace(ENTRY, 'policies = ["mc-sf"]\n' + ENTRY)
-    assert refusal(read_study, tmp_path / "study.toml", text).startswith(wanted)
 
 
 def test_the_preset_is_what_run_takes_too() -> None:
