@@ -116,8 +116,9 @@ def certify(
     1120000000
     """
     problem = as_problem(
-        instance, clock=clock, model=options.pop("batch_time", None), deadline=deadline
-    )
+        instance, clock=clock, model=options.pop("batch_time", None), scope=scope,
+        deadline=deadline,
+    )  # fmt: skip
     instance, clock = problem.instance, problem.clock
     if slower:
         refuse_extras(instance, "a search for slower machines")
@@ -137,7 +138,7 @@ def certify(
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
-    needed = [_scope_of(one, clock) for _, one in used]
+    needed = [_scope_of(one, problem) for _, one in used]
     if scope is None:
         scope = least_scope([*needed, problem.scope])
     problem = as_problem(problem, scope=scope)
@@ -209,9 +210,12 @@ def _slower(search: Search, runs: Iterable[PolicyRun], seconds: float) -> tuple[
     return slower_bounds(search, [value for value in values if value is not None], known, seconds)
 
 
-def _scope_of(one: Policy | PolicyRun, clock: Clock) -> Scope:
+def _scope_of(one: Policy | PolicyRun, problem: Problem) -> Scope:
     """Return what a policy may do, or what a run did."""
-    return one.scope(rounds=clock.is_even) if isinstance(one, Policy) else one.scope
+    if not isinstance(one, Policy):
+        return one.scope
+    may = one.scope(rounds=problem.clock.is_even)
+    return may.joined(Scope.SHARING) if problem.scope.covers(Scope.SHARING) else may
 
 
 def _narrower_scopes(covered: Scope, used: Iterable[Scope]) -> list[Scope]:

@@ -415,6 +415,8 @@ def _instance_text(instance: Instance) -> str:
     encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
     head = instance_to_json(replace(instance, requests=()))
     head["schema"] = instance.schema
+    if instance.block_tokens is not None:
+        head["block_tokens"] = instance.block_tokens
     del head["requests"]
     rows = (_request_text(encoder, request, position) for position, request in enumerate(instance))
     body = ",\n".join(rows)

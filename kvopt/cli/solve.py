@@ -23,7 +23,7 @@ from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
-from kvopt.problem.problem import Problem
+from kvopt.problem.problem import as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search.bounding import bound
 from kvopt.search.plan import explained
@@ -80,13 +80,13 @@ def solve_command(
     """
     if len(given.files) > 1 and (how.start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
-    clock, scope = timing.clock(), how.scope or Scope.RUNS
+    clock, scope = timing.clock(), how.scope
     aimed = None if how.deadline is None else Deadline.parse(how.deadline)
     for name, path in {"--start": how.start, "--output": output}.items():
         if timing.seconds and path is not None:
             raise InvalidInput("is in rounds, and goes without --seconds", field=name)
     # What cannot run is refused before anything is read.
-    engine_named(how.engine, pyomo_solver=how.pyomo_solver, scope=scope)
+    engine_named(how.engine, pyomo_solver=how.pyomo_solver, scope=scope or Scope.RUNS)
     common.warn_oversubscription(limits.threads)
     work = _read(given, clock, scope)
     timing.say_assumed()
@@ -94,7 +94,7 @@ def solve_command(
         for file, instance, _ in work:
             asked = limits_of({"time_limit": limits.time_limit, "params": limits.params})
             with common.blamed_on(file):
-                problem = Problem(instance, clock, scope, aimed)
+                problem = as_problem(instance, clock=clock, scope=scope, deadline=aimed)
             _explain(common.label(file), Search(problem, asked))
         return
     options: dict[str, Any] = vars(limits) | {"gap": how.gap}
@@ -130,7 +130,9 @@ def _explain(label: str, search: Search) -> None:
     common.print_rows(rows, ("stage",), ())
 
 
-def _read(given: FilesOptions, clock: Clock, scope: Scope) -> list[tuple[Path, Instance, float]]:
+def _read(
+    given: FilesOptions, clock: Clock, scope: Scope | None
+) -> list[tuple[Path, Instance, float]]:
     """Return each file with its instance and the seconds that reading took."""
     found = []
     for file in given.files:
@@ -139,7 +141,7 @@ def _read(given: FilesOptions, clock: Clock, scope: Scope) -> list[tuple[Path, I
         with common.blamed_on(file):
             if not clock.is_even:
                 refuse_blocks(instance, "a clock of seconds")
-            elif scope.covers(Scope.PAUSES):
+            elif scope is not None and scope.covers(Scope.PAUSES):
                 refuse_fleet(instance, f"the scope {scope}")
             clock.arrivals(instance)
         found.append((file, instance, time.monotonic() - began))
@@ -211,17 +213,16 @@ def bound_command(
     With no --method a table of all methods is printed; with --json it is auto, the best of
     them.  The time limit is for each method.
     """
-    covered = scope or Scope.RUNS
     instance, label = problem.read(), common.label(problem.file)
     if json or method is not None:
         methods = [method or "auto"]
     else:
-        methods = [name for name in bounds_for(covered).names() if name != "auto"]
+        methods = [name for name in bounds_for(scope or Scope.RUNS).names() if name != "auto"]
     results: list[BoundResult] = []
     with common.undisturbed() as signals:
         for name in methods:
             with LiveProgress(f"{label}, {name}", quiet=json) as observer:
-                result = bound(instance, name, scope=covered, observer=observer, **vars(limits))
+                result = bound(instance, name, scope=scope, observer=observer, **vars(limits))
             results.append(result)
             if result.signal_number is not None or signals:
                 break

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from kvopt.errors import InvalidInput, placed, shown
+from kvopt.problem.prefixes import Forest, check_forest, forest_of, numbered
 from kvopt.problem.requests import (
     COLUMNS,
     LARGEST_INTEGER,
@@ -38,7 +39,7 @@ MOST_WORKERS = 10_000
 """Limit of the workers of a fleet: what is said of each of them is kept in lists."""
 
 _MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds", "priority", "deadline")
-_EXTRA_COLUMNS = ("weight", "after", "gap")
+_EXTRA_COLUMNS = ("weight", "after", "gap", "prefix")
 """Of a DataFrame."""
 
 DEEPEST_NOTES = 100
@@ -66,6 +67,9 @@ class Instance(Summarised):
         ``floor(M / B)``: a request that holds h tokens takes ``ceil(h / B)``.
     max_active
         Requests that may be active together on a worker; None for no limit.
+    block_tokens
+        Tokens of a block of a prefix, the unit of sharing: the prompt of a request begins with the
+        blocks of its ``prefix``.  Needed where a request has one, and None elsewhere.
 
     Examples
     --------
@@ -83,6 +87,7 @@ class Instance(Summarised):
     workers: int = 1
     block_size: int = 1
     max_active: int | None = None
+    block_tokens: int | None = None
 
     def __post_init__(self) -> None:
         said = vars(self)  # as it was given, before anybody sees it
@@ -91,6 +96,8 @@ class Instance(Summarised):
             said[name] = checked_integer(said[name], name, 1)
         if self.max_active is not None:
             said["max_active"] = checked_integer(self.max_active, "max_active", 1)
+        if self.block_tokens is not None:
+            said["block_tokens"] = checked_integer(self.block_tokens, "block_tokens", 1)
         if self.workers > MOST_WORKERS:
             reason = f"must be at most {MOST_WORKERS:,}, got {self.workers:,}"
             raise InvalidInput(reason, field="workers")
@@ -128,6 +135,10 @@ class Instance(Summarised):
         if "after" in self.extras:
             refuse_fleet(self, "an order of requests (after)")
             self._check_order()
+        if "prefix" in self.extras:
+            self._check_prefixes()
+        else:
+            vars(self)["block_tokens"] = None  # nothing is in such blocks
         if self.blocks == 0:  # without requests as well
             reason = f"is {self.block_size}, memory has {self.memory} tokens: not one block"
             raise InvalidInput(reason, field="block_size")
@@ -149,6 +160,31 @@ class Instance(Summarised):
                 before = self.predecessors[before]
             followed |= seen
 
+    def _check_prefixes(self) -> None:
+        """Refuse blocks that no prompt has room for, and those that make no forest."""
+        size = self.block_tokens
+        if size is None:
+            raise InvalidInput("is missing: a request has a prefix", field="block_tokens")
+        if size % self.block_size:
+            reason = f"is {size}, no multiple of block_size, {self.block_size}"
+            raise InvalidInput(reason, field="block_tokens")
+        for request in self.requests:
+            count = len(request.prefix)
+            if count * size > request.prompt:
+                reason = f"has {count} blocks of {size} tokens, its prompt {request.prompt} tokens"
+                raise InvalidInput(reason, field="prefix", request=repr(request.id))
+        check_forest(self._paths, [request.id for request in self.requests])
+
+    @property
+    def _paths(self) -> list[Sequence[int | str]]:
+        return [request.prefix for request in self.requests]
+
+    @cached_property
+    def forest(self) -> Forest:
+        """What requests share, and their private tokens."""
+        prompts = [request.prompt for request in self.requests]
+        return forest_of(self._paths, prompts, self.block_tokens or 1)
+
     @cached_property
     def places(self) -> dict[str | None, int]:
         """The position of each request by its id."""
@@ -161,20 +197,43 @@ class Instance(Summarised):
 
     @cached_property
     def extras(self) -> tuple[str, ...]:
-        """What the problem has beside that of the papers: ``weight``, ``after``, ``max_active``."""
+        """What the problem has beside that of the papers: ``weight``, ``prefix`` and so on."""
         used = {
             "weight": any(request.weight > 1 for request in self.requests),
             "after": any(request.after is not None for request in self.requests),
             "max_active": self.max_active is not None,
+            "prefix": any(request.prefix for request in self.requests),
         }
         return tuple(name for name, is_used in used.items() if is_used)
 
     def without_extras(self) -> Instance:
-        """Return the problem of the papers: weights of 1, no order, no limit of active requests."""
+        """Return the problem of the papers: weights of 1, no order, no limit, nothing shared."""
         if not self.extras:
             return self
-        requests = tuple(replace(r, weight=1, after=None) for r in self.requests)
+        requests = tuple(replace(r, weight=1, after=None, prefix=()) for r in self.requests)
         return replace(self, requests=requests, max_active=None)
+
+    def without_prefixes(self) -> Instance:
+        """Return the instance whose requests share nothing: what the scope ``runs`` is about."""
+        if "prefix" not in self.extras:
+            return self
+        return replace(self, requests=tuple(replace(r, prefix=()) for r in self.requests))
+
+    def without_common_prefix(self) -> Instance:
+        """Return an instance with the same schedules in which no block is on every path.
+
+        While anything is active such blocks are held once, so memory and every prompt lose them.
+        Where nothing else is shared the instance has no prefixes.
+        """
+        if "prefix" not in self.extras:
+            return self
+        common = len(set.intersection(*map(set, self._paths)))
+        tokens = common * (self.block_tokens or 0)
+        requests = tuple(
+            replace(r, prompt=r.prompt - tokens, prefix=r.prefix[common:]) for r in self.requests
+        )
+        found = replace(self, memory=self.memory - tokens, requests=requests)
+        return found if found.forest.weights else found.without_prefixes()
 
     @property
     def blocks(self) -> int:
@@ -222,8 +281,16 @@ class Instance(Summarised):
             "outputs": spread([request.output for request in requests]),
             "arrivals": spread([request.arrival for request in requests]),
             "active at most": self.max_active,
+            "shared prefixes": self._facts_of_prefixes(),
             "with predictions": sum(r.predicted is not None for r in requests) or None,
         }
+
+    def _facts_of_prefixes(self) -> str | None:
+        if "prefix" not in self.extras:
+            return None
+        weights = sum(self.forest.weights)
+        saved = sum(r.prompt for r in self.requests) - sum(self.forest.private) - weights
+        return f"{weights:,} tokens in blocks of {self.block_tokens:,}, saving {saved:,} of prompts"
 
     def __hash__(self) -> int:
         return hash(self.hash)  # not of the fields: notes may be a dict
@@ -238,13 +305,15 @@ class Instance(Summarised):
     @cached_property
     def hash(self) -> str:
         """``sha256:...`` of what the problem is: labels, ids and notes do not count."""
+        rows = [_content(request) for request in self.requests]
+        if {"after", "prefix"} & {*self.extras}:
+            rows = [*map(_content, self.requests, self.predecessors, numbered(self._paths))]
         content: dict[str, object] = {
             "schema": self.schema,
             "memory": self.memory,
-            "requests": [*map(_content, self.requests, self.predecessors)]
-            if "after" in self.extras
-            else [_content(request) for request in self.requests],
+            "requests": rows,
             **({} if self.max_active is None else {"max_active": self.max_active}),
+            **({} if self.block_tokens is None else {"block_tokens": self.block_tokens}),
             **({} if self.round_ms is None else {"round_ms": self.round_ms}),
             **{name: n for name, n in self.more_sizes.items() if n > 1},
         }
@@ -275,8 +344,8 @@ class Instance(Summarised):
         """Return a row for each request, as a DataFrame of pandas.
 
         Columns: ``id``, ``arrival``, ``prompt``, ``output``, and ``predicted_lower``,
-        ``predicted_upper``, ``arrival_seconds``, ``priority``, ``deadline``, ``weight``, ``after``
-        and ``gap`` where a request has them.
+        ``predicted_upper``, ``arrival_seconds``, ``priority``, ``deadline``, ``weight``, ``after``,
+        ``gap`` and ``prefix`` where a request has them.
         """
         columns: dict[str, list[Any]] = {
             name: [getattr(r, name) for r in self.requests] for name in ("id", *COLUMNS)
@@ -290,11 +359,18 @@ class Instance(Summarised):
             others["weight"] = [request.weight for request in self.requests]
         others["after"] = [getattr(request.after, "request", None) for request in self.requests]
         others["gap"] = [getattr(request.after, "gap", None) for request in self.requests]
+        others["prefix"] = [list(request.prefix) or None for request in self.requests]
         return frame(columns | {name: each for name, each in others.items() if any_known(each)})
 
     @classmethod
     def from_dataframe(
-        cls, df: DataFrame, memory: int, *, name: str | None = None, round_ms: float | None = None
+        cls,
+        df: DataFrame,
+        memory: int,
+        *,
+        name: str | None = None,
+        round_ms: float | None = None,
+        block_tokens: int | None = None,
     ) -> Instance:
         """Return the instance whose requests are the rows of a DataFrame, in their order.
 
@@ -305,7 +381,7 @@ class Instance(Summarised):
             `to_dataframe` has beside them.  Other columns are refused.
         memory
             Capacity in tokens.
-        name, round_ms
+        name, round_ms, block_tokens
             As in `Instance`.
 
         Raises
@@ -317,7 +393,7 @@ class Instance(Summarised):
         for place, row in rows_of(df, COLUMNS, ("id", *_MORE_COLUMNS, *_EXTRA_COLUMNS)):
             with placed(request=place):
                 requests.append(_request_from_row(row))
-        return cls(memory, requests, name, round_ms=round_ms)
+        return cls(memory, requests, name, round_ms=round_ms, block_tokens=block_tokens)
 
     def plot(self) -> Figure:
         """Draw the requests: their shapes, when they come, and what they would hold unhindered."""
@@ -387,10 +463,15 @@ def refuse_blocks(instance: Instance, what: str) -> None:
 
 
 def refuse_extras(instance: Instance, what: str, known: Collection[str] = ()) -> None:
-    """Refuse weights, an order or a limit of active requests where something knows none."""
+    """Refuse weights, an order, a limit or shared prefixes where something knows none."""
     for field in instance.extras:
         if field not in known:
             raise InvalidInput(f"is not known by {what}", field=field)
+
+
+def refuse_prefixes(instance: Instance, what: str) -> None:
+    """Refuse shared prefixes where something knows the other extras, but not these."""
+    refuse_extras(instance, what, ("weight", "after", "max_active"))
 
 
 def refuse_fleet(instance: Instance, what: str) -> None:
@@ -423,6 +504,7 @@ def _request_from_row(row: dict[str, Any]) -> Request:
         id=str(label) if type(label) is int else label,
         predicted=predicted,
         arrival_seconds=row.get("arrival_seconds"),
+        prefix=() if row.get("prefix") is None else row["prefix"],
     )
 
 
@@ -442,7 +524,9 @@ def _deeper_than(value: object, levels: int) -> bool:
     return levels == 0 or any(_deeper_than(part, levels - 1) for part in inner)
 
 
-def _content(request: Request, before: int | None = None) -> list[object]:
+def _content(
+    request: Request, before: int | None = None, blocks: Sequence[int] = ()
+) -> list[object]:
     content: list[object] = [request.arrival, request.prompt, request.output]
     if request.predicted is not None or request.arrival_seconds is not None:
         predicted = request.predicted
@@ -454,6 +538,7 @@ def _content(request: Request, before: int | None = None) -> list[object]:
         "deadline": request.deadline,
         "weight": request.weight if request.weight > 1 else None,
         "after": None if request.after is None else [before, request.after.gap],
+        "prefix": blocks or None,
     }
     if known := {name: value for name, value in newer.items() if value is not None}:
         content.append(known)

@@ -1,7 +1,7 @@
 """Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``.
 
 CSV may have a column ``deadline`` too.  The second schema is that of fleets, of memory in
-whole blocks, and of requests with priorities or deadlines, and of no others.
+whole blocks, and of requests with priorities, deadlines, weights, an order or prefixes.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ NEWER_SCHEMA = "kvopt.instance/2"
 _TOP_NEEDED = ("schema", "memory", "requests")
 _TOP_OPTIONAL = ("name", "notes", "round_ms")
 _TOP_NEWER = ("workers", "block_size")
-_TOP_RESTRICTIONS = ("max_active",)
+_TOP_RESTRICTIONS = ("max_active", "block_tokens")
 _REQUEST_OPTIONAL = ("id", "predicted", "arrival_seconds")
-_REQUEST_NEWER = ("priority", "deadline", "weight", "after")
+_REQUEST_NEWER = ("priority", "deadline", "weight", "after", "prefix")
 _ENDS = ("lower", "upper")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
@@ -216,6 +216,7 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
         "memory": instance.memory,
         **{name: size for name, size in instance.more_sizes.items() if size > 1},
         "max_active": instance.max_active,
+        "block_tokens": instance.block_tokens,
         "round_ms": instance.round_ms,
         "requests": [request_to_json(request) for request in instance],
     }
@@ -230,6 +231,7 @@ def request_to_json(request: Request) -> dict[str, Any]:
     predicted = None if ends is None else {"lower": ends.lower, "upper": ends.upper}
     more = {name: getattr(request, name) for name in ("arrival_seconds", "priority", "deadline")}
     more["weight"] = request.weight if request.weight > 1 else None
+    more["prefix"] = list(request.prefix) or None
     if (after := request.after) is not None:
         more["after"] = {"request": after.request, **({"gap": after.gap} if after.gap else {})}
     given = {"predicted": predicted, **more}.items()

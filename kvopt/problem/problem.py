@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.instance_files import as_instance
 from kvopt.problem.scopes import Scope
 
+_LOGGER = logging.getLogger("kvopt")
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -27,17 +30,20 @@ class Problem:
     clock
         How long rounds last.
     scope
-        What schedules may do, and bounds have to cover.
+        What schedules may do, and bounds have to cover.  Without ``sharing`` the prefixes of the
+        instance are left out.  By default ``sharing`` where requests have prefixes and what else
+        is asked knows them, else ``runs``.
     deadline
         By when requests should be done, where that counts as well.
     """
 
     instance: Instance
     clock: Clock = ROUNDS
-    scope: Scope = Scope.RUNS
+    scope: Scope = None  # type: ignore[assignment]
     deadline: Deadline | None = None
 
     def __post_init__(self) -> None:
+        self._settle_scope()
         for is_asked, what in (
             (self.in_seconds, "a clock of seconds"),
             (self.has_pauses, f"the scope {self.scope}"),
@@ -50,6 +56,22 @@ class Problem:
         if self.deadline is not None:
             refuse_blocks(self.instance, "a deadline")
             self.deadline.allowed(self.instance, rounds=self.clock.is_even)
+
+    def _settle_scope(self) -> None:
+        """Choose a scope where none is asked, and drop prefixes, or sharing, without the other."""
+        has_prefixes = "prefix" in self.instance.extras
+        if (scope := self.scope) is None:
+            is_known = self.clock.is_even and self.deadline is None
+            scope = Scope.SHARING if has_prefixes and is_known else Scope.RUNS
+            if has_prefixes and not is_known:
+                what = "a deadline" if self.clock.is_even else "a clock of seconds"
+                _LOGGER.warning("prefixes are left out: %s does not know them", what)
+        if not has_prefixes:
+            scope = scope.without_sharing
+        said = vars(self)
+        said["scope"] = scope
+        if not scope.covers(Scope.SHARING):
+            said["instance"] = self.instance.without_prefixes()
 
     @property
     def in_seconds(self) -> bool:
@@ -100,10 +122,10 @@ def as_problem(
     An instance, or the file of one, is asked in rounds, without pauses and deadlines.  ``clock``
     may be a word: ``rounds``, or ``seconds`` with a batch-time model or the name of one.
     """
-    problem = given if isinstance(given, Problem) else Problem(as_instance(given))
     changed: dict[str, Any] = {}
+    instance = given.instance if isinstance(given, Problem) else as_instance(given)
     if workers is not None:
-        changed["instance"] = replace(problem.instance, workers=workers)
+        instance = changed["instance"] = replace(instance, workers=workers)
     if clock == "seconds":
         model = DEFAULT_MODEL if model is None else model
         changed["clock"] = Seconds(model if isinstance(model, BatchTime) else batch_time(model))
@@ -115,4 +137,6 @@ def as_problem(
         changed["scope"] = Scope.parse(scope)
     if deadline is not None:
         changed["deadline"] = Deadline.parse(deadline)
-    return replace(problem, **changed) if changed else problem
+    if not isinstance(given, Problem):
+        return Problem(**{"instance": instance, **changed})
+    return replace(given, **changed) if changed else given

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.problem.prefixes import Block, checked_prefix
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -145,6 +147,9 @@ class Request:
     after
         The request that has to complete before.  Latency counts from the release: from the arrival
         or that completion plus the gap, whichever is later.
+    prefix
+        Ids of the blocks that its prompt begins with, see ``block_tokens`` of an instance; the
+        prompt counts their tokens.
     """
 
     arrival: int
@@ -157,8 +162,11 @@ class Request:
     deadline: int | None = None
     weight: int = 1
     after: After | None = None
+    prefix: Sequence[Block] = ()
 
     def __post_init__(self) -> None:
+        if self.prefix != ():
+            object.__setattr__(self, "prefix", checked_prefix(self.prefix))
         for name, least in _LEAST.items():
             value = getattr(self, name)
             is_right = type(value) is int and least <= value <= LARGEST_INTEGER

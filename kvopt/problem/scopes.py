@@ -36,6 +36,11 @@ class Scope(StrEnum):
     """In seconds: a prompt may be processed in pieces, over rounds that yield no token."""
     PAUSES_AND_CHUNKS = "pauses+chunks"
     """Both."""
+    SHARING = "sharing"
+    """Active requests hold a block of a prefix that they share once, and run to their end."""
+    SHARING_AND_PAUSES = "sharing+pauses"
+    SHARING_AND_CHUNKS = "sharing+chunks"
+    SHARING_PAUSES_AND_CHUNKS = "sharing+pauses+chunks"
 
     @classmethod
     def parse(cls, text: object) -> Scope:
@@ -58,6 +63,16 @@ class Scope(StrEnum):
     def sentence(self) -> str:
         """What is said, word for word, wherever a bound or an optimum is reported."""
         return _SENTENCES[self]
+
+    @property
+    def without_sharing(self) -> Scope:
+        """What is left of it where prefixes are not shared."""
+        allowed = _ALLOWED[self] - {"sharing"}
+        return (
+            self
+            if allowed == _ALLOWED[self]
+            else least_scope(scope for scope in Scope if _ALLOWED[scope] == allowed)
+        )
 
 
 def least_scope(needed: Iterable[Scope]) -> Scope:
@@ -95,4 +110,11 @@ _SENTENCES = {
         "request to its end, pauses it with its tokens kept, or evicts it, loses its tokens and "
         "starts it again"
     ),
+}
+_SENTENCES |= {
+    scope: _SENTENCES[scope.without_sharing].replace(
+        "every schedule that", "every schedule that holds a shared prefix once and"
+    )
+    for scope in Scope
+    if "sharing" in scope
 }

@@ -18,7 +18,6 @@ from kvopt.incumbent.result import BoundResult
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
-from kvopt.problem.instance_files import as_instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, stages
@@ -170,7 +169,7 @@ def bounds_by_workers(
     counts: Iterable[int],
     clock: Clock = ROUNDS,
     *,
-    scope: Scope | str = Scope.RUNS,
+    scope: Scope | str | None = None,
     **options: Unpack[LimitOptions],
 ) -> dict[int, CheckedBound]:
     """Return for each number of workers a lower bound on total latency, with its proof.
@@ -199,7 +198,7 @@ def bounds_by_workers(
     >>> {workers: bound.value for workers, bound in found.items()}
     {1: 6, 2: 4, 3: 3}
     """
-    problem = Problem(as_instance(instance), clock, Scope.parse(scope))
+    problem = as_problem(instance, clock=clock, scope=scope)
     refuse_extras(problem.instance, "bounds by workers")
     limits, began = limits_of(options), working_time()
     found: dict[int, CheckedBound] = {}

@@ -18,7 +18,7 @@ from typing import Any
 
 from kvopt.errors import InvalidInput, KvoptError, PolicyFault
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_prefixes
 from kvopt.problem.requests import volume_of
 from kvopt.simulate.policies.base import Need, Policy, View
 from kvopt.timetable.work import Chunks, Lost
@@ -155,6 +155,7 @@ class Simulation(Worker):
     def __init__(self, workload: Workload, policy: Policy) -> None:
         instance, clock = workload.instance, workload.clock
         refuse_blocks(instance, "a simulated policy")
+        refuse_prefixes(instance, "a simulated policy")
         if Need.ARRIVALS in policy.needs and "after" in instance.extras:
             refuse_extras(instance, policy.name, ("weight", "max_active"))
         if Need.ARRIVALS in policy.needs:

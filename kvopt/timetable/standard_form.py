@@ -9,7 +9,7 @@ from kvopt.timetable.schedule import Schedule
 
 
 def identical_groups(instance: Instance) -> list[list[int]]:
-    """Group the positions of requests of one shape and weight, each in order of arrival.
+    """Group the positions of requests of one shape, path and weight, each in order of arrival.
 
     Two requests of equal prompt and output can swap starts when the later start is
     given to the later arrival: neither feasibility nor total latency changes.  So some
@@ -17,9 +17,10 @@ def identical_groups(instance: Instance) -> list[list[int]]:
     """
     if "after" in instance.extras:
         return []
-    groups = defaultdict[tuple[int, int, int], list[int]](list)
+    groups = defaultdict[tuple[object, ...], list[int]](list)
     for i in sorted(range(len(instance)), key=lambda i: instance.requests[i].arrival):
-        groups[*instance.requests[i].shape, instance.requests[i].weight].append(i)
+        request = instance.requests[i]
+        groups[*request.shape, request.weight, instance.forest.paths[i]].append(i)
     return [members for _, members in sorted(groups.items()) if len(members) > 1]
 
 

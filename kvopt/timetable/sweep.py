@@ -9,10 +9,12 @@ which never hold less than the tokens.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvopt.kernels.magnitudes import fits
+from kvopt.problem.prefixes import Forest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +32,8 @@ class Sweep(NamedTuple):
         Those at which a piece starts or ends, ascending.
     active, held
         Pieces, and all tokens in the round that ends at each of them.
+    shared
+        Of these tokens those of prefixes, which several pieces may use; empty where there are none.
     """
 
     starts: Sequence[int]
@@ -38,6 +42,7 @@ class Sweep(NamedTuple):
     times: list[int]
     active: list[int]
     held: list[int]
+    shared: Sequence[int] = ()
 
 
 def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> Sweep:
@@ -62,6 +67,39 @@ def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> 
     return Sweep(*given, *(column.tolist() for column in columns))
 
 
+def sharing(sweep: Sweep, requests: Iterable[int], forest: Forest) -> Sweep:
+    """Return what the same pieces, of these requests, hold if a node is held once.
+
+    The users of a node hold it from the first start until all that overlap have ended.
+    """
+    paths = [forest.paths[i] for i in requests]
+    own = [sum(forest.weights[v] for v in path) for path in paths]
+    alone, once = Counter[int](), Counter[int]()
+    ends: dict[int, int] = {}  # of each node, as far as it is known
+    for start, end, path, tokens in sorted(
+        zip(sweep.starts, sweep.ends, paths, own, strict=True), key=lambda piece: piece[:2]
+    ):
+        alone[start] += tokens
+        alone[end] -= tokens
+        for node in path:
+            last = ends.get(node, start - 1)
+            once[max(start, last)] += forest.weights[node]
+            ends[node] = max(end, last)
+            once[ends[node]] -= forest.weights[node]
+
+    def until(changes: Counter[int]) -> list[int]:
+        """Return the sum of all changes before each time."""
+        return list(accumulate((changes[time] for time in sweep.times), initial=0))[:-1]
+
+    shared = until(once)
+    rows = zip(sweep.held, until(alone), shared, strict=True)
+    return sweep._replace(
+        before=[held - tokens for held, tokens in zip(sweep.before, own, strict=True)],
+        held=[held - tokens + nodes for held, tokens, nodes in rows],
+        shared=shared,
+    )
+
+
 def blocks_for(tokens: int, block: int) -> int:
     """Return how many blocks of so many tokens hold these tokens."""
     return -(-tokens // block)
@@ -73,7 +111,9 @@ def blocks_held(sweep: Sweep, block: int) -> Iterator[tuple[int, int]]:
     Blocks are given back at ends only, so that is where they peak.  What holds ``offset + t``
     tokens at time t, with ``offset = q B + r`` and ``t = u B + v``, takes ``q + u`` blocks, one
     more if ``r + v > 0``, and one more if ``r + v > B``: so what is active is counted by its r.
+    Nodes of prefixes are whole blocks.
     """
+    shared = dict(zip(sweep.times, sweep.shared, strict=False))
     changes: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for start, end, prompt in zip(sweep.starts, sweep.ends, sweep.before, strict=True):
         whole, rest = divmod(prompt - start, block)
@@ -86,7 +126,7 @@ def blocks_held(sweep: Sweep, block: int) -> Iterator[tuple[int, int]]:
         if any(change < 0 for change, _, _ in changes[time]):
             begun = sum(n for r, n in rests.items() if r + late > 0)
             more = sum(n for r, n in rests.items() if r + late > block)
-            yield time, wholes + active * rounds + begun + more
+            yield time, wholes + active * rounds + begun + more + shared.get(time, 0) // block
         for change, whole, rest in changes[time]:
             active, wholes = active + change, wholes + whole
             rests[rest] += change

@@ -18,10 +18,10 @@ from typing import Any, ClassVar, Self
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.problem.clocks import ROUNDS, Clock, Piece, Stretch
-from kvopt.problem.instance import Instance
+from kvopt.problem.instance import Instance, refuse_prefixes
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import Summarised
-from kvopt.timetable.sweep import Sweep, swept
+from kvopt.timetable.sweep import Sweep, sharing, swept
 from kvopt.timetable.work import Chunks, Lost, Segments, checked_segments, scope_of
 
 Times = Sequence[int | Any]
@@ -47,6 +47,8 @@ class Timetable(Summarised):
 
     def __post_init__(self) -> None:
         said = vars(self)  # as they were given, before anybody sees them
+        if self.chunks or not self.clock.is_even:
+            refuse_prefixes(self.instance, "work in pieces, or in seconds")
         if segments := tuple(self.segments):
             segments = checked_segments(self.instance, segments)
             starts = tuple(rows[-1][0] - 1 for rows in segments)
@@ -125,7 +127,8 @@ class Timetable(Summarised):
 
         In rounds a prompt in pieces is one that comes later.
         """
-        return scope_of(self.segments, () if self.clock.is_even else self.chunks, self.lost)
+        used = scope_of(self.segments, () if self.clock.is_even else self.chunks, self.lost)
+        return used.joined(Scope.SHARING) if "prefix" in self.instance.extras else used
 
     @property
     def pauses(self) -> int:
@@ -299,9 +302,16 @@ class Timetable(Summarised):
     def sweep(self) -> Sweep:
         """Tokens held over time, by all workers together; what is lost is held as well."""
         if self.is_plain:
-            return swept(self.starts, self._ends, [r.prompt for r in self.instance])
-        columns = tuple(zip(*self._work(), strict=True)) or ((), (), ())
-        return swept(*columns[:3])
+            found = swept(self.starts, self._ends, [r.prompt for r in self.instance])
+        else:
+            columns = tuple(zip(*self._work(), strict=True)) or ((), (), ())
+            found = swept(*columns[:3])
+        if "prefix" not in self.instance.extras:
+            return found
+        works = [i for i, _, _ in self.lost] + [
+            i for i, rows in enumerate(self.spans) for _ in rows
+        ]
+        return sharing(found, works, self.instance.forest)
 
     def _work(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield start and end of all work, what was held before, and what is processed then."""

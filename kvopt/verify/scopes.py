@@ -29,6 +29,15 @@ COVERED_BY = {
         "starts it again"
     ),
 }
+COVERED_BY |= {
+    name: COVERED_BY[other].replace(
+        "every schedule that", "every schedule that holds a shared prefix once and"
+    )
+    for name, other in (
+        ("sharing", "runs"), ("sharing+pauses", "pauses"), ("sharing+chunks", "chunks"),
+        ("sharing+pauses+chunks", "pauses+chunks"),
+    )
+}  # fmt: skip
 """The same for each scope.  In rounds a prompt in pieces only comes later than one at once."""
 
 

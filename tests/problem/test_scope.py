@@ -106,7 +106,7 @@ def test_pieces_are_below_the_bound(tmp_path: Path) -> None:
 # ---- what each scope covers, and the sentence that says so
 
 
-RUNS, RESTARTS, PAUSES, CHUNKS, BOTH = Scope
+RUNS, RESTARTS, PAUSES, CHUNKS, BOTH = list(Scope)[:5]
 
 
 @pytest.mark.parametrize("scope", Scope)
@@ -120,7 +120,7 @@ def test_what_is_joined_has_no_order() -> None:
 
 @pytest.mark.parametrize("text", ["", "pause", "RUNS", "runs+chunks", "pauses+pauses", None, 3])
 def test_refused(text: object) -> None:
-    with pytest.raises(InvalidInput, match=r"^scope: must be one of runs, .*, pauses\+chunks, got"):
+    with pytest.raises(InvalidInput, match=r"^scope: must be one of runs, .*, sharing.*got"):
         Scope.parse(text)
 
 
@@ -132,9 +132,12 @@ def test_covers() -> None:
             RESTARTS: {RUNS, RESTARTS},
             PAUSES: {RUNS, RESTARTS, PAUSES},
             CHUNKS: {RUNS, RESTARTS, CHUNKS},
-            BOTH: set(Scope),
+            BOTH: {RUNS, RESTARTS, PAUSES, CHUNKS, BOTH},
         }
-        assert scope.covers(other) == (other in wanted[scope])
+        shares = (scope not in wanted, other not in wanted)
+        inner = (scope.without_sharing, other.without_sharing)
+        fits = inner[1] in wanted[inner[0]]
+        assert scope.covers(other) == (fits and shares != (False, True))
 
 
 def test_what_two_need_together_covers_both() -> None:
@@ -146,6 +149,8 @@ def test_what_two_need_together_covers_both() -> None:
         assert scope.joined(scope) is scope
     assert RUNS.joined(RESTARTS) is RESTARTS
     assert PAUSES.joined(CHUNKS) is BOTH
+    assert CHUNKS.joined(Scope.SHARING) is Scope.SHARING_AND_CHUNKS
+    assert BOTH.joined(Scope.SHARING).without_sharing is BOTH
 
 
 def test_sentences() -> None:
@@ -158,3 +163,4 @@ def test_sentences() -> None:
         for word, other in (("paus", PAUSES), ("in pieces", CHUNKS)):
             assert (word in covered) == scope.covers(other)
             assert (word in beyond) == (not scope.covers(other))
+        assert ("a shared prefix once" in covered) == scope.covers(Scope.SHARING)

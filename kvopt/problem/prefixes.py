@@ -1,0 +1,123 @@
+"""Prefixes that prompts share: a forest of blocks, and what of it is shared at all.
+
+Only blocks on the paths of two requests or more matter for memory: one that a single request uses
+is like a token of its own.  Blocks in a row that the same requests use are one node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from kvopt.errors import InvalidInput, shown
+
+Block = int | str
+"""The id of a block: equal ids hold equal tokens after equal tokens."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """What requests share.
+
+    Parameters
+    ----------
+    weights
+        Tokens of each node.
+    parents
+        The node before each one, which has a smaller number; -1 of a root.
+    paths
+        For each request its nodes, from a root.
+    private
+        Prompt tokens of each request that are on none of its nodes.
+
+    Examples
+    --------
+    >>> forest_of([[1, 2, 3], [1, 2, 4], [5]], [40, 50, 20], 16)
+    Forest(weights=(32,), parents=(-1,), paths=((0,), (0,), ()), private=(8, 18, 20))
+    """
+
+    weights: tuple[int, ...]
+    parents: tuple[int, ...]
+    paths: tuple[tuple[int, ...], ...]
+    private: tuple[int, ...]
+
+    @cached_property
+    def users(self) -> tuple[tuple[int, ...], ...]:
+        """For each node the requests that have it on their path."""
+        found: list[list[int]] = [[] for _ in self.weights]
+        for i, path in enumerate(self.paths):
+            for node in path:
+                found[node].append(i)
+        return tuple(map(tuple, found))
+
+    def tokens(self, active: Iterable[int]) -> int:
+        """Return the tokens of the nodes that some of these requests use, each counted once."""
+        return sum(self.weights[v] for v in {v for i in active for v in self.paths[i]})
+
+
+def forest_of(
+    paths: Sequence[Sequence[Block]], prompts: Sequence[int], block_tokens: int
+) -> Forest:
+    """Return the forest of paths that are known to make one.
+
+    Requests below a block are some of those of the block before, so as many are the same.
+    """
+    uses = Counter(block for path in paths for block in path)
+    nodes: dict[Block, int] = {}
+    weights, parents, found = list[int](), list[int](), list[tuple[int, ...]]()
+    for path in paths:
+        own, last = list[int](), None
+        for block in path:
+            if uses[block] < 2:
+                break
+            if block not in nodes and last is not None and uses[last] == uses[block]:
+                nodes[block] = nodes[last]
+                weights[nodes[last]] += block_tokens
+            elif block not in nodes:
+                nodes[block] = len(weights)
+                weights.append(block_tokens)
+                parents.append(own[-1] if own else -1)
+            if not own or own[-1] != nodes[block]:
+                own.append(nodes[block])
+            last = block
+        found.append(tuple(own))
+    private = (
+        prompt - sum(weights[v] for v in own) for prompt, own in zip(prompts, found, strict=True)
+    )
+    return Forest(tuple(weights), tuple(parents), tuple(found), tuple(private))
+
+
+def checked_prefix(given: object) -> tuple[Block, ...]:
+    """Return the ids of blocks as a tuple, else raise."""
+    if type(given) is tuple and all(type(block) in (int, str) for block in given):
+        return given
+    if not isinstance(given, list | tuple):
+        raise InvalidInput(f"must be a list of block ids, got {shown(given)}", field="prefix")
+    for block in given:
+        if isinstance(block, bool) or not isinstance(block, int | str):
+            reason = f"must hold integers or strings, got {shown(block)}"
+            raise InvalidInput(reason, field="prefix")
+    return tuple(given)
+
+
+def check_forest(paths: Iterable[Sequence[Block]], names: Sequence[str | None]) -> None:
+    """Refuse a block that follows two others: equal tokens after unequal ones are not equal."""
+    known: dict[Block, tuple[Block | None, int]] = {}
+    for i, path in enumerate(paths):
+        for block, before in zip(path, (None, *path), strict=False):
+            first, where = known.setdefault(block, (before, i))
+            if first != before:
+                ways = [
+                    "is the first one" if one is None else f"follows {one!r}"
+                    for one in (before, first)
+                ]
+                reason = f"block {block!r} {ways[0]}, of request {names[where]!r} it {ways[1]}"
+                raise InvalidInput(reason, field="prefix", request=repr(names[i]))
+
+
+def numbered(paths: Iterable[Sequence[Block]]) -> list[list[int]]:
+    """Return paths with blocks numbered as they come up, for a hash: ids are labels."""
+    numbers: dict[Block, int] = {}
+    return [[numbers.setdefault(block, len(numbers)) for block in path] for path in paths]

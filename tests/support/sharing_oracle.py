@@ -1,0 +1,98 @@
+"""Shared prefixes by brute force, from the definition alone: nothing of kvopt is used to judge.
+
+A request is ``(arrival, prompt, output, path)``; the first ``len(path) * block`` tokens of its
+prompt are the blocks of its path, and the active requests hold each block once.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
+from math import inf
+
+from kvopt import Instance, Request
+
+Row = tuple[int, int, int, tuple[object, ...]]
+
+
+def rows_of(instance: Instance) -> list[Row]:
+    """Return the requests of an instance as plain rows."""
+    return [(r.arrival, r.prompt, r.output, tuple(r.prefix)) for r in instance]
+
+
+def load(rows: Sequence[Row], block: int, starts: Sequence[int], time: int) -> int:
+    """Return the tokens held at a time."""
+    held, blocks = 0, set()
+    for (_, prompt, output, path), start in zip(rows, starts, strict=True):
+        if start < time <= start + output:
+            held += prompt - block * len(path) + time - start
+            blocks |= set(path)
+    return held + block * len(blocks)
+
+
+def feasible(memory: int, rows: Sequence[Row], block: int, starts: Sequence[int]) -> bool:
+    """Whether nothing starts early and no time holds more than the memory."""
+    if any(start < row[0] for row, start in zip(rows, starts, strict=True)):
+        return False
+    last = max((start + row[2] for row, start in zip(rows, starts, strict=True)), default=0)
+    return all(load(rows, block, starts, time) <= memory for time in range(1, last + 1))
+
+
+def optimum(memory: int, rows: Sequence[Row], block: int) -> int:
+    """Return the least total latency over all schedules, round by round."""
+    last = max((row[0] for row in rows), default=0) + sum(row[2] for row in rows)
+    everything = tuple(row[2] for row in rows)
+
+    @cache
+    def best(time: int, left: tuple[int, ...], active: tuple[bool, ...]) -> float:
+        """Return the least latency from a time on, with so many tokens of each to come."""
+        if not any(left):
+            return 0
+        if time >= last:
+            return inf
+        waiting = [i for i, row in enumerate(rows) if left[i] and not active[i] and row[0] <= time]
+        cost = sum(1 for i, row in enumerate(rows) if left[i] and row[0] <= time)
+        found = inf
+        for count in range(len(waiting) + 1):
+            for chosen in combinations(waiting, count):
+                works = [i for i in range(len(rows)) if (active[i] and left[i]) or i in chosen]
+                held = sum(
+                    rows[i][1] - block * len(rows[i][3]) + rows[i][2] - left[i] + 1 for i in works
+                )
+                if held + block * len({b for i in works for b in rows[i][3]}) > memory:
+                    continue
+                after = tuple(n - (i in works) for i, n in enumerate(left))
+                found = min(
+                    found, best(time + 1, after, tuple(i in works for i in range(len(rows))))
+                )
+        return cost + found
+
+    value = best(0, everything, (False,) * len(rows))
+    return int(value)
+
+
+def drawn(seed: int, most: int = 5, *, is_common: bool = False) -> Instance:
+    """Return a small instance with prefixes in a forest of up to six blocks.
+
+    With ``is_common`` all paths begin with the same root.
+    """
+    rng = random.Random(seed)
+    block, count = rng.randint(1, 3), rng.randint(1, 6)
+    parents = [rng.choice([None, *range(v)]) if v else None for v in range(count)]
+    if is_common:
+        parents = [None if v == 0 else (p or 0) for v, p in enumerate(parents)]
+    label = (lambda v: f"b{v}") if seed % 2 else (lambda v: v)
+    requests, memory = [], rng.randint(4, 12) + block * is_common
+    for _ in range(rng.randint(1, most)):
+        path: list[int | str] = []
+        node = rng.choice([*range(count), *([] if is_common else [None])])
+        while node is not None:
+            path.insert(0, label(node))
+            node = parents[node]
+        path = path[: (memory - 1) // block]
+        prompt = rng.randint(len(path) * block, min(memory - 1, len(path) * block + 3))
+        output = rng.randint(1, min(3, memory - prompt))
+        requests.append(Request(rng.randint(0, 3), prompt, output, prefix=path))
+    return Instance(memory, requests, block_tokens=block)
