@@ -46,5 +46,5 @@ def test_what_stands_for_it_in_the_code_is_there() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
     words = set(re.findall(r"\w+", code)) | {path.stem for path in package.rglob("*.py")}
     rows = re.findall(r"^\| \$.*\|$", (DOCS / "symbols.md").read_text("utf-8"), re.MULTILINE)
-    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[4])}
+    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[3])}
     assert {word for name in named for word in re.findall(r"\w+", name)} <= words
