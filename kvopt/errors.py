@@ -60,7 +60,7 @@ class InvalidInput(KvoptError, ValueError):
 
 @contextmanager
 def placed(*, request: str | None = None, file: str | None = None) -> Iterator[None]:
-    """Have what the block refuses name a place."""
+    """Add a place to the errors that the block raises."""
     try:
         yield
     except InvalidInput as error:
@@ -80,7 +80,7 @@ class MissingSolver(KvoptError):
 
 
 class MissingPackage(KvoptError, ImportError):
-    """What was asked for needs a package that is not installed."""
+    """The request needs a package that is not installed."""
 
 
 class PolicyFault(KvoptError):

@@ -154,7 +154,7 @@ def _borders(schedule: Schedule, cells: int) -> Integers:
 
 
 def sampled(instance: Instance, size: int) -> tuple[Instance, float]:
-    """Return about so many requests of all arrivals and volumes, and how many each stands for."""
+    """Return a sample of so many requests over arrivals and volumes, and the weight of each."""
     arrivals = np.array([request.arrival for request in instance])
     volumes = np.array([request.volume for request in instance], dtype=float)
     borders = np.unique(np.quantile(arrivals, np.linspace(0, 1, _GROUPS + 1))[1:-1])

@@ -1,4 +1,4 @@
-"""What a request pays at least to attain its deadline: the inner loops of its ceiling.
+"""Inner loops of a ceiling: the least payment of a request that attains its deadline.
 
 Prices are constant in cells of equal length: with borders ``b_0 = 0, b_1, ..`` the price of the
 times ``b_c + 1 .. b_{c+1}`` is ``p_c``, and after the last border it is 0.
@@ -57,7 +57,7 @@ def _up_to(cells: Cells, time: int) -> tuple[Any, Any]:
 
 @compiled
 def _cost(cells: Cells, s: int, o: int, k: int) -> Any:
-    """Return what the tokens of a run from k on cost: ``sum_j p_{k+j} (s + j)``."""
+    """Return the payment for tokens of a run from k on: ``sum_j p_{k+j} (s + j)``."""
     before, first = _up_to(cells, k)
     then, second = _up_to(cells, k + o)
     return (s - k) * (then - before) + second - first

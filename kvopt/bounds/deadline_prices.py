@@ -81,7 +81,7 @@ class Window:
 
 
 class Kind:
-    """What kinds of ceilings share: prices, and what they prove."""
+    """Common part of the kinds of ceilings: prices and their value."""
 
     lines: tuple[int, ...] = ()
     volumes: Floats
@@ -160,7 +160,7 @@ class OfRuns(Kind):
         return costs, starts
 
     def least(self, prices: Floats) -> tuple[Floats, Floats]:
-        """Return what the cheapest runs pay, and what they hold."""
+        """Return payments and holdings of the cheapest runs."""
         from kvopt.bounds.deadline_costs import loads_of
 
         costs, starts = self._cheapest(prices)
@@ -170,7 +170,7 @@ class OfRuns(Kind):
         return costs, loads
 
     def integer_costs(self, proof: DeadlinePrices) -> Iterator[int]:
-        """Yield what the cheapest runs pay."""
+        """Yield the payments of the cheapest runs."""
         sizes = np.diff(proof.times) // self.window.width
         costs, _ = self._cheapest(np.repeat(np.array(proof.numerators, dtype=np.int64), sizes))
         yield from costs.tolist()
@@ -205,7 +205,7 @@ class OfCheapestTimes(Kind):
         self.volumes = self._amounts * held
 
     def least(self, prices: Floats) -> tuple[Floats, Floats]:
-        """Return what the cheapest times cost, and what is held then."""
+        """Return costs and holdings of the cheapest times."""
         from kvopt.bounds.deadline_costs import fill_cheapest  # it loads numba
 
         costs, loads = np.zeros(len(self.volumes)), np.zeros(len(prices))
@@ -216,7 +216,7 @@ class OfCheapestTimes(Kind):
         return costs, loads
 
     def integer_costs(self, proof: DeadlinePrices) -> Iterator[int]:
-        """Yield what the cheapest times cost."""
+        """Yield the costs of the cheapest times."""
         rate = self.memory if self.lines else 1
         borders = [time - self.window.first for time in proof.times]
         cells = list(zip(borders, borders[1:], proof.numerators, strict=False))

@@ -43,7 +43,7 @@ _PACE = Pace(((20, 0.02),), memory=0.8, lowered=0.6, end=5e-4, largest=0.0)
 
 
 def least_times(instance: Instance, aim: Aim, model: BatchTime | None) -> list[int]:
-    """Return the least time from arrival to what is aimed at, of each request alone."""
+    """Return the least time of each request alone from its arrival to its aim."""
     if aim is Aim.FIRST_TOKEN:
         instance = _of_first_tokens(instance)
     if model is None:

@@ -29,7 +29,7 @@ _LARGEST = 2**52
 
 
 class Stretches(NamedTuple):
-    """What a fluid serves without interruption: begins, ends, and the request that is served."""
+    """Uninterrupted services of a fluid: begins, ends and served requests."""
 
     begins: Numbers
     ends: Numbers
@@ -37,7 +37,7 @@ class Stretches(NamedTuple):
 
 
 def one_at_a_time(arrivals: Numbers, works: Numbers, keys: Numbers) -> Stretches:
-    """Return what is served from when to when, always the least key of what has arrived."""
+    """Return the intervals of service if the arrived request of least key is always served."""
     order, left = np.argsort(arrivals, kind="stable"), works.copy()
     begins, ends = np.empty((2, 2 * len(order)), dtype=works.dtype)
     found = Stretches(begins, ends, np.empty(2 * len(order), dtype=np.int64))
@@ -47,7 +47,7 @@ def one_at_a_time(arrivals: Numbers, works: Numbers, keys: Numbers) -> Stretches
 
 
 def _serve(order: Integers, jobs: tuple[Numbers, Numbers, Numbers], found: Stretches) -> int:
-    """Fill in what is served, and return how many stretches; in Python where numbers are large."""
+    """Fill in the intervals of service and return their number; large numbers stay in Python."""
     arrivals, keys, left = jobs
     waiting = [(keys[i], i) for i in order[:0]]
     clock, coming, count = 0 * left.sum(), 0, 0
@@ -97,7 +97,7 @@ def machine_prices(arrivals: Sequence[int], takes: Floats, count: int) -> tuple[
 
 
 class _Falling(NamedTuple):
-    """Stretches of a fluid: begins, ends, prices at the ends, and by how much they fall a time."""
+    """Intervals of a fluid: begins, ends, prices at the ends, and slopes of the prices."""
 
     begins: Floats
     ends: Floats
@@ -140,7 +140,7 @@ def fluid_order(instance: Instance) -> list[int]:
 
 
 def _lines(works: Floats, stretches: Stretches, rate: int = 1) -> _Falling:
-    """Return for each stretch what a price is at its end, and by how much it falls."""
+    """Return the price at the end of each interval of service, and its slope."""
     begins, ends, who = stretches
     slopes = 1.0 / works[who]
     values = np.zeros(len(who))
@@ -157,7 +157,7 @@ def _lines(works: Floats, stretches: Stretches, rate: int = 1) -> _Falling:
 
 
 def _stretches(instance: Instance, memory: int) -> Stretches:
-    """Return what is served of the fluid; round t is the tokens ``(t - 1) M + 1 .. t M``."""
+    """Return the intervals of service; round t is the tokens ``(t - 1) M + 1 .. t M``."""
     volumes = np.array([request.volume for request in instance], dtype=object)
     arrivals = np.array([request.arrival * memory for request in instance], dtype=object)
     return one_at_a_time(arrivals, volumes, volumes)

@@ -83,7 +83,7 @@ _PACE = Pace()
 
 
 class Ascent:
-    """Prices that rise towards the best ones: the best so far, and what they prove in floats.
+    """Ascent of prices: the best so far and their value in floats.
 
     Parameters
     ----------

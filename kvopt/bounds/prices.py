@@ -37,7 +37,7 @@ _FEW_COSTS = 10_000_000
 
 
 def rounded_prices(values: Sequence[float] | Floats, denominator: int) -> Prices:
-    """Round floats to prices; what is not a positive number becomes 0."""
+    """Round floats to prices; anything but a positive number becomes 0."""
     scaled = np.nan_to_num(np.asarray(values, dtype=float) * denominator, posinf=0.0)
     numerators = np.maximum(np.rint(scaled), 0.0)
     kept = np.flatnonzero(numerators)
@@ -108,7 +108,7 @@ def bound_by(instance: Instance, prices: Prices, threads: int = 1) -> CheckedBou
 
 
 def proof_of(instance: Instance, prices: Prices) -> Prices | BlockPrices:
-    """Return prices as a proof, which says whether whole blocks are paid for."""
+    """Return prices as a proof that records whether whole blocks are paid for."""
     return prices if instance.block_size == 1 else BlockPrices(prices)
 
 
@@ -120,7 +120,7 @@ def fits_int64(instance: Instance, prices: Prices) -> bool:
 
 
 def _largest_cost(instance: Instance, last: int, total: Any, largest: Any, unit: Any) -> Any:
-    """Return what the cost of a start stays below: its latency, and the price of its tokens."""
+    """Return an upper limit on the cost of a start: its latency and its payment."""
     longest = max((r.output for r in instance), default=0)
     peak = max((r.peak for r in instance), default=0) + instance.block_size - 1
     paid = min(total, largest * longest)

@@ -44,7 +44,7 @@ class Interrupted(Exception):
 
 
 class Steps(NamedTuple):
-    """What an active request pays at each time for holding a number of tokens or more.
+    """Price of an active request at each time for holding at least a number of tokens.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Steps(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """What a scan of one request goes by.
+    """Arrays for the scan of one request.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class _Lines(NamedTuple):
 
 
 class _Stairs(NamedTuple):
-    """Steps summed up: what is paid up to each time, and the least price of each stretch."""
+    """Sums of steps: total price up to each time, and the least price of each block."""
 
     thresholds: Integers
     paid: Numbers
@@ -114,7 +114,7 @@ class _Stairs(NamedTuple):
 
 
 def _lows(prices: Floats) -> Floats:
-    """Return the least price of each stretch of `_lines`, in the same order."""
+    """Return the least price of each block of `_lines`, in the same order."""
     rows = []
     for level in range(_levels(len(prices))):
         least = np.minimum.reduceat(prices, range(0, len(prices), 1 << _SMALL + level))
@@ -128,7 +128,7 @@ def _levels(times: int) -> int:
 
 @steering
 def _fill(prices: Floats, paid: Floats, half: int, lines: Floats) -> None:
-    """Describe the prices of each stretch ``c half + 1 .. (c + 2) half`` of times.
+    """Describe the prices of each block ``c half + 1 .. (c + 2) half`` of times.
 
     A row is ``slope, low, mean, rough``: with the rest r of the prices above a line through 0 at
     time ``c half``, its least value, its mean, and by how much the sums of r - mean vary.
@@ -222,7 +222,7 @@ def _bound(
 
 @compiled
 def _level(begin: int, end: int, o: int) -> int:
-    """Return the level of the stretch in which all of these starts run to their ends."""
+    """Return the level of the block in which all of these starts run to their ends."""
     level, span = 0, (end - begin + o - 2) >> _SMALL
     while span > 0:
         level += 1

@@ -233,7 +233,7 @@ class _Weights:
         self._set(np.ones(len(arrivals)), np.zeros(len(arrivals)))
 
     def accompany(self, choices: Sequence[Floats]) -> None:
-        """Go on from the best of some weights, and with company too."""
+        """Climb from the best of some weights, with interference too."""
         self._windows = Windows.of(self._arrivals, self._alone, self._cut)
 
         def tried(weights: Floats) -> float:
@@ -292,7 +292,7 @@ class _Way:
         self._mean, self._square, self._steps = np.zeros(count), np.zeros(count), 0
 
     def after(self, gain: Floats) -> Floats:
-        """Return the next direction: 1 or -1 where the gradient stays what it is."""
+        """Return the next direction: 1 or -1 if the gradient keeps its sign."""
         self._steps += 1
         self._mean = _MOMENTUM * self._mean + (1 - _MOMENTUM) * gain
         self._square = _MEMORY * self._square + (1 - _MEMORY) * gain**2

@@ -254,7 +254,7 @@ def shares(
     *,
     chunks: bool = False,
 ) -> Shares:
-    """Return what the requests take by some lines of a model.
+    """Return the machine time of all requests by some lines of a model.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ class SlotScanner(Scanner):
         self._memory = instance.memory
 
     def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
-        """Return ``L`` of prices, the cheapest starts, and what is used above what there is."""
+        """Return ``L`` of prices, the cheapest starts, and the use above the capacity."""
         rows = prices.reshape(len(self.slots) + 1, -1).copy()
         last = rows.shape[1]
         for row in rows[1:]:

@@ -36,7 +36,7 @@ _MOST_KEPT = 8
 
 
 def offer_staircase_bound(search: Search) -> None:
-    """Offer the bound of some staircases with equal thresholds, with and beside memory."""
+    """Offer the bound of some staircases with equal thresholds, with and without memory."""
     instance = search.instance
     if not len(instance) or len(instance) > MOST_REQUESTS or not _sums_fit(instance):
         return

@@ -1,4 +1,4 @@
-"""Certificates: an instance with what is proved of its optimum, in one file.
+"""Certificates: an instance with proofs about its optimum, in one file.
 
 `kvopt.verify` checks them and shares no code with what is here.
 """

@@ -40,7 +40,7 @@ GIVEN = "schedule"
 
 
 class CertifyOptions(LimitOptions, total=False):
-    """Options of `certify` beside its limits.
+    """Options of `certify` besides its limits.
 
     ``batch_time`` is the model of a clock in seconds, or its name.
     With ``only_deadline`` latency is left at what comes at once, and the limit is for the deadline;
@@ -189,7 +189,7 @@ def _beside(search: Search, name: str) -> Iterator[None]:
 
 
 def _bounded(search: Search) -> Callable[[], None]:
-    """Bound from below, after what is there at once; return what looks for schedules then."""
+    """Compute bounds after the quick schedules; return the search for schedules."""
     if search.instance.extras:
         plan.run(plan.RESTRICTED, search, search.remaining)
         return partial(plan.auto, search)
@@ -211,7 +211,7 @@ def _slower(search: Search, runs: Iterable[PolicyRun], seconds: float) -> tuple[
 
 
 def _scope_of(one: Policy | PolicyRun, problem: Problem) -> Scope:
-    """Return what a policy may do, or what a run did."""
+    """Return the scope that a policy needs, or that a run used."""
     if not isinstance(one, Policy):
         return one.scope
     may = one.scope(rounds=problem.clock.is_even)
@@ -255,7 +255,7 @@ def _narrower(search: Search, runs: Sequence[PolicyRun], seconds: float) -> Iter
 def _judged(
     search: Search, labelled: Iterable[tuple[str, Policy | PolicyRun]], router: str | Router
 ) -> Iterator[PolicyRun]:
-    """Run the policies, but for `svf` where what it does is known.
+    """Run the policies; reuse the run of `svf` if it is known.
 
     Their runs are what was asked for, so a proved optimum is no reason to leave one out.
     """
@@ -297,7 +297,7 @@ def _labelled(
 
 
 def _in_time(known: InTime | None, runs: Iterable[PolicyRun]) -> InTime | None:
-    """Return what is known of a deadline, with how many attain it in each run."""
+    """Return the ceiling of a deadline, with the number of each run that attain it."""
     if known is None:
         return None
     return replace(known, attained=tuple(attained_in(run, known.deadline) for run in runs))

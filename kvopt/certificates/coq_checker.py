@@ -1,4 +1,4 @@
-"""The checker of `proofs/`: extracted from Coq, with a proof that what it accepts is true.
+"""The checker of `proofs/`: extracted from Coq, with a proof that accepted claims are true.
 
 It is built by ``make proofs`` in a clone, and is no part of an installation.
 """

@@ -193,7 +193,7 @@ def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) ->
 
 
 def _slower_to_json(certificate: Certificate, bound: SlowerBound) -> Json:
-    """Return what is said of a slower machine; a proof that is that of the bound is left out."""
+    """Return the claim about a slower machine; omit a proof equal to that of the bound."""
     phi, lower = bound.phi, certificate.lower
     row: Json = {"machine": [phi.numerator, phi.denominator], "value": bound.value}
     if lower is None or bound.proof != lower.proof:
@@ -214,7 +214,7 @@ def _slower(claim: Json, lower: Json | None, instance: Instance) -> SlowerBound:
 
 
 def _run_to_json(run: Schedule) -> Json:
-    """Return what is claimed of a run, and with which times that is checked."""
+    """Return the claims about a run and the times by which they are checked."""
     if not run.is_complete:
         return {"value": None}
     has_segments = run.segments and not Scope.RESTARTS.covers(run.scope)

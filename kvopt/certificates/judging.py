@@ -1,4 +1,4 @@
-"""Runs of policies beside a search: within its limit, and offered to its incumbent."""
+"""Run policies within the limit of a search, and offer their runs to its incumbent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kvopt.timetable.runs import PolicyRun
 
 
 def offer_run(search: Search, made: PolicyRun) -> None:
-    """Take what a policy did for an upper side, in rounds but for what evictions threw away."""
+    """Offer the run of a policy as a schedule, in rounds without evicted work."""
     search.judged.add(made.policy)
     if search.problem.in_seconds:
         search.offer(made, made.policy)
@@ -42,7 +42,7 @@ def refuse_misfit(
 
 
 def attempt(search: Search, policy: Policy, label: str, router: str | Router) -> PolicyRun | str:
-    """Run a policy within the limit of a search; return what it did, or why it did not end."""
+    """Run a policy within the limit of a search; return its run, or why it did not end."""
 
     def is_over() -> bool:
         return search.remaining <= 0 or search.signal_number is not None

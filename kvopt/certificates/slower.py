@@ -84,7 +84,7 @@ def slower_bounds(
 
 
 def _first(machines: _Machines, values: list[int]) -> Iterator[SlowerBound]:
-    """Yield for each value what is found at once; the largest comes first."""
+    """Yield quick results for each value; the largest comes first."""
     above = None
     for value in values:
         if not machines.is_over() and (bound := machines.first(value, above)):
@@ -104,7 +104,7 @@ class _Machines(ABC):
 
     @property
     def remaining(self) -> float:
-        """Seconds that are left."""
+        """Seconds that remain."""
         return max(0.0, self._end - working_time())
 
     def is_over(self) -> bool:

@@ -26,7 +26,7 @@ _LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
 
 
 def main() -> None:
-    """Run ``kvopt``; what a user can mend ends with one line and exit status 2."""
+    """Run ``kvopt``; an error of the user ends with one line and exit status 2."""
     try:
         app = _app()
         from kvopt.cli.messages import complain, detail, messages_shown

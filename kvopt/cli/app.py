@@ -189,7 +189,7 @@ def _fields(kind: Any) -> list[Parameter]:
 
 
 def name_of(work: Work) -> str:
-    """Return what a command is called."""
+    """Return the name of a command."""
     return work.__name__.removesuffix("_command").replace("_", "-")
 
 

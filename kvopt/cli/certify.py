@@ -37,7 +37,7 @@ _OPTIONAL = (
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemOptions(common.MemoryOptions):
-    """An instance, or what was made of one elsewhere."""
+    """An instance, or a run or schedule of one from elsewhere."""
 
     file: Path | None = argument("FILE", f"Instance: {common.INSTANCES}", default=None)
     run: Path | None = option(
@@ -76,7 +76,7 @@ class ProblemOptions(common.MemoryOptions):
 
 @dataclass(frozen=True)
 class JudgedOptions:
-    """What is judged, and by what beside latency."""
+    """Policies to evaluate, and criteria besides latency."""
 
     policy: list[str] | None = common.policies("A scheduler to judge; may be given several times.")
     schedule: Path | None = option("--schedule", "Judge this schedule as well.", "SCHEDULE")

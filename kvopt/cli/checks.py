@@ -24,7 +24,7 @@ def verify_command(
     budget: float | None = option("--budget", "Allow K times half a minute and 850 MB.", "K"),
     proved: bool = option("--proved", "Check it a second time, by the program proved in Coq."),
 ) -> None:
-    """Check every claim of a certificate in exact integers, and say what it proves.
+    """Check every claim of a certificate in exact integers, and print the proved ones.
 
     No solver is used, and nothing of what made the certificate.  ``python -m kvopt.verify``
     does the same with the standard library alone.  A file is granted the time that it says it

@@ -1,4 +1,4 @@
-"""What the commands share: options, exit statuses, tables and the rule of what goes where.
+"""Options, exit statuses, tables and output rules that all commands share.
 
 With ``--json`` standard output holds one JSON object and nothing else.  Progress and
 messages go to standard error.
@@ -134,12 +134,12 @@ def _scope(default: str) -> Any:
 
 
 def _read_params(path: Path | None) -> SolveParams | None:
-    """Read the file of the option; what is wrong with it is said before any work begins."""
+    """Read the file of the option; report errors before any work begins."""
     return None if path is None else SolveParams.from_toml(path)
 
 
 def _imported(modules: list[str] | None) -> list[str]:
-    """Import what the command is to know beside what is built in; return full paths."""
+    """Import user modules that add to the built-in names; return full paths."""
     import_modules(modules or (), must_register=True)
     return [located(module, Path()) for module in modules or ()]
 
@@ -182,7 +182,7 @@ def policies(about: str, default: Any = None) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryOptions:
-    """What options say in place of the file of an instance."""
+    """Options that override the file of an instance."""
 
     memory: int | None = option(
         "--memory -m", "Cache size: needed for CSV, in place of the file's for JSON.", "M", min=1
@@ -238,7 +238,7 @@ class ClockOptions:
 
 @dataclass(frozen=True)
 class LimitOptions:
-    """What a search may take, and its seed."""
+    """Limits of a search, and its seed."""
 
     time_limit: float | None = TIME_LIMIT
     threads: int | None = THREADS
@@ -263,7 +263,7 @@ def in_seconds(nanoseconds: int | None) -> str:
 
 
 def say_machine(model: object, assumed: str, option: str) -> None:
-    """Say what the times of a model rest on, unless it is a measured one that was named.
+    """Print the source of the times of a model, unless a measured one was named.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def say_machine(model: object, assumed: str, option: str) -> None:
 
 
 def say_assumed(what: str, option: str) -> None:
-    """Say what a command takes for granted, and what changes it."""
+    """Print the assumptions of a command, and the options that change them."""
     say(f"assumed: {what}; give {option} for another machine")
 
 

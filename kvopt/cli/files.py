@@ -55,7 +55,7 @@ def generate_command(
 
 @dataclass(frozen=True)
 class KeptOptions:
-    """Which requests of a trace are kept, and what is made of them; see `import_trace`."""
+    """Options that select requests of a trace and set their fields; see `import_trace`."""
 
     limit: int | None = option("--limit", "Stop after N requests.", "N", min=0)
     sample: int | None = option("--sample", "Draw N of them.", "N", min=0)
@@ -110,7 +110,7 @@ def import_run_command(
     record: Path = argument("RECORD", "What a server wrote."),
     output: Path = common.OUTPUT,
 ) -> None:
-    """Read what a server decided, replay it in integers, and write it as a run.
+    """Read the decisions of a server, replay them in integers, and write them as a run.
 
     A record is what kvopt.integrations.vllm writes, or one JSON object with
     all rounds.  What breaks its own rules is refused with request and round.

@@ -27,7 +27,7 @@ _MOST_COUNTS = 1000
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """What is to be reached."""
+    """The target to reach."""
 
     match: str | None = option(
         "--match",
@@ -45,7 +45,7 @@ class TargetOptions:
 
 @dataclass(frozen=True)
 class TriedOptions:
-    """What is tried, and for how long."""
+    """Numbers of machines to try, and for how long."""
 
     router: list[str] | None = option(
         "--router",
@@ -147,7 +147,7 @@ def _parsed(text: str) -> list[int]:
 
 
 def _write(found: FleetSizes, out: Path) -> None:
-    """Write the answer and its picture beside the certificates."""
+    """Write the answer and its picture next to the certificates."""
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / "fleet.json", json_of.dumps(found.to_json(), indent=1) + "\n")
     try:

@@ -47,7 +47,7 @@ class MachineOptions:
 
 @dataclass(frozen=True)
 class ShapeOptions:
-    """What a model is like, in place of what its preset says; the names are of `ModelShape`."""
+    """Shape of a model, overriding its preset; the names are of `ModelShape`."""
 
     parameters: int | None = option("--parameters", "Weights of the model.", "N", min=1)
     layers: int | None = option("--layers", "Its layers.", "N", min=1)
@@ -67,7 +67,7 @@ def capacity_command(
     ),
     json: bool = common.JSON,
 ) -> None:
-    """Print how many tokens of KV cache fit beside the weights of a model.
+    """Print how many tokens of KV cache fit next to the weights of a model.
 
     That is (GPUs x memory x fraction - parameters x bytes) / (2 x layers x KV heads x head size
     x bytes), rounded down; GPUs beyond the KV heads hold copies and add none.  Options change what

@@ -23,7 +23,7 @@ _RENEW_EVERY = 0.2
 
 
 class LiveProgress:
-    """An observer that prints both sides as they move, and says when code is compiled.
+    """An observer that prints both sides as they move, and reports compilation.
 
     On a terminal one line is kept up to date; elsewhere there is a line for an improvement, at
     most one a second, and one for compiling.  Details are all improvements, line by line.

@@ -1,4 +1,4 @@
-"""What a command tells people: on standard error as loud as they want it, and in a log.
+"""Messages of a command: on standard error by verbosity, and in a log.
 
 Everything goes through the logger ``kvopt``, which the library uses as well: details as
 ``DEBUG``, messages as ``INFO``, what ends the command as ``ERROR``.
@@ -28,7 +28,7 @@ _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class _Shown(logging.Handler):
-    """Prints messages; a line is not broken, as a path that goes on in the next is not copied."""
+    """Print messages without breaking lines, so that paths can be copied."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one."""
@@ -39,7 +39,7 @@ class _InFile(logging.FileHandler):
     """Appends messages to a file, until that fails."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802
-        """Say once that the log ends here: the work goes on."""
+        """Report once that the log ends here, and continue."""
         _LOGGER.removeHandler(self)
         if self.stream is not None:
             with suppress(OSError):
@@ -146,7 +146,7 @@ def show_line(line: str) -> None:
 
 
 class _AsMessages(io.TextIOBase):
-    """Takes what is printed line by line as messages."""
+    """Turn printed lines into messages."""
 
     def __init__(self) -> None:
         self._begun = ""

@@ -67,7 +67,7 @@ def try_folder(option: str, path: Path) -> None:
 def written(
     option: str, path: Path | None, write: Callable[[Path], object] | None
 ) -> Iterator[bool]:
-    """Write a file, let the block print what was found, and only then say if writing failed.
+    """Write a file, let the block print the result, and report a failed write last.
 
     A full disk must not take the result of an hour with it.  The block gets whether there is a
     file now: no path is no file, and neither is nothing to write.

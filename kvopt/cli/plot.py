@@ -86,7 +86,7 @@ def _known(found: PolicyRun) -> str:
 
 
 def _priced(instance: Instance) -> tuple[Prices | None, str]:
-    """Return the best prices of a few seconds and what they prove."""
+    """Return the best prices found in a few seconds and their value."""
     result = bound(instance, "lagrangian", time_limit=_PRICE_SECONDS)
     found = None if result.checked is None else prices_of(result.checked.proof)
     if found is None:

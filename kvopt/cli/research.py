@@ -210,7 +210,7 @@ def report_command(
     verify: bool = option("--verify", "Verify every certificate before it is linked."),
     _modules: list[str] | None = common.MODULES,
 ) -> None:
-    """Write what a study found as a page that needs no network, and its records as CSV.
+    """Write a study as a page that needs no network, and its records as CSV.
 
     The page shows verdicts, ratios, gaps and the worst instances, with links to certificates.
     Exit status: 0, 1 if a certificate is false, 2 for input that is refused.

@@ -1,4 +1,4 @@
-"""``kvopt study``: certified experiments that go on where they were broken off."""
+"""``kvopt study``: certified experiments that continue after an interruption."""
 
 from __future__ import annotations
 

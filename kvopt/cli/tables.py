@@ -37,7 +37,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def or_dash(value: object) -> str:
-    """Return a cell: what is unknown is a dash, never 0."""
+    """Return a cell; an unknown value is a dash, never 0."""
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 

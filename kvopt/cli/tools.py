@@ -33,7 +33,7 @@ def policies_command(
     ),
     json: bool = common.JSON,
 ) -> None:
-    """List the schedulers with their source, what they have to know and their parameters.
+    """List the schedulers with their source, required knowledge and parameters.
 
     Every scheduler also takes pred=exact|lower|upper|mid|noise,
     intervals=file|rough|buckets|relative, eps, width and seed: what it believes of outputs.

@@ -101,7 +101,7 @@ class ThreePartition:
 
 @dataclass(frozen=True)
 class Reduction:
-    """What is known of a 3-Partition problem through its instance.
+    """Results on a 3-Partition problem through its instance.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def decide(problem: ThreePartition, **options: Unpack[LimitOptions]) -> Reductio
 
 
 def search_triples(problem: ThreePartition, search: Search) -> None:
-    """Offer what counting says, and what a search of triples finds or rules out."""
+    """Offer bounds by counting, and results of a search of triples."""
     # At most three requests are active at a time, each for one round, so at most 3k complete by
     # round k, whatever the numbers are.
     search.offer_claimed(problem.threshold, "at most three at a time")

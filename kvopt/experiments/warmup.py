@@ -74,7 +74,7 @@ class Warmed(NamedTuple):
 
 
 def warm_up() -> Iterator[Warmed]:
-    """Compile what is not kept yet, and tell of each part when it is ready."""
+    """Compile every part that is not cached, and report each when it is ready."""
     context = multiprocessing.get_context("spawn")
     ignore = signal.signal, (signal.SIGINT, signal.SIG_IGN)
     with ProcessPoolExecutor(min(_PROCESSES, available_threads()), context, *ignore) as pool:
@@ -88,7 +88,7 @@ def warm_up() -> Iterator[Warmed]:
 
 
 def _warmed(name: str) -> Warmed:
-    """Compile what a part needs, in a process that Ctrl-C ends from outside."""
+    """Compile one part, in a process that Ctrl-C ends from outside."""
     began, count, seconds = monotonic(), compiling().started, compile_seconds()
     for call in _PARTS[name]:
         call()

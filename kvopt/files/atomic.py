@@ -60,7 +60,7 @@ def write_atomically(target: str | Path, text: str) -> None:
 
 
 def refuse_unwritable(target: str | Path) -> None:
-    """Raise if ``target`` cannot be written now; what is there stays as it is.
+    """Raise if ``target`` cannot be written now; an existing file stays as it is.
 
     A pipe is not opened for that: it would wait for a reader.
     """
@@ -94,7 +94,7 @@ def _regular_file(target: Path) -> Path | None:
 
 
 def own_descriptor(target: Path) -> int | None:
-    """Return the number of the open file that ``-`` or ``/dev/stdout``, say, stands for."""
+    """Return the descriptor of an open file named ``-`` or ``/dev/stdout``, say."""
     name = str(target)
     if name in _STREAMS:
         return _STREAMS[name]

@@ -1,4 +1,4 @@
-"""Strict JSON: what the parser would let pass in silence is refused here."""
+"""Strict JSON: refuse input that the parser would accept silently."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def name_of(path: str | Path) -> str:
 
 
 def is_standard_input(path: str | Path) -> bool:
-    """Whether a path stands for standard input."""
+    """Whether a path means standard input."""
     return str(path) == STANDARD_INPUT
 
 
@@ -63,7 +63,7 @@ def open_text(
 
 
 def blamed_on(path: str | Path) -> AbstractContextManager[None]:
-    """Have what the block refuses name a file."""
+    """Add a file name to the errors that the block raises."""
     return placed(file=name_of(path))
 
 

@@ -171,12 +171,12 @@ class _Builder:
         return literal
 
     def _room(self, i: int, j: int) -> int:
-        """Tokens that j can have grown when i completes beside it."""
+        """Tokens that j can have grown when i completes while both are active."""
         first, second = self.instance.requests[i], self.instance.requests[j]
         return min(second.output, self.instance.memory - first.peak - second.prompt)
 
     def memory_at_completions(self) -> None:
-        """At the completion of i the active requests fit beside its peak.
+        """At the completion of i the active requests fit together with its peak.
 
         sum over j of load[i, j] <= M - (s_i + o_i), where load[i, j] is at least
         s_j + c_i - start_j when j is active at c_i and at least 0 otherwise.

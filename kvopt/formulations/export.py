@@ -75,7 +75,7 @@ def export(
 
 
 def format_of(path: str | Path) -> str:
-    """Return the format that the name of a file says; without a suffix it is ``lp``.
+    """Return the format of a file name; without a suffix it is ``lp``.
 
     Raises
     ------

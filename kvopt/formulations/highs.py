@@ -21,7 +21,7 @@ _SIMPLEX_COLUMNS = 20_000
 
 
 def set_options(highs: Highs, search: Search, **options: object) -> None:
-    """Set the options of a search and some more; refuse to go on where HiGHS refuses one.
+    """Set the options of a search and some more; raise if HiGHS refuses one.
 
     The thread pool belongs to the process: without a reset a later run with another number of
     threads ends at once with the model status Notset.

@@ -158,7 +158,7 @@ def _at_most(pairs: Iterable[tuple[Integers, Integers]]) -> Family:
 def _memory(
     instance: Instance, plan: Layout, columns: tuple[Integers, ...]
 ) -> Iterator[tuple[Integers, Integers, Integers]]:
-    """Yield what each token holds from its time on, less what it held before."""
+    """Yield the tokens that each column adds from its time on."""
     for request, window, places in zip(instance, plan.windows, columns, strict=True):
         tokens = np.arange(1, request.output + 1)[:, None]
         rows, held = (

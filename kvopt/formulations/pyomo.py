@@ -96,7 +96,7 @@ def model_of(program: ScheduleProgram, *, relax: bool = False) -> Any:
 
 
 def solved(solver: Any, model: Any, time_limit: float | None, **more: Any) -> Any:
-    """Solve with a solver of the newer interface, load what was found, and return its results.
+    """Solve with a solver of the newer interface, load the solution, and return its results.
 
     Latencies are integers, so a gap below 1 is a proof; the usual relative one is not.  A time
     limit would raise by default, and take what was found with it.
@@ -111,7 +111,7 @@ def solved(solver: Any, model: Any, time_limit: float | None, **more: Any) -> An
 
 
 def solve(model: Any, time_limit: float | None = None) -> str:
-    """Solve with HiGHS, load what was found and return why it stopped."""
+    """Solve with HiGHS, load the solution and return why it stopped."""
     from pyomo.contrib.solver.common.factory import SolverFactory
 
     found = solved(SolverFactory(DEFAULT_SOLVER), model, time_limit)

@@ -1,4 +1,4 @@
-"""A beam of runs: many scenes of one window of time go on side by side, the cheapest are kept.
+"""Beam search over runs: nodes of one window of time advance together, the cheapest stay.
 
 The total latency of a schedule is the bound of any prices, plus the reduced costs of its starts,
 plus the price of the memory it leaves empty.  All of that is known as time goes on.  So a
@@ -83,14 +83,14 @@ class BeamPlan(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for a try: a scene, and where it starts its requests."""
+    """Work arrays of one expansion: a node, and the starts of its requests."""
 
     copy: Scene
     made: Made
 
 
 class Beam(NamedTuple):
-    """Scenes that are kept.
+    """Nodes of a beam.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def room_for(crowd: Crowd) -> Room:
 
 @compiled
 def next_begin(crowd: Crowd, beam: Beam) -> tuple[bool, int]:
-    """Tell whether all scenes are over, and when the next stretch begins: if all wait, later."""
+    """Return whether all nodes are finished, and the begin of the next layer."""
     scenes, over, idle = _sides(beam)[0], True, True
     for row in range(beam.kept.counts[ALIVE]):
         scene = _row(scenes, row)
@@ -193,7 +193,7 @@ def next_begin(crowd: Crowd, beam: Beam) -> tuple[bool, int]:
 def make_again(
     trace: Trace, plan: BeamPlan, past: Past, width: int, usual: Floats, room: Room
 ) -> None:
-    """Go the way of a scene of a beam once more, and on to the end without tries."""
+    """Replay the choices of a node, and run on to the end."""
     crowd, scene, rng = trace.crowd, room.copy, np.zeros(1, dtype=np.int64)
     for number in range(len(past.ends)):
         if not is_over(crowd, scene):
@@ -216,7 +216,7 @@ def _sides(beam: Beam) -> tuple[Scene, Scene]:
 
 @compiled
 def _row(scenes: Scene, row: int) -> Scene:
-    """Return one of many scenes, which shares their arrays."""
+    """Return one of many nodes, which share their arrays."""
     return Scene(
         scenes.counts[row],
         scenes.active[row],
@@ -233,7 +233,7 @@ def _row(scenes: Scene, row: int) -> Scene:
 def _habit_of(
     crowd: Crowd, keys: Floats, scene: Scene, beam: Beam, plan: BeamPlan, row: int, draw: int
 ) -> tuple[int, int, int, float, float]:
-    """Shuffle the line of a scene for a draw of a row, and return its habit."""
+    """Shuffle the line of a node for a draw of a row, and return its dispatch rule."""
     rng = np.zeros(1, dtype=np.int64)
     reseed(rng, plan.seed, beam.kept.counts[NUMBER] * len(beam.kept.costs) + row, draw)
     return arrange(crowd, keys, scene, beam.kept.habits[row], rng, draw == 0)
@@ -243,7 +243,7 @@ def _habit_of(
 def make_tries(
     trace: Trace, beam: Beam, plan: BeamPlan, until: int, room: Room, first: int, last: int
 ) -> None:
-    """Run scenes on in some of the many ways."""
+    """Expand nodes by random dispatch rules."""
     crowd, worth, tries, copy = trace.crowd, trace.worth, beam.kept, room.copy
     scenes, draws = _sides(beam)[0], draws_of(tries, plan.draws)
     for x in range(first, last):

@@ -1,4 +1,4 @@
-"""Habits drawn for tries: near the one before, or new, with a line that is shuffled a little.
+"""Random dispatch rules for expansions: near the last one, or new, with a shuffled line.
 
 Nobody knows which way of taking requests from the line is best next, so a beam
 (`kvopt.heuristics.beams`) tries many: other windows, other patience, another line.
@@ -30,13 +30,13 @@ USUAL = (32.0, 16.0, float(FULLEST), -1.0, np.inf)
 
 @compiled
 def end_usually(crowd: Crowd, worth: Worth, scene: Scene, usual: Floats, made: Made) -> None:
-    """Run a scene on to its end with a habit that has been noted."""
+    """Run a node to its end with a stored dispatch rule."""
     finish(crowd, scene, worth, Habit(*_noted(usual)), made)
 
 
 @compiled
 def note(habit: Habit, parts: Floats) -> None:
-    """Note the parts of a habit."""
+    """Store the parts of a dispatch rule."""
     parts[0], parts[1] = habit.window, habit.patience
     parts[2], parts[3], parts[4] = habit.choice, habit.fill, habit.allowed
 
@@ -50,7 +50,7 @@ def _noted(parts: Floats) -> tuple[int, int, int, float, float]:
 def arrange(
     crowd: Crowd, keys: Floats, scene: Scene, usual: Floats, rng: State, plain: bool
 ) -> tuple[int, int, int, float, float]:
-    """Shuffle the front of the line a little, and return the parts of a habit.
+    """Shuffle the front of the line a little, and return the parts of a dispatch rule.
 
     The plain way is to go on as before.  Otherwise it is near the one before, or new.
     """

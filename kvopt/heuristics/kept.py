@@ -1,4 +1,4 @@
-"""Beams, whatever a scene is: of all tries of a stretch the cheapest that differ are kept.
+"""Beams for any kind of node: keep the cheapest distinct expansions of a layer.
 
 A scene remembers of its past only which scene of the stretch before it came from, and by which
 try.  What a try does follows from its numbers, so the run of the best scene is made once more at
@@ -33,7 +33,7 @@ SHARED = 16
 
 
 class Kept(NamedTuple):
-    """Scenes that are kept, in rows, and what a stretch tried and chose.
+    """Nodes of a beam, in rows, with the expansions and choices of a layer.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Kept(NamedTuple):
 
 
 def one_kept(width: int, draws: int, habit: Sequence[float]) -> Kept:
-    """Return one scene with a usual habit, and room for as many as there may be."""
+    """Return a beam of one node with the usual dispatch rule, and space for the largest beam."""
     habits, counts = np.tile(np.array(habit), (width, 1)), np.array([1, 0], dtype=np.int64)
     seen, paid = np.zeros((2, width * draws))
     states, chosen = (np.zeros(size, dtype=np.int64) for size in (width * draws, width))
@@ -76,13 +76,13 @@ def one_kept(width: int, draws: int, habit: Sequence[float]) -> Kept:
 
 @compiled
 def draws_of(kept: Kept, draws: int) -> int:
-    """Return the tries to go on from each scene: together few have as many as all may have."""
+    """Return the expansions of each node: few nodes have as many in sum as a full beam."""
     return int(draws * (len(kept.costs) // kept.counts[ALIVE]))
 
 
 @compiled
 def choose(kept: Kept, draws: int) -> int:
-    """Choose the cheapest of so many tries of each scene that differ, and return how many."""
+    """Choose the cheapest distinct expansions, and return their number."""
     most = _HEIRS * (len(kept.costs) // kept.counts[ALIVE])
     alive, taken, states, paid = kept.counts[ALIVE], 0, kept.states, kept.paid
     heirs = np.zeros(alive, dtype=np.int64)
@@ -102,7 +102,7 @@ def choose(kept: Kept, draws: int) -> int:
 
 @compiled
 def end_stretch(kept: Kept, taken: int) -> None:
-    """Go on with the chosen ones."""
+    """Replace the nodes by the chosen expansions."""
     copy_into(kept.costs, kept.next_costs, taken)
     for place in range(taken):
         copy_into(kept.habits[place], kept.next_habits[place], kept.habits.shape[1])
@@ -111,7 +111,7 @@ def end_stretch(kept: Kept, taken: int) -> None:
 
 
 class Past(NamedTuple):
-    """How a scene came about: its row and its draw in each stretch, and when that ended."""
+    """History of a node: its row and draw in each layer, and the end of the layer."""
 
     rows: Integers
     draws: Integers
@@ -119,7 +119,7 @@ class Past(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a stretch of a beam does.
+    """Work of one layer of a beam.
 
     Parameters
     ----------
@@ -135,14 +135,14 @@ class Work(NamedTuple):
 
 
 class Course(NamedTuple):
-    """The stretches of a beam: the tries that were chosen, of how many a scene, and the ends."""
+    """Layers of a beam: chosen expansions, expansions of each node, and ends."""
 
     chosen: list[Integers]
     draws: list[int]
     ends: list[int]
 
     def past(self, row: int) -> Past:
-        """Return how the scene of a row came about."""
+        """Return the history of the node of a row."""
         past = Past(*np.zeros((3, len(self.ends)), dtype=np.int64))
         past.ends[:] = self.ends
         for number in range(len(self.ends) - 1, -1, -1):
@@ -155,7 +155,7 @@ def run_beam(
     pool: Executor, rooms: Sequence[Any], kept: Kept, work: Work, length: int,
     is_late: Callable[[], bool],
 ) -> tuple[Course, bool]:  # fmt: skip
-    """Go on in stretches of a length until all is over, or it is late; return which it is too."""
+    """Run layers until all nodes are finished or time is up; return which."""
     until, course, draws = 0, Course([], [], []), len(kept.seen) // len(kept.costs)
     shared = rooms if len(kept.seen) >= SHARED else rooms[:1]
     while not is_late():
@@ -174,7 +174,7 @@ def run_beam(
 
 
 def next_effort(effort: float, took: float, left: float) -> float:
-    """Return the effort of the next beam, 0 where too little time is left for a useful one."""
+    """Return the effort of the next beam, 0 if too little time remains for a useful one."""
     took = max(took, 1e-3)
     more = _GROWTH if left > _GROWTH**2 * took else 0.9 * left / took
     return more * effort if more >= _WORTH_WHILE else 0.0

@@ -77,7 +77,7 @@ def advance(
     until: int,
     made: Made,
 ) -> float:
-    """Run a scene on until a round, and return what that cost above the bound of the prices.
+    """Run a node until a round, and return its cost above the bound of the prices.
 
     Requests are started at arrivals and completions only.
     """
@@ -100,7 +100,7 @@ def advance(
 
 @compiled
 def finish(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> None:
-    """Run a scene on to its end."""
+    """Run a node to its end."""
     while not is_over(crowd, scene):
         skip_idle_rounds(crowd, scene)
         until = scene.counts[NOW] + 1_000

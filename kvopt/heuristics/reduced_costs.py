@@ -40,7 +40,7 @@ def worth_nothing(count: int) -> Worth:
 
 
 def worth_of(instance: Instance, prices: Floats, threads: int = 1) -> Worth:
-    """Return prices of a token at the times from 1 on, with what they say about each request."""
+    """Return prices of a token at the times from 1 on, with data for each request."""
     costs, starts = Scanner(Kinds.of(instance), threads).least_costs(prices, 1)
     shapes = [(r.arrival, r.prompt, r.output) for r in instance]
     which = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)  # kinds ascend too
@@ -60,7 +60,7 @@ def cost_of_start(
 
 @compiled
 def tokens_of(paid: Floats, moment: Floats, start: int, prompt: int, output: int) -> float:
-    """Return what a request that starts at a time pays for tokens."""
+    """Return the payment for tokens of a request that starts at a time."""
     last = len(paid) - 1
     begin, end = min(start, last), min(start + output, last)
     return float((prompt - start) * (paid[end] - paid[begin]) + moment[end] - moment[begin])

@@ -162,7 +162,7 @@ def usual_orders(instance: Instance) -> list[list[int]]:
 
 
 def schedule_by_order(instance: Instance, order: Sequence[int]) -> Schedule:
-    """Return the schedule with pauses in which requests take what is left by those before them."""
+    """Return the schedule with pauses that places requests in order into the free memory."""
     return _schedule_of(instance, _placed(instance, np.array(order, dtype=np.int64)))
 
 
@@ -216,7 +216,7 @@ def _first_arrival(instance: Instance) -> int:
 
 
 def _placement_of(schedule: Schedule) -> Placement:
-    """Return a schedule without pauses as arrays, with room for what is taken out after its end."""
+    """Return a schedule without pauses as arrays, with space after its end."""
     instance, first = schedule.instance, _first_arrival(schedule.instance)
     longest = max(request.output for request in instance)
     placement = nowhere(instance, schedule.makespan - first + _SPARE * longest + 2)
@@ -331,7 +331,7 @@ def place(
 
 @compiled
 def fill(placement: Placement, order: Integers, random: State) -> int:
-    """Place what is in time, in an order; return how many are."""
+    """Place requests that are in time, in an order; return their number."""
     count = 0
     for i in order:
         count += place(placement, i, placement.arrivals[i], placement.latest[i], random, 0.0)
@@ -386,7 +386,7 @@ def reinsert(
 
 @compiled
 def _move(line: Integers, p: int, q: int) -> None:
-    """Move what is at a position to another one."""
+    """Move the entry at a position to another one."""
     i, step = line[p], 1 if p < q else -1
     for position in range(p, q, step):
         line[position] = line[position + step]
@@ -463,7 +463,7 @@ def _put_back(
     placement: Placement, kept: Placement, taken: Integers, random: State, allowed: float,
     may_leave: bool,
 ) -> int:  # fmt: skip
-    """Put requests back, unless the sum of their starts passes what is allowed.
+    """Put requests back, unless the sum of their starts exceeds the limit.
 
     Returned is the one that had to be left out, where one may be, or `_NONE_LEFT`; and `_UNDONE`
     where all are as before.

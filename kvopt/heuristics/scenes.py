@@ -1,4 +1,4 @@
-"""Scenes: how far a run has got, and what may be done there.
+"""Nodes: the state of a run at a time, and its steps.
 
 A `Scene` can be copied, and run on in different ways (`kvopt.heuristics.passing`).  The workers
 of a fleet share one line, from which a request goes to a worker where it fits (`FIRST`,
@@ -112,13 +112,13 @@ def nothing_made(count: int) -> Made:
 
 
 def first_scene(count: int, workers: int = 1, most: int | None = None) -> Scene:
-    """Return the scene before any of so many requests has arrived; so many may be active."""
+    """Return the node before any of so many requests has arrived."""
     scenes = empty_scenes(1, count, workers, count if most is None else most)
     return Scene(*(field[0] for field in scenes))
 
 
 def empty_scenes(width: int, count: int, workers: int, most: int) -> Scene:
-    """Return such scenes, in a row for each."""
+    """Return empty nodes, one in each row."""
     counts = np.tile(np.array([count, count, 0, 0, 0], dtype=np.int64), (width, 1))
     active, bases = np.zeros((2, width, workers), dtype=np.int64)
     queue, passed = (np.zeros((width, size), dtype=np.int64) for size in (2 * count, count))
@@ -128,7 +128,7 @@ def empty_scenes(width: int, count: int, workers: int, most: int) -> Scene:
 
 @compiled
 def copy_scene(scene: Scene, copy: Scene, seen: int) -> None:
-    """Copy a scene, with so many of those that wait."""
+    """Copy a node, with so many of its waiting requests."""
     copy_into(copy.counts, scene.counts, len(scene.counts))
     copy_into(copy.active, scene.active, len(scene.active))
     copy_into(copy.bases, scene.bases, len(scene.active))
@@ -154,7 +154,7 @@ def is_over(crowd: Crowd, scene: Scene) -> bool:
 
 @compiled
 def skip_idle_rounds(crowd: Crowd, scene: Scene) -> None:
-    """Go on to the next arrival if nothing is active and no request waits."""
+    """Advance to the next arrival if nothing is active and no request waits."""
     counts = scene.counts
     if counts[FRONT] == counts[STOP] and not scene.active.any():
         arrival = crowd.arrivals[crowd.line[crowd.coming[counts[COME]]]]

@@ -80,7 +80,7 @@ def _plan(crowd: Crowd, random: np.random.Generator) -> BeamPlan:
 
 
 def _effort(crowd: Crowd, plan: BeamPlan) -> float:
-    """Return about how long a scene takes, in tries of a stretch."""
+    """Return about how long a node takes, in expansions of a layer."""
     copy = _COPY * between_starts(crowd)
     return plan.draws * (copy + plan.stretch + plan.ahead) / plan.stretch
 

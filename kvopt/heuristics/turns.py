@@ -14,7 +14,7 @@ Passes = Iterator[None]
 
 
 class Turn:
-    """A search, and how long what is at work may go on."""
+    """A search, and the time that its current work may still take."""
 
     def __init__(self, search: Search, seconds: float = math.inf) -> None:
         self.search, self._end = search, working_time() + seconds
@@ -33,7 +33,7 @@ Way = Callable[[Turn, int], Passes]
 
 
 def take_one(search: Search, way: Way, seconds: float, seed: int, most: int | None = None) -> None:
-    """Let one way go on for so long, for so many passes, or until nothing improves any more."""
+    """Run one strategy for so long, for so many passes, or until nothing improves any more."""
     turn = Turn(search, seconds)
     if not turn.is_late():
         turn.go_through(way(turn, seed), most)

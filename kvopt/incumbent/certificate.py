@@ -1,4 +1,4 @@
-"""What a certificate holds: both sides of an optimum, and the runs that are judged by them."""
+"""Content of a certificate: both sides of an optimum, and runs compared with them."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Certificate(Summarised):
 
     @property
     def undecided(self) -> str | None:
-        """What the two sides leave open where they are far apart, in a sentence."""
+        """Text on the question that distant sides leave open."""
         apart = far_apart(self.gap)
         return apart and f"{apart}: {UNDECIDED}"
 
@@ -153,7 +153,7 @@ class Certificate(Summarised):
         return ratio(run.objective, upper), ratio(run.objective, lower)
 
     def _ends(self, run: PolicyRun) -> tuple[int | None, int | None]:
-        """Return what a run is compared with."""
+        """Return the bounds with which a run is compared."""
         sides = self.optimum_of(run)
         return (None, None) if sides is None else sides.ends
 
@@ -205,7 +205,7 @@ class Certificate(Summarised):
         return "\n".join(each.scope.sentence for each in (*self.narrower, self.whole))
 
     def facts(self) -> Facts:
-        """Return what a summary says: both sides, and how far each run is from the optimum."""
+        """Return the facts of a summary: both sides, and the ratio of each run."""
         unit = "" if self.clock.is_even else ", ns"
         said: dict[str, object] = {
             "instance": self.instance.name,
@@ -227,7 +227,7 @@ class Certificate(Summarised):
         }
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the summary, and the intervals of runs as a picture."""
+        """Return the notebook view: the summary, and the intervals of runs as a picture."""
         rows = self._intervals()
         return super()._repr_html_() + (intervals_html(rows) if rows else "")
 
@@ -362,7 +362,7 @@ class Certificate(Summarised):
         return {"scope": str(optimum.scope), f"upper{totals}": upper, f"lower{totals}": lower}
 
     def _slower_member(self, run: PolicyRun | None = None) -> dict[str, float | None]:
-        """Return what is said of slower machines, nothing where they were not asked for."""
+        """Return the member on slower machines, empty unless they were requested."""
         return {} if self.slower is None else {"slower_than": _number(self.slower_than(run))}
 
 

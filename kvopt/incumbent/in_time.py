@@ -1,4 +1,4 @@
-"""How many requests attain a deadline: both sides of what counts beside latency."""
+"""Number of requests that attain a deadline: both sides, besides latency."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class InTime:
 
     @property
     def sentence(self) -> str:
-        """What is proved, in words."""
+        """The proved claim, in words."""
         deadline = self.deadline
         what = "first tokens of" if deadline.aim is Aim.FIRST_TOKEN else "completions of"
         best = self.best_attained

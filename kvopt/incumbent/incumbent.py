@@ -229,7 +229,7 @@ class Search:
         return inner
 
     def take_notes(self, other: Search) -> None:
-        """Take what a search of a part has to say beside its findings."""
+        """Take the notes of a search of a part."""
         with self._lock:
             self.faults += [fault for fault in other.faults if fault not in self.faults]
             for log in other.stages.values():
@@ -241,7 +241,7 @@ class Search:
 
     @contextmanager
     def counting(self, stage: str) -> Iterator[None]:
-        """Count the time of a stage, and what it brings."""
+        """Count the time of a stage, and its gains."""
         began, objective, bound = working_time(), self.objective, self.lower_bound
         try:
             yield
@@ -256,7 +256,7 @@ class Search:
                 self._count_stage(log)
 
     def _count_stage(self, log: StageLog) -> None:
-        """Add to what a stage has done."""
+        """Add to the log of a stage."""
         known = self.stages.get(log.name, StageLog(log.name))
         self.stages[log.name] = known.plus(log)
 
@@ -298,7 +298,7 @@ class Search:
 
     @property
     def progress(self) -> Progress:
-        """Both sides as they stand."""
+        """Both sides now."""
         with self._lock:
             return Progress(self.objective, self.lower_bound, self.seconds, self.engine)
 

@@ -96,7 +96,7 @@ def signals_interrupt(search: Search) -> Iterator[None]:
 
 @contextmanager
 def signals_remembered(remember: Callable[[int], None]) -> Iterator[None]:
-    """Let the block go on at a signal, and say which one came.
+    """Continue the block at a signal, and record the signal.
 
     A second signal acts as if kvopt were not there.  Outside the main thread signals
     cannot be caught, and nothing is changed.

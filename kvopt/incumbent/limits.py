@@ -36,17 +36,17 @@ def available_threads() -> int:
 
 
 def ignore(_: Progress) -> None:
-    """Stand in for an observer when there is none."""
+    """Do nothing: the default observer."""
 
 
 def never(_: Progress) -> bool:
-    """Stand in for a stop criterion when there is none."""
+    """Return False: the default stop criterion."""
     return False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a search has to keep to; checked when it is made.
+    """Limits of a search; checked when it is made.
 
     Where options may be left out or be words, `limits_of` reads them.
 

@@ -22,7 +22,7 @@ Group = TypeVar("Group")
 
 
 def _param(default: Any, doc: str, *, least: float = 0, most: float = math.inf) -> Any:
-    """Return a field with what it trades, its unit included, and the range it may have."""
+    """Return a field with its trade-off, unit and range."""
     return field(default=default, metadata={"doc": doc, "least": least, "most": most})
 
 
@@ -171,7 +171,7 @@ class SolveParams:
                 raise InvalidInput(f"cannot be read: {error}") from error
 
     def to_toml(self) -> str:
-        """Return all of them as TOML, each with what it means."""
+        """Return all of them as TOML, each with its meaning."""
         return "\n".join(_lines(self)).strip() + "\n"
 
 
@@ -183,7 +183,7 @@ DEFAULT = SolveParams()
 
 
 def _read(group: Group, table: object, where: str) -> Group:
-    """Return a group with the entries of a table in place of its own."""
+    """Return a group with some entries replaced by those of a table."""
     if not isinstance(table, Mapping):
         raise InvalidInput(f"must be a table, got {shown(table)}", field=where or None)
     known = {each.name: each for each in fields(group)}  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What a checked lower bound rests on: data that proves it from the instance alone."""
+"""Proofs of checked lower bounds: data that proves them from the instance alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class BlockPrices:
-    """Prices of tokens where requests pay for whole blocks, whose size the instance says.
+    """Prices of tokens paid for whole blocks, whose size is that of the instance.
 
     What they prove is in `kvopt.bounds.prices`.
     """
@@ -66,7 +66,7 @@ Staircase = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class VolumeProof:
-    """The bound follows from volumes, see `kvopt.bounds.volume`: the instance says it all.
+    """A bound by volumes, see `kvopt.bounds.volume`: it needs no data but the instance.
 
     Parameters
     ----------

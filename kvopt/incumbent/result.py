@@ -1,4 +1,4 @@
-"""What a search returns: why it stopped and what it found are two things."""
+"""Result of a search: why it stopped and its findings are separate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """What is known of the objective."""
+    """Status of the objective."""
 
     OPTIMAL = "optimal"
     """A checked schedule meets the lower bound."""
@@ -53,7 +53,7 @@ class StopReason(StrEnum):
 
 
 class BoundSource(StrEnum):
-    """What a lower bound rests on."""
+    """Source of a lower bound."""
 
     CHECKED = "checked"
     """Re-evaluated in integers from the instance alone."""
@@ -78,7 +78,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StageLog:
-    """What a stage of the plan did, in all parts of an instance.
+    """Work of a stage of the plan, in all parts of an instance.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class SolveResult(Summarised):
         return self.scope.sentence
 
     def facts(self) -> Facts:
-        """Return what a summary says."""
+        """Return the facts of a summary."""
         found_by = None if self.found_by is None else f"found by {self.found_by}"
         source = None if self.bounded_by is None else f"{self.bounded_by}, {self.bound_source}"
         return {
@@ -337,7 +337,7 @@ class SolveResult(Summarised):
         return latex([*cells], [row], f"{self.status}; stopped: {self.stop_reason}")
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw the schedule, see `Schedule.plot`, with what is proved of it."""
+        """Draw the schedule, see `Schedule.plot`, with its bound."""
         if self.schedule is None:
             raise InvalidInput("has found none, so there is nothing to draw", field="schedule")
         from kvopt.show.plots import plot_schedule
@@ -411,11 +411,11 @@ class BoundResult(Summarised):
 
     @property
     def footnote(self) -> str:  # type: ignore[override]
-        """What it covers."""
+        """Scope of the bound."""
         return self.scope.sentence
 
     def facts(self) -> Facts:
-        """Return what a summary says."""
+        """Return the facts of a summary."""
         value = worded_total(self.value, self.clock)
         return {
             "method": self.method,

@@ -1,4 +1,4 @@
-"""How the steps of one stage divide its time; how stages divide it stands in the plan.
+"""Shares of time of the steps of one stage; the plan has those of stages.
 
 `kvopt.search.plan` gives every stage a share of what is left.  What a stage is made of, beams and
 then local search say, divides that by one of these shares and nothing else.

@@ -24,7 +24,7 @@ SLACK = "KVOPT_SLACK"
 
 
 class Admission:
-    """Goes before a scheduler of vLLM; what the policy has not started it does not see.
+    """A gate before a scheduler of vLLM, which sees only requests started by the policy.
 
     Promises are made in tokens and kept in whole blocks: every request is promised half a block
     more, what the last of its blocks wastes on average.  With a block less a token no promise of
@@ -87,7 +87,7 @@ class Admission:
         return output
 
     def _forget_finished(self) -> None:
-        """Tell the policy what is done, or was given up."""
+        """Tell the policy which requests finished or were aborted."""
         there = self.requests  # type: ignore[attr-defined]
         for name in [name for name in self._places if name not in there]:
             place = self._places.pop(name)

@@ -58,7 +58,7 @@ class Recording:
         super().add_request(request)  # type: ignore[misc]
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
-        """Note which tokens of which requests are processed in a round, and what is preempted."""
+        """Record the processed tokens of each request in a round, and preemptions."""
         output = super().schedule(*args, **kwargs)  # type: ignore[misc]
         self._preempted += sorted(output.preempted_req_ids or ())
         if output.num_scheduled_tokens:  # else nothing is computed, and that is no round
@@ -73,7 +73,7 @@ class Recording:
         return output
 
     def update_from_output(self, output: Any, *args: Any, **kwargs: Any) -> Any:
-        """Note how many tokens a round yielded, and what is done."""
+        """Record the tokens that a round yielded, and finished requests."""
         found = super().update_from_output(output, *args, **kwargs)  # type: ignore[misc]
         number = self._rounds.pop(id(output), None)
         if number is not None:
@@ -87,7 +87,7 @@ class Recording:
 
 
 def _configuration(scheduler: Any) -> dict[str, Any]:
-    """Return what a server has, and what would break the record's rules."""
+    """Return the configuration of a server, and reasons that break the record's rules."""
     settings, groups = scheduler.scheduler_config, scheduler.kv_cache_config.kv_cache_groups
     windows = [getattr(group.kv_cache_spec, "sliding_window", None) for group in groups]
     return {

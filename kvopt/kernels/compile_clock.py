@@ -1,4 +1,4 @@
-"""When machine code is made, and a clock that stands still meanwhile.
+"""Detection of compilation, and a clock that stops meanwhile.
 
 The first use after an installation compiles, for up to a minute; the machine code is kept on
 disk.  That is no work on a problem, so limits do not count it: they are kept on `working_time`.
@@ -81,7 +81,7 @@ _told = -_AGAIN
 
 
 def working_time() -> float:
-    """Return the seconds of a clock that stands still while anything is compiled."""
+    """Return the seconds of a clock that stops while anything is compiled."""
     now = time.monotonic()
     return now - _state.seconds_at(now)
 

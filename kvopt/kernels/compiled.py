@@ -62,7 +62,7 @@ def is_temporary(folder: Path) -> bool:
 
 
 def _with_callees(dispatcher: Any) -> Any:
-    """Let what is kept depend on the files of all that a function may call, not only its own.
+    """Make the cache depend on the files of all called functions, not only its own.
 
     Machine code has that of compiled functions from other files within; those are known by their
     names in the module, since they are imported at its top.
@@ -98,7 +98,7 @@ def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
 
 
 def _temporary_folder() -> Path | None:
-    """Return a folder that no other user can write to, as what is kept there will be run."""
+    """Return a folder that no other user can write to, as cached code will be run."""
     whose = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     try:
         folder = Path(tempfile.gettempdir()) / f"kvopt{whose}"
@@ -114,7 +114,7 @@ def _temporary_folder() -> Path | None:
 
 
 class _Call(threading.local):
-    """What the calls of a thread that need machine code have led to."""
+    """Compilations of a thread, by its calls."""
 
     nested = 0
     compiles = False
@@ -127,7 +127,7 @@ class _Listener(event.Listener):
     """Told whenever numba compiles, by the thread that does; only one does at a time."""
 
     def on_start(self, event: Any) -> None:
-        """Stop the clock, until what the thread was called for is on the disk too."""
+        """Stop the clock until the compiled code of the call is on the disk."""
         if _call.nested and not _call.compiles:
             _call.compiles = True
             compiling.begins(ours=False)
@@ -135,7 +135,7 @@ class _Listener(event.Listener):
         compiling.begins(ours=module.partition(".")[0] == "kvopt")
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
-        """Let the clock go on, unless the function was compiled for another one."""
+        """Restart the clock, unless the function was compiled for another one."""
         compiling.ends()
 
 

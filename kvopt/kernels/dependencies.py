@@ -84,7 +84,7 @@ def missing_extras() -> list[str]:
 
 
 def require_solver(name: str) -> None:
-    """Raise with a list of what is there unless Pyomo can use the solver."""
+    """Raise with a list of available solvers unless Pyomo can use this one."""
     if not is_available(name):
         usable = ", ".join(available_solvers()) or "none"
         raise MissingSolver(f"Pyomo cannot use the solver {name!r} here; available: {usable}")

@@ -1,4 +1,4 @@
-"""Code that others wrote: what goes wrong in it is one line that says where, and what to write."""
+"""Code of others: report its errors in one line with the place and a remedy."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def guarded(
 
 @contextmanager
 def blamed(label: str, code: Any) -> Iterator[None]:
-    """Have what the code of others raises inside the block be one line that says where."""
+    """Turn errors of others' code inside the block into one line with the place."""
     try:
         yield
     except (KvoptError, MemoryError):

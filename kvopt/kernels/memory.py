@@ -1,4 +1,4 @@
-"""The memory budget: what this process may take, and what it takes now.
+"""The memory budget of this process, and its current use.
 
 A budget is kept like a limit of time.  Whatever knows how much it needs asks before it begins and
 is refused where that is too much; what grows as it goes on is stopped.  The default is a share of
@@ -50,7 +50,7 @@ def in_words(size: float) -> str:
 
 @cache
 def default_budget() -> int:
-    """Return what the environment says, else a share of what this process may use at most."""
+    """Return the budget of the environment, else a share of the available memory."""
     if (told := parsed_size(os.environ.get(VARIABLE), VARIABLE)) is not None:
         return told
     limits = container_limits(_text(Path("/proc/self/cgroup")))

@@ -15,12 +15,12 @@ from kvopt.kernels.registry import OTHER_REGISTERS, registered
 
 
 def located(module: str, folder: Path) -> str:
-    """Return the full path of a file that stands in a description; a name stays a name."""
+    """Return the full path of a file in a description; a name stays a name."""
     return str((folder / module).resolve()) if module.endswith(".py") else module
 
 
 def import_modules(modules: Sequence[str], *, must_register: bool = False) -> None:
-    """Import what registers things, by module name or by path; what is wrong is one line.
+    """Import modules that register things, by name or path; an error is one line.
 
     A description of a study may name a file that only prepares something.
     """

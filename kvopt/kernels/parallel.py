@@ -13,7 +13,7 @@ _WORTH_IT = 5_000
 
 
 def map_ranges(work: Callable[[int, int], Result], count: int, threads: int) -> list[Result]:
-    """Return what the work gives for a few ranges that make up ``range(count)``, in order."""
+    """Return the results of a few ranges that make up ``range(count)``, in order."""
     parts = max(1, min(threads, count // _WORTH_IT))
     ends = [part * count // parts for part in range(parts + 1)]
     if parts == 1:

@@ -16,7 +16,7 @@ _STANDARD_OUTPUT = 1
 
 @contextmanager
 def ended_by_reader() -> Iterator[None]:
-    """End the process without a word where what the block printed finds no reader any more."""
+    """End the process silently if the reader of the block's output has closed it."""
     try:
         try:
             yield

@@ -98,7 +98,7 @@ class Registry(Generic[Thing]):
         return [*self.built_in, *(name for name in self.known if name not in self.built_in)]
 
     def find(self, name: str) -> Thing:
-        """Return what has a name, else raise."""
+        """Return the entry of a name, else raise."""
         if name not in self.known and name in self.built_in:
             import_module(self.built_in[name])
         if name not in self.known and name not in (names := self.names()):

@@ -56,7 +56,7 @@ class Deadline:
 
     @classmethod
     def parse(cls, given: object) -> Deadline:
-        """Return what was given, ``40``, ``30s`` or ``own``, after ``first-token:`` or not."""
+        """Return the deadline of ``40``, ``30s`` or ``own``, perhaps after ``first-token:``."""
         if isinstance(given, Deadline):
             return given
         is_number = isinstance(given, int) and not isinstance(given, bool)

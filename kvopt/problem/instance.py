@@ -197,7 +197,7 @@ class Instance(Summarised):
 
     @cached_property
     def extras(self) -> tuple[str, ...]:
-        """What the problem has beside that of the papers: ``weight``, ``prefix`` and so on."""
+        """Fields beyond the problem of the papers: ``weight``, ``prefix`` and so on."""
         used = {
             "weight": any(request.weight > 1 for request in self.requests),
             "after": any(request.after is not None for request in self.requests),
@@ -267,7 +267,7 @@ class Instance(Summarised):
         return replace(self, requests=self.requests[which], name=None, notes=None)
 
     def facts(self) -> Facts:
-        """Return what a summary says."""
+        """Return the facts of a summary."""
         requests = self.requests
         return {
             "name": self.name,
@@ -304,7 +304,7 @@ class Instance(Summarised):
 
     @cached_property
     def hash(self) -> str:
-        """``sha256:...`` of what the problem is: labels, ids and notes do not count."""
+        """``sha256:...`` of the problem: labels, ids and notes do not count."""
         rows = [_content(request) for request in self.requests]
         if {"after", "prefix"} & {*self.extras}:
             rows = [*map(_content, self.requests, self.predecessors, numbered(self._paths))]
@@ -396,7 +396,7 @@ class Instance(Summarised):
         return cls(memory, requests, name, round_ms=round_ms, block_tokens=block_tokens)
 
     def plot(self) -> Figure:
-        """Draw the requests: their shapes, when they come, and what they would hold unhindered."""
+        """Draw the requests: shapes, arrivals, and memory if all started on arrival."""
         from kvopt.show.plots import plot_instance
 
         return plot_instance(self)

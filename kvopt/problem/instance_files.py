@@ -208,7 +208,7 @@ def _integer_from_cell(cell: str, field: str) -> int:
 
 
 def instance_to_json(instance: Instance) -> dict[str, Any]:
-    """Return the JSON object of an instance; absent fields are left out."""
+    """Return the JSON object of an instance without absent fields."""
     top = {
         "schema": instance.schema,
         "name": instance.name,
@@ -224,7 +224,7 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
 
 
 def request_to_json(request: Request) -> dict[str, Any]:
-    """Return the JSON object of a request; absent fields are left out."""
+    """Return the JSON object of a request without absent fields."""
     arrival, prompt, output = request.kind
     row = {"id": request.id, "arrival": arrival, "prompt": prompt, "output": output}
     ends = request.predicted

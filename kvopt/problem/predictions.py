@@ -1,4 +1,4 @@
-"""What a scheduler believes about outputs before it sees them.
+"""Beliefs of a scheduler about outputs before it sees them.
 
 An online scheduler does not know how long an answer becomes.  It has an interval
 ``[lower, upper]`` and, where its rule needs a single number, one believed output.  Both come
@@ -72,7 +72,7 @@ class PredictionModel:
             raise InvalidInput(f"must be at least 1, got {self.width}", field="width")
 
     def beliefs(self, instance: Instance) -> Beliefs:
-        """Return what is believed of every request."""
+        """Return the beliefs about every request."""
         random, found, is_exact = Random(self.seed), Beliefs([], [], []), self.pred == "exact"
         for request in instance:
             most = instance.memory - request.prompt

@@ -1,4 +1,4 @@
-"""The problem: an instance, the clock, what schedules may do, and what counts beside latency."""
+"""The problem: an instance, a clock, a scope, and a deadline if there is one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOGGER = logging.getLogger("kvopt")
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked: the least total latency of an instance, on a clock, within a scope.
+    """The problem to solve: least total latency of an instance, on a clock, within a scope.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def as_problem(
     workers: int | None = None,
     deadline: Deadline | str | int | None = None,
 ) -> Problem:
-    """Return a problem, changed in what is not None.
+    """Return a problem, with the given values that are not None.
 
     An instance, or the file of one, is asked in rounds, without pauses and deadlines.  ``clock``
     may be a word: ``rounds``, or ``seconds`` with a batch-time model or the name of one.

@@ -13,7 +13,7 @@ from kvopt.errors import InvalidInput, shown
 
 
 class Scope(StrEnum):
-    """The schedules that a bound or an optimum covers; also what a schedule makes use of.
+    """The schedules that a bound or an optimum covers, or features that a schedule uses.
 
     In all of them a request may be evicted, lose everything and start again: its last run counts,
     so a bound for ``runs`` holds for ``restarts`` too.
@@ -61,7 +61,7 @@ class Scope(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """What is said, word for word, wherever a bound or an optimum is reported."""
+        """The exact sentence printed with every bound or optimum."""
         return _SENTENCES[self]
 
     @property
@@ -76,7 +76,7 @@ class Scope(StrEnum):
 
 
 def least_scope(needed: Iterable[Scope]) -> Scope:
-    """Return the least scope that covers all of these: what a bound is of where none is asked."""
+    """Return the least scope that covers all of these: the default scope of a bound."""
     scope = reduce(Scope.joined, needed, Scope.RUNS)
     return Scope.RUNS if Scope.RESTARTS.covers(scope) else scope
 

@@ -32,7 +32,7 @@ _IN_BLOCKS = ("volume", "lagrangian", "auto")
 @PAUSED_BOUNDS.register("volume")
 @register("volume")
 def _volume(search: Search) -> None:
-    """Offer volumes; staircases look ahead along a run, so with pauses theirs are left out."""
+    """Offer volume bounds; with pauses without staircases, which look ahead along a run."""
     stages.offer_volume(search)
     if not (search.problem.has_pauses or search.problem.in_blocks):
         stages.offer_staircases(search)
@@ -80,7 +80,7 @@ def _configuration(search: Search) -> None:
 @PAUSED_BOUNDS.register("auto")
 @register("auto")
 def _auto(search: Search) -> None:
-    """Bound as the plan says."""
+    """Compute bounds by the plan."""
     plan.bounding(search)
 
 

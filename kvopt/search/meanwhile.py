@@ -23,7 +23,7 @@ _GLANCE = 0.02
 
 @contextmanager
 def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
-    """Let a solver work beside the block once something in there has to be compiled.
+    """Let a solver work in parallel once the block has to compile something.
 
     Both offer to one incumbent, so a proof of one ends the other.  Where a bound is wanted that
     can be checked there is no solver: its claim would end the search without such a bound.  Its

@@ -1,4 +1,4 @@
-"""``build_model``: a solver's own model, to which a user adds what the problem lacks."""
+"""``build_model``: a solver's own model, to which a user adds constraints."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BuiltModel(ABC):
 
     @abstractmethod
     def solve(self, time_limit: float = math.inf) -> str:
-        """Solve it, and return what the solver says of the end."""
+        """Solve the model, and return the status of the solver."""
 
     @abstractmethod
     def read(self) -> Schedule | None:
@@ -57,7 +57,7 @@ class CpSatModel(BuiltModel):
     solver: Any
 
     def solve(self, time_limit: float = math.inf) -> str:
-        """Solve it, and return what the solver says of the end."""
+        """Solve the model, and return the status of the solver."""
         if math.isfinite(time_limit):
             self.solver.parameters.max_time_in_seconds = time_limit
         return str(self.solver.status_name(self.solver.solve(self.model))).lower()
@@ -76,7 +76,7 @@ class PyomoModel(BuiltModel):
     """The time-indexed program, with the variables ``model.x[i, k]``."""
 
     def solve(self, time_limit: float = math.inf) -> str:
-        """Solve it with HiGHS, and return what the solver says of the end."""
+        """Solve the model with HiGHS, and return its status."""
         from kvopt.formulations.pyomo import solve
 
         return solve(self.model, None if time_limit == math.inf else time_limit)
@@ -95,7 +95,7 @@ class HighsModel(BuiltModel):
     program: ArrayModel
 
     def solve(self, time_limit: float = math.inf) -> str:
-        """Solve it, and return what the solver says of the end."""
+        """Solve the model, and return the status of the solver."""
         if math.isfinite(time_limit):
             self.model.setOptionValue("time_limit", time_limit)
         self.model.HandleKeyboardInterrupt = True  # else HiGHS runs on to its end

@@ -42,7 +42,7 @@ Stage = Callable[[Search, float], None]
 
 
 class Divided:
-    """A search, and what is known of each part of its instance.
+    """A search, and the results of each part of its instance.
 
     Prices that are known already are evaluated again, part by part.
 
@@ -102,7 +102,7 @@ class Divided:
             search.ran_out_of_time()
 
     def _open(self) -> list[_Side]:
-        """Return the parts without a proof, so ordered that later ones get what time is left."""
+        """Return the parts without a proof, ordered so that later ones get the remaining time."""
         sides = [side for side in self._sides if not side.is_proved]
         return sorted(sides, key=lambda side: len(side.part.members))
 
@@ -124,7 +124,7 @@ class Divided:
             whole.take_notes(search)
 
     def _hear(self, side: _Side, search: Search, progress: Progress) -> None:
-        """Take what a part has found just now; tell the whole if it was not told for a while."""
+        """Take the new result of a part; report to the whole at intervals."""
         self._search.engine = progress.engine
         side.learn(search)
         if working_time() >= self._due:
@@ -168,7 +168,7 @@ class Divided:
 
 
 class _Side:
-    """What is known of a part: starts on its own clock, and bounds."""
+    """Results of a part: starts on its own clock, and bounds."""
 
     def __init__(self, part: Part, whole: Search, prices: Prices | None) -> None:
         self.part = part
@@ -214,14 +214,14 @@ class _Side:
             self.starts = before
 
     def tell(self, search: Search) -> None:
-        """Offer what is known to a search of the part."""
+        """Offer the known results to a search of the part."""
         if self.starts is not None:
             search.offer_starts(self.starts, self.found_by, self.workers)
         if self._wants_volume:
             search.offer_bound(self.checked)
 
     def learn(self, search: Search) -> None:
-        """Take what a search of the part has found, where it is better.
+        """Take better results of a search of the part.
 
         A search that was left behind may still speak while the next one is at work.
         """

@@ -66,7 +66,7 @@ class Stage:
     at_once: bool = False
 
     def seconds(self, search: Search, left: float) -> float:
-        """Return its share of what is left."""
+        """Return its share of the remaining time."""
         share = self.share
         if isinstance(share, str):
             group, _, name = share.rpartition(".")

@@ -36,7 +36,7 @@ Engine = Callable[[Search], None]
 
 
 class SolveOptions(LimitOptions, total=False):
-    """Options of `solve` beside its limits.
+    """Options of `solve` besides its limits.
 
     ``batch_time`` is the model of a clock in seconds, or its name; ``prices`` are prices of tokens
     to begin from, those of a `BoundResult` say, which are evaluated again (fleets do without);
@@ -177,7 +177,7 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
 
 
 def _given(problem: Problem, start: GivenSchedule) -> Schedule:
-    """Return what a search begins from, on its clock and within its scope."""
+    """Return the initial schedules of a search, on its clock and within its scope."""
     if problem.in_seconds:
         return _given_in_seconds(problem, start)
     given = given_schedule(problem.instance, start, "start")

@@ -158,7 +158,7 @@ def solve_lp(search: Search, seconds: float = math.inf, columns: int | None = No
 def bound_tokens(
     search: Search, work: Callable[[Search], object], seconds: float = math.inf
 ) -> None:
-    """Offer what is proved of all tokens of the blocks: blocks only restrict."""
+    """Offer the token bounds for blocks: blocks only restrict."""
 
     def hear(_: Progress) -> None:
         if inner.checked is not None:

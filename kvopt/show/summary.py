@@ -1,4 +1,4 @@
-"""A few lines that say what a thing is: at a prompt, in a log, as a table in a notebook."""
+"""Short summaries of objects: at a prompt, in a log, as a table in a notebook."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Summarised:
     footnote: ClassVar[str | None] = None
 
     def facts(self) -> Facts:
-        """Return what a summary says, by name."""
+        """Return the facts of a summary, by name."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class Summarised:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
+        """Return the notebook view."""
         rows = "".join(
             f'<tr><th style="text-align:left">{escape(name)}</th>'
             f'<td style="text-align:left">{escape(value)}</td></tr>'
@@ -71,7 +71,7 @@ class Names(Summarised, dict[str, str]):
 
 
 def first_line(kind: type) -> str:
-    """Return the first line of what a class says of itself."""
+    """Return the first line of a class's docstring."""
     return (getdoc(kind) or "").partition("\n")[0].replace("``", "")
 
 
@@ -112,7 +112,7 @@ def percent(value: Fraction | float | None) -> str:
 
 
 def far_apart(gap: float | None) -> str | None:
-    """Return what is said of both sides of an optimum with a gap above a fifth, else None.
+    """Return the note on an optimum with a gap above a fifth, else None.
 
     The best schedule may be optimal then, or take more than 1.25 times as long as it has to.
     """

@@ -1,4 +1,4 @@
-"""Does a policy decide by what has arrived?  Tried on instances that differ in what comes later."""
+"""Test that a policy decides by past arrivals, on instances that differ later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LAST = 12
 
 
 def check_online(policy: str | Policy, *, tries: int = 300, seed: int = 0) -> None:
-    """Raise `PolicyFault` if what a policy decides depends on requests that have not arrived.
+    """Raise `PolicyFault` if decisions of a policy depend on requests to come.
 
     It runs on pairs of small instances that agree in memory, in the number of requests and in all
     that arrive before some round, and must have started and evicted the same until then.
@@ -65,7 +65,7 @@ def _drawn(rng: Random, memory: int, first: int) -> Request:
 
 
 def _decided(policy: Policy, instance: Instance, now: int) -> Any:
-    """Return what was started and evicted before a round."""
+    """Return the starts and evictions before a round."""
     workload = Workload(instance, ROUNDS, lambda: False)
     simulation = Simulation(workload, policy)
     for i in workload.in_order:

@@ -83,7 +83,7 @@ class Comparison(Summarised):
         return "times the best of these" if self.optimum is None else "times the optimum"
 
     def facts(self) -> Facts:
-        """Return what a summary says."""
+        """Return the facts of a summary."""
         unit, times = "rounds" if self.clock.is_even else "seconds", self._multiple
         said: dict[str, object] = {"instance": self.instance.name, "requests": len(self.instance)}
         for each, row in zip(self, self.rows(), strict=True):

@@ -1,4 +1,4 @@
-"""``run``: what a policy does to an instance, and schedules in whatever form callers have them."""
+"""``run``: simulate a policy on an instance, and read schedules in any form."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _columns(workload: Workload, workers: list[Worker]) -> dict[str, Any]:
 
 
 def _note(workers: list[Any]) -> str | None:
-    """Return what a reader of the run should know."""
+    """Return notes for readers of the run."""
     if isinstance(workers[0], Simulation):
         names = [f"worker {number}: " if workers[1:] else "" for number in range(len(workers))]
         notes = [(name, worker.note) for name, worker in zip(names, workers, strict=True)]
@@ -197,7 +197,7 @@ def _checked(found: PolicyRun) -> PolicyRun:
 
 @contextmanager
 def at_fault(policy: Policy, label: str) -> Iterator[None]:
-    """Say which policy could not go on."""
+    """Name the policy at fault in errors of the block."""
     try:
         with blamed(label, type(policy)):
             yield
@@ -217,7 +217,7 @@ GivenSchedule = _Result | Policy | Iterable[int] | str | Path
 
 
 def given_schedule(instance: Instance, given: GivenSchedule, field: str) -> Schedule:
-    """Return a feasible schedule of an instance from what a caller gave, else raise.
+    """Return a feasible schedule of an instance from a caller's value, else raise.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ class Server(Worker):
         self._is_busy = True
 
     def _complete(self) -> None:
-        """See what is complete after a round."""
+        """Complete requests after a round."""
         self._is_busy = False
         self.now += 1
         for i, work in self._ends.pop(self.now, ()):
@@ -177,7 +177,7 @@ class Server(Worker):
                 self._leave(i)
 
     def _in_order(self) -> int | None:
-        """Let those that run go on, one after the other.
+        """Let the running requests proceed, one after the other.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class Server(Worker):
             self._process(i, tokens)
 
     def _process(self, i: int, tokens: int) -> None:
-        """Process what a request brings along; with the last of it comes a token."""
+        """Process the pending tokens of a request; the last of them yields a token."""
         work = self._running[i]
         work.processed += tokens
         if work.processed <= work.before:
@@ -250,7 +250,7 @@ class Server(Worker):
         self._ends[self.now + left].append((i, work))
 
     def _yielded(self, i: int) -> None:
-        """Note what a request did since it was admitted."""
+        """Record the work of a request since it was admitted."""
         work = self._running[i]
         first = self.now if work.start is None else work.start
         if work.chunks:

@@ -130,7 +130,7 @@ class Worker(ABC):
 
 
 class Simulation(Worker):
-    """A server under a policy: the truth, beside what the policy sees.
+    """A server under a policy: true data, and the view of the policy.
 
     It stops at rounds that are about to begin: what ended before has completed, and what arrived
     has not joined.
@@ -189,7 +189,7 @@ class Simulation(Worker):
 
     @property
     def note(self) -> str | None:
-        """What a reader of the run should know."""
+        """Notes for readers of the run."""
         if self._fruitless >= MOST_EVICTIONS:
             return f"ended after {MOST_EVICTIONS:,} evictions without a completion"
         return self.policy.note()
@@ -266,7 +266,7 @@ class Simulation(Worker):
         return not self._is_over
 
     def take(self) -> list[int]:
-        """Let the policy start a request, or several at once; return what it started."""
+        """Let the policy start one or several requests; return those."""
         self.is_called = self._is_known = False
         return self._admit(is_one_enough=True)
 

@@ -1,4 +1,4 @@
-"""What a server decided, read from a record of it and replayed in integers.
+"""Read a record of a server's decisions, and replay it in integers.
 
 A server counts a prompt of s tokens where kvopt counts s - 1: the j-th token is computed while
 s + j - 1 tokens are stored, and the last one never is.
@@ -46,7 +46,7 @@ _REFUSED = {
 
 
 def read_record(path: str | Path) -> RecordedRun:
-    """Read what a server decided: ``kvopt.record/1``, or one JSON object with all rounds.
+    """Read the decisions of a server: ``kvopt.record/1``, or one JSON object with all rounds.
 
     The instance is called as the file is.
 
@@ -171,7 +171,7 @@ def _request(row: object, position: int) -> Request:
 
 
 def _refuse_double(request: Request, segments: object) -> None:
-    """Say it in a record's words where segments overlap; what is misshapen is refused later."""
+    """Refuse overlapping segments in a record's words; other faults are found later."""
     last = None
     for pair in segments if isinstance(segments, list) else ():
         if not (isinstance(pair, list) and len(pair) == 2 and {type(t) for t in pair} == {int}):

@@ -1,4 +1,4 @@
-"""The replay of ``kvopt.record/1``: a line for each arrival, each round, and what it yielded.
+"""Replay ``kvopt.record/1``: a line for each arrival and round, and for its tokens.
 
 The first line says what the server has.  The order of the lines is that of what happened; with
 asynchronous scheduling the next round begins before the tokens of the one before are known.
@@ -37,7 +37,7 @@ _SHAPES = {"processed": dict, "tokens": dict, "preempted": list, "finished": lis
 
 @dataclass
 class Seen:
-    """What the record says of a request.
+    """Recorded events of a request.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Replay:
         self._rounds: dict[int, tuple[dict[str, int], int, int]] = {}
 
     def take(self, event: object) -> None:
-        """Let happen what a line says."""
+        """Apply a line of the record."""
         kind = next((k for k in _KINDS if isinstance(event, dict) and k in event), None)
         if kind is None:
             reason = f"must have one of the fields {', '.join(_KINDS)}, got {shown(event)}"
@@ -180,7 +180,7 @@ class Replay:
             self.batches.append(Measured(processed, took / MILLISECOND, prompts, held))
 
     def _refuse_impossible(self, seen: Seen, stored: int | None, number: int) -> None:
-        """Refuse a token of what was not processed to its end, or after a gap that none made."""
+        """Refuse a token of an unprocessed request, or after a gap without a preemption."""
         needed = seen.prompt + len(seen.tokens)
         if seen.is_finished:
             self._refuse(seen, f"yields a token in round {number}, after its end")

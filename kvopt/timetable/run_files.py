@@ -30,7 +30,7 @@ _NEEDED = ("schema", "policy", "value", "block", "segments", "instance")
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """What a server did with requests, in rounds; checked in integers when it is made.
+    """The run of a server, in rounds; checked in integers when it is made.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def write_run(run: RecordedRun, path: str | Path) -> None:
 
 
 def is_run(path: str | Path) -> bool:
-    """Whether a file is a run, by how it begins; what is piped is not looked at."""
+    """Whether a file is a run, by its first characters; pipes are not read."""
     if is_standard_input(path):
         return False
     with open_text(path, "replace") as file:

@@ -31,7 +31,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, repr=False)
 class PolicyRun(Schedule):
-    """What a policy did to an instance: a schedule, and who made it.
+    """The run of a policy on an instance: a schedule and its maker.
 
     A start is None for what never finished, and so is the worker of what never started.
 
@@ -60,12 +60,12 @@ class PolicyRun(Schedule):
 
     @classmethod
     def of(cls, schedule: Schedule, policy: str, **more: Any) -> Self:
-        """Return a schedule as what a policy did."""
+        """Return a schedule as a run of a policy."""
         return cls(**_columns(schedule), policy=policy, **more)
 
     @classmethod
     def unknown(cls, instance: Instance, policy: str, ended: Outcome, clock: Clock) -> Self:
-        """Return a run of which it is not known what it did."""
+        """Return a run without known work."""
         nothing = (None,) * len(instance)
         return cls(instance, nothing, nothing, clock=clock, policy=policy, ended=ended)
 
@@ -91,7 +91,7 @@ class PolicyRun(Schedule):
 
     @cached_property
     def schedule(self) -> Schedule | None:
-        """What was kept, None when something never finished.
+        """The kept work, None if something never finished.
 
         In rounds what evictions threw away, and pieces of prompts, are not part of it, so it may
         hold less memory than the run did.
@@ -103,7 +103,7 @@ class PolicyRun(Schedule):
         return Schedule(**_columns(self))
 
     def facts(self) -> Facts:
-        """Return what a summary says."""
+        """Return the facts of a summary."""
         return {
             "policy": self.policy,
             "outcome": self.outcome,

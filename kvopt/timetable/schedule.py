@@ -33,7 +33,7 @@ _MOST_VIOLATIONS = 20
 
 @dataclass(frozen=True, slots=True)
 class ScheduleCheck:
-    """What an exact check found.
+    """Result of an exact check.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Schedule(Timetable):
         ]
 
     def measures(self) -> Measures:
-        """Return mean, median and 99th percentile of what was waited for.
+        """Return mean, median and 99th percentile of waiting times.
 
         In rounds, or in seconds, of what finished: ``latency``, ``time_to_first_token`` and
         ``time_per_output_token``.
@@ -219,7 +219,7 @@ class Schedule(Timetable):
         return tuple(islice(found, _MOST_VIOLATIONS))
 
     def _misshapen(self) -> Iterator[str]:
-        """Say what is no work of the requests: no time or memory follows from it."""
+        """Report work that no request can do, from which no time or memory follows."""
         requests, ends = self.instance.requests, dict[int, int]()
         for i, start, end in sorted(self.pieces()):
             if not 0 <= i < len(requests):
@@ -279,7 +279,7 @@ class Schedule(Timetable):
     # ---- tables and pictures ------------------------------------------------------------
 
     def facts(self) -> Facts:
-        """Return what a summary says; times in rounds, or in seconds."""
+        """Return the facts of a summary; times in rounds, or in seconds."""
         scale, latencies, count = self.clock.scale, self.latencies, len(self.instance)
 
         def said(time: float) -> str:
@@ -357,7 +357,7 @@ class Schedule(Timetable):
         )
 
     def _drawn(self) -> Iterator[Work]:
-        """Yield the stretches of work, lost or not, on the clock of the schedule."""
+        """Yield the intervals of work, lost or not, on the clock of the schedule."""
         from kvopt.show.plots.timeline import Work
 
         scale = self.clock.scale

@@ -106,7 +106,7 @@ def _schedule(value: object, instance: Instance) -> Schedule:
 
 
 class _Column(NamedTuple):
-    """A column with its value, and the line where it stands."""
+    """A column with its value and its line."""
 
     line: int
     name: str
@@ -135,7 +135,7 @@ def is_solution(text: str) -> bool:
 
 
 def schedule_of_solution(text: str, instance: Instance) -> Schedule:
-    r"""Return the schedule that a solution of the exported time-indexed model says.
+    r"""Return the schedule of a solution of the exported time-indexed model.
 
     A solution with a value between 0 and 1, with a column of another instance, or without
     exactly one start for each request is refused; one whose objective is not what the starts give
@@ -215,7 +215,7 @@ def _meaning(column: _Column, positions: dict[str, int], workers: int) -> tuple[
 
 
 def _is_one(column: _Column) -> bool:
-    """Whether a column is 1 within what solvers allow; what is neither 0 nor 1 is refused."""
+    """Whether a column is 1 within tolerance; refuse a value that is neither 0 nor 1."""
     value = _number(column.value)
     if min(abs(value), abs(value - 1.0)) <= INTEGRALITY:
         return value > 0.5
@@ -226,7 +226,7 @@ def _is_one(column: _Column) -> bool:
 
 
 def _number(text: str) -> float:
-    """Return what a text says, NaN if that is no number."""
+    """Return the number of a text, NaN if it is none."""
     try:
         return float(text)
     except ValueError:

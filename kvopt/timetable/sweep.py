@@ -56,7 +56,7 @@ def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> 
     times, places = np.unique(np.concatenate((begins, stops)), return_inverse=True)
 
     def sums(what: np.ndarray) -> np.ndarray:
-        """Return the sums over what is active in the round that ends at each of the times."""
+        """Return the sums over active requests in the round that ends at each of the times."""
         change = np.zeros(len(times), dtype)
         np.add.at(change, places, np.concatenate((what, -what)))
         found: np.ndarray = change.cumsum() - change

@@ -123,7 +123,7 @@ class Timetable(Summarised):
 
     @property
     def scope(self) -> Scope:
-        """What it makes use of, and so what a bound has to cover to be compared with it.
+        """Scope of its features, which a bound has to cover to be compared with it.
 
         In rounds a prompt in pieces is one that comes later.
         """
@@ -300,7 +300,7 @@ class Timetable(Summarised):
 
     @cached_property
     def sweep(self) -> Sweep:
-        """Tokens held over time, by all workers together; what is lost is held as well."""
+        """Tokens held over time, by all workers together, lost work included."""
         if self.is_plain:
             found = swept(self.starts, self._ends, [r.prompt for r in self.instance])
         else:
@@ -314,7 +314,7 @@ class Timetable(Summarised):
         return sharing(found, works, self.instance.forest)
 
     def _work(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield start and end of all work, what was held before, and what is processed then."""
+        """Yield start and end of all work, earlier tokens, and tokens processed then."""
         requests = self.instance.requests
         for i, start, end in self.lost:
             yield start, end, requests[i].prompt, requests[i].prompt

@@ -1,4 +1,4 @@
-"""Stretches of work: tokens in a row, what an eviction threw away, prompts in pieces."""
+"""Intervals of work: consecutive tokens, evicted work, prompts in pieces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Segments = Sequence[Sequence[Sequence[int]]]
 
 
 class Lost(NamedTuple):
-    """A stretch of work that an eviction threw away.
+    """An interval of work that an eviction threw away.
 
     The request was active at the times ``start + 1 .. end``.
     """
@@ -58,7 +58,7 @@ class Chunks(NamedTuple):
 
 
 def scope_of(segments: Segments, chunks: Sequence[Chunks], lost: Sequence[Lost]) -> Scope:
-    """Return what a schedule makes use of: lost work, pauses, prompts in pieces."""
+    """Return the features that a schedule uses: lost work, pauses, prompts in pieces."""
     used = [
         (lost, Scope.RESTARTS),
         (any(len(rows) > 1 for rows in segments), Scope.PAUSES),

@@ -41,7 +41,7 @@ from kvopt.verify.work import Invalid, Unreadable, Work
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found: ``valid`` if every claim holds; ``lines`` say in words what it proves."""
+    """Result of a check: ``valid`` if every claim holds; ``lines`` tell the proved ones."""
 
     valid: bool
     readable: bool

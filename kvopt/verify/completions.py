@@ -1,4 +1,4 @@
-"""Bound what the rest of a schedule costs by the states that it carries on.
+"""Bound the cost of the rest of a schedule by the states that it carries on.
 
 A *member* is an active request of which only completion and peak are known, coded as one number.
 It counts as long as it has a price.  A *set* has the members that go on from a time to the next
@@ -33,7 +33,7 @@ class _State(NamedTuple):
 
 
 class Completions:
-    """Least costs of what comes after each time, for schedules within the budget.
+    """Least costs of the rest after each time, for schedules within the budget.
 
     They are reduced costs of starts from time t on and R - F of the times after t.  That of a set
     is ``known[t]`` of it, or ``cuts[t]`` at least.
@@ -96,7 +96,7 @@ class Completions:
             self.size += len(self.known[time - 1])
 
     def after(self, time: int) -> tuple[dict[Members, int], int]:
-        """Return what is known of sets that go on after a time, and what others cost at least."""
+        """Return the costs of sets carried past a time, and the least cost of all others."""
         return (self.known[time], self.cuts[time]) if time < len(self.cuts) else ({}, 0)
 
     def _last(self, member: int, first: int) -> int:
@@ -108,7 +108,7 @@ class Completions:
         return 0
 
     def _go_back(self, time: int) -> None:
-        """Find the sets that go on to a time at a cost below the cut.
+        """Compute the sets carried to a time at a cost below the cut.
 
         Such a set goes on after that time as one that is known, with members that count for the
         last time; or as another one, which costs its cut, and then R - F is small at the time.
@@ -139,7 +139,7 @@ class Completions:
         return _State(left, peak - left, self.stage.price(time, peak, left), copies, member)
 
     def _ramp(self, member: int, time: int) -> int:
-        """Return what a member holds from a time on."""
+        """Return the holdings of a member from a time on."""
         end, peak = divmod(member, self.width)
         left = end - time
         if (peak, left) not in self.ramps:
@@ -177,7 +177,7 @@ class Completions:
         return sum(member % width == peak for member in members) < self.alike[peak]
 
     def _show(self, states: list[_State], most: int) -> None:
-        """Add all sets that cost less than the cut if what goes on after them costs its own cut.
+        """Add all sets that cost less than the cut if their rest costs the later cut.
 
         Depth first by rounds to go, descending: a member fits if memory holds when it completes.
         """

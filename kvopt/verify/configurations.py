@@ -30,7 +30,7 @@ from kvopt.verify.work import Invalid, Work
 
 
 def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tuple[int, str]:
-    """Return what stages of prices prove, one after the other, and in words what was looked at.
+    """Return the value of stages of prices, one after the other, and a description.
 
     Without a target no start is ruled out, so costs of one peak at a time are enough.
     """

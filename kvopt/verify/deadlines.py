@@ -22,7 +22,7 @@ from kvopt.verify.work import Invalid, Work
 def check_in_time(
     certificate: dict[str, Any], problem: Problem, reached: Sequence[list[int] | None], work: Work
 ) -> tuple[str, list[str]]:
-    """Check how many requests attain their deadlines; say what was checked and what it proves.
+    """Check the number of requests in time; return checked and proved claims.
 
     Request i attains if it completes, or has its first token, by ``d_i``: so long after its
     arrival.  The runs ``reached`` these times.

@@ -32,7 +32,7 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """What is scheduled: requests, by workers with a cache each, on a clock.
+    """The scheduling problem: requests, workers with a cache each, and a clock.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
 
 
 def hash_of(instance: dict[str, Any]) -> str:
-    """Return the hash of what the problem is: name, notes and ids are labels."""
+    """Return the hash of the problem: name, notes and ids are labels."""
     rows: list[Any] = []
     places = {row.get("id", f"r{i}"): i for i, row in enumerate(instance["requests"])}
     for row in instance["requests"]:
@@ -216,7 +216,7 @@ class Clock(NamedTuple):
         return cls(lines, model["prompt_ns"], model["kv_ns"])
 
     def line(self, tokens: int, chosen: Iterable[int] | None = None) -> int:
-        """Return what the lines, or some of them, say of a round that processes some tokens."""
+        """Return the length of a round by some lines, for a number of tokens."""
         among = self.lines if chosen is None else [self.lines[i] for i in chosen]
         return max(fixed + each * tokens for fixed, each in among)
 
@@ -233,7 +233,7 @@ class Clock(NamedTuple):
         return Clock(lines, times * self.prompt, times * self.kv)
 
     def words(self) -> str:
-        """Return in words what is assumed of rounds."""
+        """Return the assumptions about rounds, in words."""
         shown = [f"{fixed:,} + {each:,} b" for fixed, each in self.lines[:_MOST_LINES]]
         if more := len(self.lines) - len(shown):
             shown.append(f"{more:,} more")

@@ -25,7 +25,7 @@ class Profiles:
         self.spare = ones * ((1 << (self.bits - 1)) - 1 - memory)
 
     def of(self, held: Iterable[int]) -> int:
-        """Return the profile of what is held at the next times, the last one first."""
+        """Return the profile of holdings at the next times, the last one first."""
         return int("0" + "".join(f"{tokens:0{self.digits}x}" for tokens in held), 16)
 
     def fits(self, held: int) -> bool:

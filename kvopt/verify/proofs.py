@@ -21,7 +21,7 @@ _OF_RUNS = ("configurations", "completions", "search", "slot-prices")
 
 
 def value_of_proof(problem: Problem, proof: dict[str, Any], work: Work) -> tuple[int, str]:
-    """Return the lower bound that a proof gives, and in words what was looked at.
+    """Return the lower bound of a proof, and a description of the check.
 
     Configurations, searches, slots and staircases judge runs as wholes: they do not cover pauses.
     Blocks only restrict: every bound for the tokens of all blocks holds.

@@ -1,4 +1,4 @@
-"""Check all claims of a certificate, and say what they prove."""
+"""Check all claims of a certificate, and report the proved ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kvopt.verify.work import Invalid, Work
 
 
 def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str]:
-    """Check everything; say what was checked and what it proves."""
+    """Check everything; return checked and proved claims."""
     work, problem = work or Work(), problem_of(certificate)
     memory, many, clock = problem.memory, len(problem.requests), problem.clock
     instance, runs = certificate["instance"], certificate.get("policies", [])
@@ -131,7 +131,7 @@ def _conclusions(
 
 
 def _ratio(value: int, upper: int | None, lower: int | None) -> str:
-    """Say what the bounds tell of value / optimum, rounded outward."""
+    """Return the bounds on value / optimum, rounded outward, in words."""
     if value == lower:
         return "optimal"
     most = f"at most {as_decimal(-(-1000 * value // lower))}" if lower and lower > 0 else ""

@@ -1,4 +1,4 @@
-"""Name what schedules of each scope may do, and what a run makes use of."""
+"""Names of the schedules of each scope, and the features that a run uses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COVERED_BY |= {
 
 
 def uncovered(claim: dict[str, Any], scope: str) -> str:
-    """Return what a run makes use of that a scope leaves out, an empty text where nothing."""
+    """Return features of a run that a scope does not cover, empty if there are none."""
     used = []
     if "pauses" not in scope and any(len(rows) > 1 for rows in claim.get("segments", [])):
         used.append("pauses")

@@ -26,7 +26,7 @@ _Layer = dict[int, list[_Partial]]
 
 
 class _Start(NamedTuple):
-    """A start that is possible: of which request, and what the bound gains by it.
+    """A possible start: its request, and its cost above the bound.
 
     ``bit`` is that of the request and ``before`` that of the one that has to start first, 0 if
     none has; ``ramp`` and ``member`` what is active then.  ``gain`` is at most 0 if the start is

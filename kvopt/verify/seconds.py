@@ -90,7 +90,7 @@ def _cut(
     memory: int, request: Request, clock: Clock, chosen: list[int], count: int,
     whole: tuple[int, int],
 ) -> list[tuple[int, int, int, int]]:  # fmt: skip
-    """Return begins, M times what is taken, works and free delays of the parts of a request.
+    """Return begins, M times the machine time, works and free delays of a request's parts.
 
     ``whole`` is what it takes in all, times M, and its time alone.  Its first part is its first
     round, and all of it if the ``count`` of others is 0.  The others share its other rounds.
@@ -119,7 +119,7 @@ def _company(
     rest: list[int],
     budget: Work,
 ) -> int:
-    """Return what the works of prompts add to times alone, times 64.
+    """Return the interference that prompts add to times alone, times 64.
 
     Let the *window* of request i go from its arrival to its arrival + E.  A round that begins
     before i completes lasts at least the works of its prompts, and if i is active as long as with

@@ -55,7 +55,7 @@ def check_slower(
 
 
 def _slow(problem: Problem, by: int, of: int) -> Problem:
-    """Return what is to be bounded of a machine by / of times slower, see `check_slower`."""
+    """Return the problem of a machine by / of times slower, see `check_slower`."""
     arrivals = [request.arrival for request in problem.requests]
     if problem.clock is not None:
         there = problem.arriving(of * arrival for arrival in arrivals)

@@ -210,7 +210,7 @@ def _sum_of_floors(count: int, divisor: int, step: int, begin: int) -> int:
 
 
 def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) -> int:
-    """Return the most that states (r, h, weight, copies) weigh which can stand together.
+    """Return the largest weight of states (r, h, weight, copies) that fit together.
 
     They come by r descending.  A member fits if memory holds when it completes, when those
     before it are still there: H + h + (c + 1) r <= M, where H is the sum of the h of these c.

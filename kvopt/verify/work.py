@@ -24,11 +24,11 @@ class Unreadable(Exception):
 
 
 class Invalid(Exception):
-    """The file says something that is not so."""
+    """A claim of the file is false."""
 
 
 class Work:
-    """Counts what a check takes, so that no file keeps the checker busy for hours.
+    """Counter of the steps of a check, so that no file keeps the checker busy for hours.
 
     What is linear in the size of a file is bounded with that.  All else is charged before it is
     done, part by part.  Tables are charged so that BYTES come with STEPS at most; integers of many
@@ -44,7 +44,7 @@ class Work:
         self.used, self.weight, self.mark, self.part = 0, 1, MARK, ""
 
     def grant(self, stated: int | None) -> None:
-        """Allow what a file states that its check needs, unless the reader decided on that."""
+        """Grant the budget that a file asks for, unless the reader set one."""
         if stated is not None and stated < 2:
             raise Invalid("budget: must be at least 2")
         if stated is not None and not self.is_told:

@@ -1,4 +1,4 @@
-"""The configuration bound: what requests can stand in memory together, priced at every time.
+"""The configuration bound: prices on sets of requests that fit together in memory.
 
 The mathematics is in ``docs/configurations.md``.
 """

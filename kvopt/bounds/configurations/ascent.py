@@ -36,7 +36,7 @@ _HEADROOM = 0.85
 
 
 class Point(NamedTuple):
-    """Prices, the bound they give in floats, its smooth stand-in and the gradient of that."""
+    """Prices, their bound in floats, the smooth bound and its gradient."""
 
     prices: Floats
     hard: float
@@ -45,7 +45,7 @@ class Point(NamedTuple):
 
     @property
     def is_finite(self) -> bool:
-        """Whether floats could hold all sums: otherwise it says nothing, nor does its gradient."""
+        """Whether floats could hold all sums; otherwise value and gradient mean nothing."""
         return math.isfinite(self.smooth) and bool(np.isfinite(self.gradient).all())
 
 
@@ -203,7 +203,7 @@ def climb_stage(
     value: int,
     should_stop: Callable[[], bool],
 ) -> tuple[Floats, Floats]:
-    """Climb until that hardly pays; return the best prices, and the last ones to go on from.
+    """Climb until the gain per step is small; return the best prices and the last ones.
 
     The value of a good schedule says what pays.
     """

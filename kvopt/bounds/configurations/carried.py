@@ -22,7 +22,7 @@ _CODE, _ALIKE, _START, _STARTED = range(4)
 
 
 class Sets(NamedTuple):
-    """Sets of members that go on from one time to the next, in a hash table.
+    """Sets of members carried from one time to the next, in a hash table.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Sets(NamedTuple):
         self.filled[0] = 0
 
     def drop_dearest(self, most: int) -> int:
-        """Keep so many sets at most, and return what the others cost at least.
+        """Keep the cheapest sets, at most so many; return the least cost of the others.
 
         The hash table is not of use any more.
         """
@@ -174,7 +174,7 @@ def _next_ending(
     crowd: Crowd, ending: Integers, at: int, members: Integers, many: int, held: int, cost: int,
     below: int,
 ) -> int:  # fmt: skip
-    """Return the next one that may end beside the members of a set, their number if none does."""
+    """Return the next member that may end with a set, or the number of members if none does."""
     width, room = crowd.ends.shape[1], crowd.memory - held
     while at < len(ending) and many < crowd.most:
         if cost - min(room, crowd.most - many) * ending[at, PRICE] >= below:
@@ -210,7 +210,7 @@ def _fits(crowd: Crowd, members: Integers, many: int) -> bool:
 def _carry(
     crowd: Crowd, now: int, members: Integers, many: int, cost: int, below: int, found: Sets
 ) -> bool:
-    """Add all that a set at a time may have been carried; whether what is cheap found room.
+    """Add all sets that may have led to a set; return whether all cheap ones found room.
 
     What has just started was not: its reduced cost is paid.  Where members may also have started
     before, every number of those that are alike counts; they come one after the other.

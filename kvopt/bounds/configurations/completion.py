@@ -1,4 +1,4 @@
-"""Completion bounds: what the rest of a schedule costs at least, by what it carries on.
+"""Completion bounds: least costs of the rest of a schedule, by the states it carries.
 
 Backwards in time, each set of states that is carried from one time to the next gets the least
 cost above the bound of all ways to go on.  Only what is active counts: a request that waits may
@@ -130,7 +130,7 @@ class Completions:
         self, now: int, sets: Sets, cut: int, least: int, below: int, found: Sets,
         most_sets: int, should_stop: Callable[[], bool],
     ) -> int:  # fmt: skip
-        """Find what is carried to a time at a cost below a limit; return the limit, or less."""
+        """Compute the carried sets of a time below a cost limit; return the limit used."""
         shown = np.empty((self._crowd.outputs.sum(), END + 1), dtype=np.int64)
         shown = shown[: fill_shown(self._crowd, now, self._budget, shown)]
         ending = shown[shown[:, END] == now]
@@ -165,7 +165,7 @@ class Completions:
         return memory // a_set
 
     def after(self, now: int) -> CompletionTable:
-        """Return what is known for labels that have decided the starts of a round."""
+        """Return the completion data for labels that have decided the starts of a round."""
         if now + 1 not in self._kept:
             return NO_COMPLETIONS
         signs, ends = self._crowd.signs[self._kinds], self._crowd.ends[self._kinds]

@@ -119,7 +119,7 @@ def fill_shown(crowd: Crowd, now: int, budget: int, shown: Integers) -> int:
 
 @compiled
 def fill_worth(shown: Integers, worth: Integers) -> None:
-    """Fill in the most that what is shown from one on can add, by members and tokens before it."""
+    """Fill in the largest value that later states can add, by members and tokens so far."""
     most, memory = worth.shape[1] - 1, worth.shape[2] - 1
     for at in range(len(shown) - 1, -1, -1):
         price, hold, left = shown[at, PRICE], shown[at, HOLD], shown[at, LEFT]

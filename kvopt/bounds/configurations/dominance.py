@@ -41,7 +41,7 @@ class _Groups(NamedTuple):
 
     @classmethod
     def of(cls, waiting: Integers, order: Integers) -> _Groups:
-        """Return those of labels that come in this order, given what is waiting in each."""
+        """Return the indices of the labels of one order, by the waiting requests of each."""
         ordered = waiting[order]
         changes = 1 + np.flatnonzero((ordered[1:] != ordered[:-1]).any(axis=1))
         begins = np.concatenate(([0], changes, [len(order)]))
@@ -148,7 +148,7 @@ def _fill_hints(
     states: States, labels: Integers, order: Integers, part: tuple[int, int], now: int,
     hints: Integers,
 ) -> None:  # fmt: skip
-    """Fill in the last completion, what is held at once, and the sum over all times to come."""
+    """Fill in last completion, current tokens, and the sum over all later times."""
     for at in range(part[0], part[1]):
         label = labels[order[at]]
         last, held, area = 0, 0, 0
@@ -203,7 +203,7 @@ def _clear_outdone(
 
 @compiled
 def _fill_profile(states: States, label: Integers, now: int, profile: Integers) -> None:
-    """Fill in what the active requests of a label hold from the time now + 2 on."""
+    """Fill in the tokens that the active requests of a label hold from time now + 2 on."""
     profile[:] = 0
     for i in range(len(label)):
         for time in range(now + 2, label[i] + 1):

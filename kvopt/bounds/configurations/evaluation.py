@@ -28,7 +28,7 @@ _FINEST = 10
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What prices prove of all schedules with the starts that are left.
+    """Value of prices over all schedules with the remaining starts.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def total_of(
 
 
 def _largest(states: States, knots: Knots, copies: Integers, prices: Integers) -> Integers:
-    """Return the most that what can stand together is worth, at the times 0 .. T.
+    """Return the largest price of a configuration at the times 0 .. T.
 
     Of a fleet each worker shows a configuration, so together they are worth at most as many times
     the largest sum.

@@ -27,7 +27,7 @@ _PART = 20_000
 
 
 class TooWide(Exception):
-    """Raised when more labels are left than the label limit."""
+    """Raised when more labels remain than the label limit."""
 
 
 class Stopped(Exception):
@@ -100,7 +100,7 @@ def _fits(states: States, label: Integers, active: Integers) -> bool:
 
 @compiled
 def _first_completion(states: States, label: Integers, active: Integers) -> tuple[int, int]:
-    """Return when the first active request completes, and what is free then.
+    """Return the first completion of an active request and the free memory at it.
 
     Most requests that do not fit do not fit there, or at their own completion before.
     """
@@ -150,14 +150,14 @@ def fill_slacks(states: States, labels: Integers, horizon: Horizon, found: Integ
 
 @compiled
 def _room_to_look(horizon: Horizon) -> tuple[Integers, Integers]:
-    """Return arrays for what is free and slack at the times of a horizon."""
+    """Return arrays for free memory and slack at the times of a horizon."""
     rounds = len(horizon.gains)
     return np.empty(rounds + SPOTS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
 
 
 @compiled
 def _begin(states: States, horizon: Horizon, free: Integers, slacks: Integers) -> None:
-    """Fill in what is free and the slacks while nothing is active."""
+    """Fill in free memory and slacks while nothing is active."""
     free[:] = states.memory
     copy_into(slacks, horizon.largest[horizon.first :], len(slacks))
 
@@ -167,7 +167,7 @@ def _add_members(
     states: States, label: Integers, members: Integers, horizon: Horizon, free: Integers,
     slacks: Integers,
 ) -> None:  # fmt: skip
-    """Take out what some members of a label hold, and what they are worth."""
+    """Subtract the tokens and prices of some members of a label."""
     first = horizon.first
     for i in members:
         end = label[i]
@@ -193,7 +193,7 @@ def _least_slack(horizon: Horizon, free: Integers, slacks: Integers, enough: int
 
 @compiled
 def _completion(label: Integers, active: Integers, now: int, table: CompletionTable) -> int:
-    """Return what the rest costs at least, by the active requests that go on after now + 1."""
+    """Return a lower bound on the rest, by the active requests that continue after now + 1."""
     if not len(table.keys):
         return 0
     key = np.uint64(0)
@@ -210,7 +210,7 @@ def _completion(label: Integers, active: Integers, now: int, table: CompletionTa
 
 
 def completions(labels: Integers, now: int, table: CompletionTable) -> Integers:
-    """Return what the rest costs at least for labels that have decided the starts of a round."""
+    """Return lower bounds on the rest for labels that have decided the starts of a round."""
     found = np.zeros(len(labels), dtype=np.int64)
     if len(table.keys):
         _fill_completions(labels, now, table, found)

@@ -1,4 +1,4 @@
-"""Labels, the partial schedules of a search forward in time, and what it knows of a round.
+"""Labels, the partial schedules of a forward search, and the data of a round.
 
 A label holds completion rounds, `WAITING` for requests that have not started and `DONE` for
 those that are no longer active.  Labels that are equal leave the same work.
@@ -65,7 +65,7 @@ SPOTS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
 
 
 class Horizon(NamedTuple):
-    """What the look-ahead from one round knows of the rounds after it.
+    """Data of the look-ahead from one round about the rounds after it.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ NO_LOOKAHEAD = Horizon(0, _NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype
 
 
 class CompletionTable(NamedTuple):
-    """What the rest of a schedule costs at least above the bound, by what goes on after a round.
+    """Least costs of the rest of a schedule above the bound, by the states it carries on.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ NO_COMPLETIONS = CompletionTable(
 
 
 class Round(NamedTuple):
-    """What a search knows of a round.
+    """Data of a forward search in one round.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the next rounds will leave unused, whatever starts.
+"""Look-ahead: slack that the next rounds cannot avoid, for any starts.
 
 The requests that are active after a round fix what they hold for some time.  What starts beside
 them is young in the next rounds, so it is worth little and has to fit beside them.  A label
@@ -61,7 +61,7 @@ class Lookahead:
         return work <= _MOST_WORK and times * len(SPOTS) * cells <= _MOST_NUMBERS
 
     def after(self, now: int) -> Horizon:
-        """Return what is known for labels that have decided the starts of a round."""
+        """Return the look-ahead for labels that have decided the starts of a round."""
         if now >= len(self._gains):
             return NO_LOOKAHEAD
         return Horizon(now + 2, self._prices, self._largest, self._gains[now])
@@ -75,7 +75,7 @@ class Lookahead:
 
 @compiled
 def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integers) -> None:
-    """Fill in the most that requests can be worth at a time, by what is free at each spot.
+    """Fill in the largest prices that requests can add at a time, by free memory.
 
     ``gains[now, j - 1]`` speaks of the time now + 1 + j, and of requests that start after now.
     """

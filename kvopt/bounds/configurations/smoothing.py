@@ -1,4 +1,4 @@
-"""A smooth stand-in for the bound of priced configurations, and its gradient.
+"""A smooth version of the configuration bound, and its gradient.
 
 The bound is a sum of minima over starts less a sum of maxima over configurations.  With a
 temperature both become averages in which the best weighs most: least costs turn into
@@ -45,7 +45,7 @@ def _steps_of(
 
 @steering
 def _members_before(states: States, state: int, most: int) -> int:
-    """Return beside how many members a state fits, which are not more than so many.
+    """Return the number of members, up to a limit, with which a state still fits.
 
     Negative if it does not fit alone.
     """
@@ -119,7 +119,7 @@ def _scale(best: Floats, reached: int, tau: float) -> tuple[float, float, float]
 
 
 class _Tables(NamedTuple):
-    """What the smooth dynamic program works in.
+    """Arrays of the smooth dynamic program.
 
     Parameters
     ----------

@@ -159,7 +159,7 @@ class Rising:
 
 
 def _prices_of_tokens(instance: Instance, states: States, knots: Knots) -> Floats:
-    """Return first prices: what the tokens of a state cost in a fluid."""
+    """Return first prices: the price of the tokens of a state in a fluid."""
     tokens = np.zeros(knots.last)
     fluid = fluid_prices(instance)[: knots.last]
     tokens[: len(fluid)] = fluid

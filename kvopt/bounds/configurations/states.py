@@ -118,7 +118,7 @@ class Knots:
         return np.asarray(np.minimum(parts, states.memory // (states.holds + states.lefts)))
 
     def copies_by_arrival(self, states: States) -> Integers:
-        """Return the same where all starts are left, without a table of all times."""
+        """Return the copies of each state if all starts remain, without a table of all times."""
         afters = np.append(self.times[1:], self.last + 1)
         counts = np.zeros((len(self), len(states.holds)), dtype=np.int64)
         for state, left in enumerate(states.lefts.tolist()):

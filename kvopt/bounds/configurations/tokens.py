@@ -56,7 +56,7 @@ class PricedTokens:
         self.prices = Prices((*scaled, *[0] * (last - len(numerators))), denominator)
 
     def evaluate(self) -> Evaluation:
-        """Return what the prices prove, with the reduced cost of every start."""
+        """Return the value of the prices and the reduced cost of every start."""
         states, prices = self.states, np.array(self.prices.numerators)
         return evaluation_of(
             states, Knots.every(1, self._last), states.all_starts(self._last),

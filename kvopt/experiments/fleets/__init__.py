@@ -1,4 +1,4 @@
-"""How many machines a fleet needs: what is possible with each number, and what is not."""
+"""Number of machines of a fleet: possible and impossible ones, with proofs."""
 
 from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes
 from kvopt.experiments.fleets.sizes import Band, FleetSizes

@@ -1,4 +1,4 @@
-"""What is counted of fleets, the less the better: total latency, or misses of a deadline."""
+"""Measures of fleets, the less the better: total latency, or misses of a deadline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LENGTHS = {"s": NANOSECONDS, "ms": MILLISECOND}
 
 @dataclass(frozen=True)
 class Target:
-    """What a fleet should stay within.
+    """A target for a fleet.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Target:
 
 
 class Known(NamedTuple):
-    """What a certificate says of so many machines: both sides, and what schedulers do.
+    """Results of a certificate for a number of machines: both sides, and schedulers.
 
     No schedule has less than ``lower``; one that has ``upper`` was found by ``found_by``.
     """
@@ -81,7 +81,7 @@ class Latency:
 
     @property
     def axis(self) -> str:
-        """What the axis of a picture has."""
+        """Label of the axis of a picture."""
         return f"mean latency, {self._words}"
 
     @property
@@ -94,7 +94,7 @@ class Latency:
         return "rounds" if self.clock.is_even else "seconds"
 
     def target(self, text: str) -> Target:
-        """Return the target that ``mean=5s`` says, or ``mean=100`` in rounds.
+        """Return the target of ``mean=5s``, or of ``mean=100`` in rounds.
 
         Examples
         --------
@@ -149,12 +149,12 @@ class Latency:
         return total, f"a request with a machine of its own takes {mean} {unit} on average"
 
     def known(self, found: Certificate) -> Known:
-        """Return what a certificate says of total latency."""
+        """Return the total latencies of a certificate."""
         runs = {run.policy: run.objective for run in found.runs}
         return Known(found.lower_bound, found.objective, found.provenance.get("found_by"), runs)
 
     def mean(self, total: int) -> Fraction:
-        """Return the mean of a total, in rounds or seconds: what a picture has."""
+        """Return the mean of a total, in rounds or seconds, for a picture."""
         return Fraction(total, max(len(self.instance), 1) * self.clock.scale)
 
     def worded(self, value: int | None, *, up: bool) -> str:
@@ -197,7 +197,7 @@ class Misses:
         return self.deadline.allowed(self.instance, rounds=self.clock.is_even)
 
     def target(self, text: str) -> Target:
-        """Return the target that ``misses=1%`` says, or ``misses=20``.
+        """Return the target of ``misses=1%``, or of ``misses=20``.
 
         Examples
         --------
@@ -239,7 +239,7 @@ class Misses:
         )
 
     def known(self, found: Certificate) -> Known:
-        """Return what a certificate says of misses."""
+        """Return the misses of a certificate."""
         known = found.in_time
         if known is None:
             return Known(None, None, None, {})
@@ -249,7 +249,7 @@ class Misses:
         return Known(*sides, found.provenance.get("attained_by"), runs)
 
     def mean(self, misses: int) -> Fraction:
-        """Return the share of all requests, in percent: what a picture has."""
+        """Return the share of all requests, in percent, for a picture."""
         return Fraction(100 * misses, max(len(self.instance), 1))
 
     def worded(self, value: int | None, *, up: bool) -> str:
@@ -265,7 +265,7 @@ Measure = Latency | Misses
 
 
 def measure_of(instance: Instance, clock: Clock, deadline: Deadline | None) -> Measure:
-    """Return what is counted: without a deadline latency."""
+    """Return the measure: latency unless there is a deadline."""
     return Latency(instance, clock) if deadline is None else Misses(instance, clock, deadline)
 
 
@@ -274,7 +274,7 @@ def _model(clock: Clock) -> BatchTime | None:
 
 
 def _parsed(text: str, wanted: str, units: str, examples: str, wrong: str) -> tuple[Fraction, str]:
-    """Return the number and the unit of a target; ``wrong`` says why it cannot be of another."""
+    """Return the number and the unit of a target; ``wrong`` is the error for others."""
     key, _, value = text.partition("=")
     found = re.fullmatch(rf"([0-9]{{1,16}}(?:\.[0-9]{{1,9}})?)({units})", value)
     if _UNBOUNDED.fullmatch(key):

@@ -82,7 +82,7 @@ class FleetMatch:
 
     @property
     def label(self) -> str:
-        """What the run is called."""
+        """Label of the run."""
         return label_of(self.router, self.policy)
 
 
@@ -120,7 +120,7 @@ def fleet_sizes(
     out: str | Path | None = None,
     **effort: Unpack[Effort],
 ) -> FleetSizes:
-    """Return how many machines a target takes: what is proved, and what is known to be enough.
+    """Return the number of machines for a target: the proved minimum, and a sufficient number.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def _pairs(
 
 @dataclass
 class _Work:
-    """What is known so far, by number of workers."""
+    """Results so far, by number of workers."""
 
     measure: Measure
     scope: Scope
@@ -246,7 +246,7 @@ class _Work:
         return Target(value, f"what {match.label} does on {where}", (match.workers, match.label))
 
     def look_at(self, counts: set[int], directory: Path | None) -> None:
-        """Certify each number of workers, and keep what is known of others."""
+        """Certify each number of workers, and keep the results for others."""
         measure, limits = self.measure, self.limits
         self.left = [count for count in sorted(counts) if not self.is_done(count)]
         aimed = measure.deadline if isinstance(measure, Misses) else None
@@ -274,7 +274,7 @@ class _Work:
             self.left.remove(count)
 
     def bounds(self, each: Limits) -> Mapping[int, CheckedBound]:
-        """Return bounds for all numbers of workers at once; they share what they find."""
+        """Return bounds for all numbers of workers at once; they share results."""
         self.tell(f"bounds for {', '.join(map(str, self.left))} machines")
         limits = replace(each, time_limit=each.time_limit * len(self.left))
         with left_when(self.is_over):

@@ -1,4 +1,4 @@
-"""What is known of each number of machines, and the answer that follows."""
+"""Results for each number of machines, and the answer that follows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Band:
-    """What is possible with so many machines.
+    """Result for one number of machines.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class FleetSizes(Summarised):
         return list(dict.fromkeys(label for band in self.bands for label in band.runs))
 
     def facts(self) -> Facts:
-        """Return what a summary says."""
+        """Return the facts of a summary."""
         return {
             "instance": self.instance.name,
             "target": self.target.said,
@@ -210,7 +210,7 @@ class FleetSizes(Summarised):
         return frame({"workers": [band.workers for band in self.bands], **self._curves()})
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw what is counted against machines: what is possible, and schedulers.
+        """Draw the measure against the number of machines, with schedulers.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ from kvopt.simulate.simulator import Stopped
 
 
 class Found(NamedTuple):
-    """An instance on which what is judged is at least ``ratio`` times the optimum."""
+    """An instance with a ratio of at least ``ratio`` to the optimum."""
 
     case: Case
     ratio: Fraction
@@ -62,7 +62,7 @@ class Judge:
         return Fraction(value, optimum) if optimum else None
 
     def _value(self, case: Case) -> int | None:
-        """Return the least total latency of what is judged, None if a policy never finishes."""
+        """Return the least total latency of the policies, None if one never finishes."""
         if not self.policies:
             if self.should_stop():
                 raise Stopped

@@ -209,7 +209,7 @@ def hunt(
 
 
 def _scope(given: Scope | str | None, chosen: Sequence[Policy], labels: Sequence[str]) -> Scope:
-    """Return the scope of the optimum; refuse one that leaves out what is judged, or nothing."""
+    """Return the scope of the optimum; refuse one that does not cover the policies."""
     needed = [policy.scope(rounds=True) for policy in chosen]
     scope = least_scope(needed) if given is None else Scope.parse(given)
     if not chosen and not scope.covers(Scope.PAUSES):
@@ -239,7 +239,7 @@ class Chase:
         return Fraction(1) if self.worst is None else self.worst.ratio
 
     def run(self) -> bool:
-        """Search until time is up, or nothing is left; return whether Ctrl-C ended it."""
+        """Search until time is up or no size remains; return whether Ctrl-C ended it."""
         try:
             self.exhaust()
             if self.exhausted < self.space.most:
@@ -265,7 +265,7 @@ class Chase:
             self.exhausted = count
 
     def climb(self) -> None:
-        """Change one thing at a time and keep what is as bad or worse, from many beginnings."""
+        """Change one thing at a time and keep results as bad or worse, from many instances."""
         while True:
             case = self.space.drawn(self.rng)
             if self.worst is not None and self.rng.random() < 0.3:

@@ -131,7 +131,7 @@ def _is_tried(memory: int, table: Any, done: Any, time: int, chosen: int) -> boo
 
 @compiled
 def _least(memory: int, table: Any, done: Any, time: int, volumes: Any, ends: Any) -> int:
-    """Return a bound on the completions of what is left; 0 where nothing is.
+    """Return a bound on the remaining completions; 0 if there are none.
 
     The j-th completion is not before the j-th of what each could reach alone, and not before the
     j smallest volumes are served.

@@ -1,4 +1,4 @@
-"""What a page is put together from: the macros of ``pieces.html``, and how they show numbers."""
+"""Layout of a page: the macros of ``pieces.html``, and formats of numbers."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ OPTIMUM = ("optimum", "█", "optimum")
 
 
 def sign(place: int, name: str) -> tuple[str, str, str]:
-    """Return what a legend says of a scheduler; see `kvopt.show.plots.style.policy`."""
+    """Return the entry of a scheduler in a legend; see `kvopt.show.plots.style.policy`."""
     return f"policy-{place % 5}", MARKERS[policy(place)["marker"]], name
 
 
 class Cell(NamedTuple):
-    """What a cell of a table shows, and the value by which it is sorted; None comes last."""
+    """Text of a table cell, and the value by which it is sorted; None comes last."""
 
     said: object
     value: float | Fraction | None
@@ -59,7 +59,7 @@ def _cell(value: object) -> Cell:
 
 
 def _visible(value: object) -> object:
-    """Show what a page cannot hold, such as control characters, as its escape."""
+    """Escape characters that a page cannot hold, such as control characters."""
     if not isinstance(value, str) or hasattr(value, "__html__") or value.isprintable():
         return value
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in value)

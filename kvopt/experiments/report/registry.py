@@ -1,4 +1,4 @@
-"""What sections of a report are made from, what they give, and how they are registered."""
+"""Input, output and registration of report sections."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Context:
         return made
 
     def said(self, name: str) -> str:
-        """Return what stands above the content of a built-in section, on the clock of the study."""
+        """Return the text above a built-in section, on the clock of the study."""
         row = TABLE[name]
         said: str = row.get("seconds" if self.study.in_seconds else "said", row["said"])
         return said
@@ -152,7 +152,7 @@ def pictures(name: str) -> Callable[[Draw], Make]:
 
 
 def gallery(name: str, context: Context, drawn: Mapping[str, Sequence[Markup]]) -> str:
-    """Return the pictures of each family below what is said of them, empty without any."""
+    """Return the pictures of each family below their text, empty without any."""
     row, known = TABLE[name], {family: found for family, found in drawn.items() if found}
     legend, is_wide = row.get("legend"), row.get("wide")
     return pieces.gallery(context.said(name), known, legend, is_wide) if known else ""

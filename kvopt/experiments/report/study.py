@@ -54,7 +54,7 @@ class Study:
 
     @property
     def title(self) -> str | None:
-        """What the description says of the study in a line: on what it stands in, for example."""
+        """The title of the study, with its substitute data for example."""
         title = self._described.get("title")
         return title if isinstance(title, str) else None
 
@@ -92,7 +92,7 @@ class Study:
         return [*reversed(self._instances.values())]
 
     def first_run(self, record: Record) -> Record:
-        """Return the record that stands for the instance of another one among `instances`."""
+        """Return the record that represents the instance of another one among `instances`."""
         return self._instances[_work(record)]
 
     @cached_property
@@ -189,7 +189,7 @@ def _read_verdicts(path: Path) -> tuple[Verdict, ...]:
 
 
 def headed(records: Sequence[Record]) -> list[Record]:
-    """Return records whose family is the heading under which they stand.
+    """Return records whose family is their heading.
 
     Traffic at one rate is not comparable with traffic at another; so in seconds the keys of a
     family in which records differ are part of the heading.
@@ -239,7 +239,7 @@ def _order(record: Record) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """How many certificates were verified, and what is wrong with others."""
+    """Number of verified certificates, and faults of others."""
 
     certificates: int
     faults: tuple[str, ...]
@@ -263,7 +263,7 @@ def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Ch
 
 
 def _differences(content: Mapping[str, Any], record: Record) -> list[str]:
-    """Return what a record says and its certificate does not."""
+    """Return the fields of a record that contradict its certificate."""
     runs = {run["policy"]: run for run in content.get("policies", ())}
     nothing = {"value": None}
     said = {

@@ -1,4 +1,4 @@
-"""What the runs of one policy on one family come to."""
+"""Results of one policy on one family."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Curve = dict[float, float]
 
 @dataclass(frozen=True)
 class Family:
-    """What stands under one heading: its groups, the least mean ratio first, and its instances."""
+    """One heading: its groups, the least mean ratio first, and its instances."""
 
     name: str
     groups: Sequence[Runs]

@@ -40,7 +40,7 @@ def latency_of(record: Record) -> str:
 
 
 def optimum_of(record: Record) -> str:
-    """Return what is known of the optimum."""
+    """Return the known values of the optimum."""
     if record.proved and not record.in_seconds:
         return f"optimum {record.upper:,}"
     ends = f"[{_total(record, record.lower)}, {_total(record, record.upper, up=True)}]"
@@ -79,7 +79,7 @@ def differing(found: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def shortened(paths: Iterable[str]) -> dict[str, str]:
-    """Return as much of the end of each path as tells it apart: no page says where it was made."""
+    """Shorten paths to the ends that distinguish them: no page shows where it was made."""
     ends = {path: _ends(path) for path in paths}
     seen = Counter(end for mine in ends.values() for end in mine)
     return {path: next((e for e in mine if seen[e] == 1), path) for path, mine in ends.items()}

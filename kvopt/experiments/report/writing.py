@@ -49,7 +49,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written, and what is wrong.
+    """Written files, and faults.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a study answers, in sentences that its certified intervals prove."""
+"""Answers of a study, in sentences that its certified intervals prove."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[
 
 
 def _of_schedulers(rows: Sequence[Runs]) -> list[str]:
-    """Return how good each scheduler is beside one optimum."""
+    """Return the quality of each scheduler relative to one optimum."""
     partly = [row for row in rows if len(row.done) < len(row.records)]
     judged = [row for row in rows if row not in partly and row.mean.least]
     said = _judged(judged) if judged else []
@@ -97,7 +97,7 @@ def _worth(found: FamilyWorth) -> str:
 
 
 def _judged(rows: Sequence[Runs]) -> list[str]:
-    """Return what the ratios of each scheduler prove, on average and of any single run."""
+    """Return the sentences that the ratios of each scheduler prove, on average and at most."""
     order = sorted(rows, key=lambda row: (row.mean.most is None, row.mean.most or 0))
     if len(order) > _ALL:
         slowest = max(order, key=lambda row: row.mean.least or 0)

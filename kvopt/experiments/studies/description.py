@@ -1,4 +1,4 @@
-"""What a study is: families, draws, policies, prediction models and limits, from a TOML file."""
+"""Studies: families, draws, policies, prediction models and limits, from a TOML file."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Limits:
         return ROUNDS if self.batch_time is None else Seconds(self.batch_time)
 
     def covers(self, label: str) -> bool:
-        """Whether the bound is one for what a policy may do."""
+        """Whether the bound covers the policy."""
         policy = policy_from(parts_of(label)[1])
         return self.scope.covers(policy.scope(rounds=self.clock.is_even))
 

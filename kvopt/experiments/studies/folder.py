@@ -61,14 +61,14 @@ def _holder(handle: int) -> str:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a run that was killed was writing: files that never got their name."""
+    """Remove unfinished files of a run that was killed."""
     for place in (folder, folder / FOLDER):
         for path in place.glob(f"{TEMPORARY}*"):
             path.unlink(missing_ok=True)
 
 
 def keep_description(folder: Path, study: Study) -> None:
-    """Write what is studied; a folder that holds another study is refused.
+    """Write the description of the study; refuse a folder that holds another study.
 
     More draws of the same are the same study.
     """

@@ -1,4 +1,4 @@
-"""Intervals that are certain, from integers that certificates prove; what they say of policies."""
+"""Certain intervals, from integers that certificates prove, and their statistics."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ class Worth:
 
 @dataclass(frozen=True)
 class FamilyWorth:
-    """What a wider scope is worth on the instances of a family, on average and at most."""
+    """Gain by a wider scope on the instances of a family, on average and at most."""
 
     family: str
     scope: Scope

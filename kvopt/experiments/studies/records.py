@@ -41,12 +41,12 @@ _DERIVED = ("schema", "ratio", "proved")
 
 
 class DamagedRecord(UserWarning):
-    """A line of a record file does not hold what was written; it does not count."""
+    """A line of a record file is damaged; it does not count."""
 
 
 @dataclass(frozen=True)
 class StudiedInstance:
-    """Where an instance came from and what it is.
+    """An instance and its source.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class StudiedInstance:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What one policy did with one instance, beside both sides of the optimum.
+    """The run of one policy on one instance, with both sides of the optimum.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Record:
 
     @property
     def scope(self) -> Scope:
-        """What the bound covers."""
+        """Scope of the bound."""
         return Scope.parse(self.limits.get("scope", "runs"))
 
     @property
@@ -267,7 +267,7 @@ def _is(value: Any, kind: Any) -> bool:
 
 
 def grouped(records: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return records by what a function says of them, in the order in which that comes up."""
+    """Return records by the value of a function, in the order of first appearance."""
     groups: dict[Key, list[Item]] = {}
     for record in records:
         groups.setdefault(key(record), []).append(record)

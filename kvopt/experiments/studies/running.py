@@ -1,4 +1,4 @@
-"""Run a study: what was done before counts, what is left is handed out, each end is kept."""
+"""Run a study: skip finished work, hand out the rest, keep each result."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class StudyResult:
 
     @property
     def answer(self) -> list[str]:
-        """What the study answers, in sentences that its certified intervals prove."""
+        """Answers of the study, in sentences that its certified intervals prove."""
         return answer(self.records, self.verdicts)
 
     def to_dataframe(self) -> DataFrame:
@@ -190,7 +190,7 @@ def run_study(
     retry: bool = False,
     observer: StudyObserver | None = None,
 ) -> StudyResult:
-    """Run a study, or what is left of it.
+    """Run a study, or the rest of it.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def run_study(
 
 @dataclass
 class _Run:
-    """One run: what is known, and what it adds."""
+    """One run: known results, and new ones."""
 
     study: Study
     directory: Path
@@ -262,7 +262,7 @@ class _Run:
         return left
 
     def to_the_end(self, tasks: Sequence[Task], jobs: int, scheduler: str | None) -> None:
-        """Do what is left, and write down each end; an interrupt keeps what is done."""
+        """Do the remaining work and record each result; an interrupt keeps finished work."""
         self._tell()
         if not tasks:
             return

@@ -64,7 +64,7 @@ class Source:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """What was asked for, as a record carries it."""
+        """The requested source, as a record carries it."""
         keys = ("n", "memory", "rate", "max_total", "workers")
         sizes = {key: size for key in keys if (size := getattr(self, key))}
         file = {"file": self.name} if self.kind in _FILES else {}
@@ -139,7 +139,7 @@ class Source:
         return reference(instance) if self.kind == "game" else None
 
     def described(self, instance: Instance | None) -> StudiedInstance:
-        """Return what a record says of an instance from here, None for one not made yet."""
+        """Return the record fields of an instance from here, None for one not made yet."""
         name: str = self.name
         family: str | None = self.name
         notes = instance.notes if instance and isinstance(instance.notes, dict) else {}

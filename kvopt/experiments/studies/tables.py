@@ -1,4 +1,4 @@
-"""Tables of a TOML file, read strictly: what is wrong is named by file, line and key."""
+"""Tables of a TOML file, read strictly: errors name file, line and key."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Table:
     def take(
         self, key: str, default: Any = _MISSING, check: Callable[[Any], Any] = lambda value: value
     ) -> Any:
-        """Return the value of a key, which is then known; what the check refuses is named."""
+        """Return the value of a key and mark it as known; a refusal names the key."""
         self._asked.append(key)
         if key not in self._values:
             if default is _MISSING:

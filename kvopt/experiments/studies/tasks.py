@@ -258,7 +258,7 @@ def _certified(
 
 
 def _known(found: Certificate, label: str) -> dict[str, Any]:
-    """Return what the record of a policy says of the optimum."""
+    """Return the optimum fields of the record of a policy."""
     in_time = found.in_time
     said = {
         "upper": found.objective,
@@ -290,7 +290,7 @@ def _best_of(runs: Mapping[str, Result]) -> dict[str, Any]:
 
 
 def _measures(run: Result) -> dict[str, Any]:
-    """Return what a record says of a run."""
+    """Return the run fields of a record."""
     if isinstance(run, str):
         return {"outcome": "error", "error": run}
     if run.outcome is Outcome.UNFINISHED:
@@ -307,7 +307,7 @@ def _measures(run: Result) -> dict[str, Any]:
 
 
 def verdict_on(text: str) -> Verdict:
-    """Return what the verifier says of the text of a certificate."""
+    """Return the verdict of the verifier on the text of a certificate."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         write_atomically(path, text)

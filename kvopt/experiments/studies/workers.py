@@ -137,7 +137,7 @@ class Worker:
         return f"the process ended {how}" + (f": {said[-1]}" if said else "")
 
     def interrupt(self) -> None:
-        """Have the process end what it is doing, and answer with what it has."""
+        """Have the process end its task and return its partial result."""
         self._process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class WorkerPool:
         self._closed = False
 
     def run(self, task: Task) -> TaskResult:
-        """Do a task; a policy that hangs or ends the process is left out in another try."""
+        """Run a task; retry without a policy that hangs or ends the process."""
         began, tries, skip = time.monotonic(), 0, dict[str, str]()
         while True:
             try:
@@ -174,7 +174,7 @@ class WorkerPool:
                     return TaskResult((task.failure(str(lost), time.monotonic() - began),))
 
     def interrupt(self) -> None:
-        """Have those at work answer soon with what they have, and give out nothing more."""
+        """Have the workers return their partial results soon, and hand out no more tasks."""
         with self._guard:
             self._closed = True
             for worker in self._workers.values():

@@ -1,4 +1,4 @@
-"""Theorems of the papers beside what can be computed and simulated."""
+"""Compare theorems of the papers with computation and simulation."""
 
 # Each of the four adds its topics, in the order in which they are examined.
 from kvopt.experiments.theory import chen, jaillet, kong, wang

@@ -121,7 +121,7 @@ def theorem_4(simulation: Simulation) -> Parts:
 
 
 def _two_point(policy: str, theorem: str, bound: Formula) -> None:
-    """Add a topic on what a policy does on two outputs."""
+    """Add a topic about a policy on two outputs."""
 
     def is_above(alpha: float, ratio: float) -> bool:
         return ratio > _ABOVE * bound(alpha)

@@ -1,4 +1,4 @@
-"""What a topic is and what its examination returns: verdicts, and curves to draw."""
+"""Topics and results of examinations: verdicts, and curves to draw."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Examination:
-    """A theorem beside what was computed and simulated.
+    """A theorem with computed and simulated results.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Examination:
 
 
 class Finding(NamedTuple):
-    """What was found about the next claim of a topic, and what follows."""
+    """The finding on the next claim of a topic, and the verdict."""
 
     found: str
     verdict: Judgement
@@ -113,7 +113,7 @@ def dots(label: str, pairs: Iterable[tuple[float, float | Fraction]]) -> Curve:
 
 
 def examine(topic: str, *, draws: int = 2, scale: int = 1) -> Examination:
-    """Put a theorem of the papers beside what is computed and simulated.
+    """Compare a theorem of the papers with computation and simulation.
 
     Parameters
     ----------

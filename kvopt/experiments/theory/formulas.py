@@ -30,7 +30,7 @@ def a_max_lower(alpha: float) -> float:
 
 
 def a_max_construction(alpha: float, mix: float) -> float:
-    """Return what the construction of Theorem 2 gives, before the paper simplifies it.
+    """Return the values of the construction of Theorem 2, before the paper simplifies it.
 
     Parameters
     ----------

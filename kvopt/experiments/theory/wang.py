@@ -1,4 +1,4 @@
-"""wang-2025: two rules without a constant ratio, and what is said of Sorted-F."""
+"""wang-2025: two rules without a constant ratio, and the claims about Sorted-F."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _over_best(instance: Instance, policy: str) -> float:
 
 
 def _mended_8_2(root: int) -> Instance:
-    """Return the construction with M = root^4 and root^5 short requests in place of root^6."""
+    """Return the construction with M = root^4 and root^5 short requests, not root^6."""
     k = root**2
     long, short = Request(0, 1, k - 1), Request(0, k, 1)
     return Instance(k**2, [long] * k**2 + [short] * root**5)

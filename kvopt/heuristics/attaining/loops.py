@@ -51,7 +51,7 @@ def timed_of(
 
 
 class Line(NamedTuple):
-    """Who waits, and what is active: arrays that a run writes to.
+    """Waiting and active requests: arrays that a run writes to.
 
     ``line`` has the requests by rank, ``waiting`` says of each rank whether it waits; ``active``
     has a row of end, peak and request for each that is active, by its end.
@@ -104,7 +104,7 @@ def _delays(
     timed: Timed, active: Integers, now: int, time: int, first: int, later: float, prompts: int,
     care: float,
 ) -> bool:  # fmt: skip
-    """Whether what is active would be late only if one more joins.
+    """Whether an active request would be late only if one more joins.
 
     Then the next round lasts ``first``, and those that follow are estimated to last ``later``;
     without it they are estimated times the care.

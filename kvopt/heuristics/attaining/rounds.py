@@ -46,7 +46,7 @@ _IDLE = 200
 
 @dataclass(frozen=True, slots=True)
 class Attaining:
-    """What a schedule with many requests in time is.
+    """A schedule with many requests in time.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _order(places: Placement, costs: Floats, volumes: Floats, hurry: float) -> I
 
 
 def _completed(instance: Instance, fleet: Placement, count: int, first: int) -> Attaining:
-    """Return it with what is left out run after all others, on the first worker."""
+    """Return it with the other requests after all of these, on the first worker."""
     starts = [start if start < 0 else start + first for start in fleet.starts.tolist()]
     rows = zip(starts, instance, strict=True)
     end = max((start + r.output for start, r in rows if start >= 0), default=0)

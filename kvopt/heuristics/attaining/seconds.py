@@ -110,7 +110,7 @@ def attaining_in_seconds(
 
 
 class Table(NamedTuple):
-    """Requests as arrays, in nanoseconds: when they come and are due, and what they cost.
+    """Requests as arrays, in nanoseconds: arrivals, deadlines and costs.
 
     ``takes`` are the shares of the machine that each takes at least, times the memory.
     """
@@ -249,7 +249,7 @@ class _Fleet:
         return sum(server.most for server in self.servers)
 
     def move(self, table: Table, random: np.random.Generator, is_over: Callable[[], bool]) -> None:
-        """Move requests that are late, and some beside them, as long as no fewer attain."""
+        """Move late requests and some near them, as long as no fewer attain."""
         idle = 0
         while idle < _IDLE * len(self._on) and self.count < self.most and not is_over():
             before = self.count

@@ -11,7 +11,7 @@ _HABITS = ((8, 32), (32, 16), (1, 0), (100, 50))
 
 
 def offer_central_lines(search: Search) -> None:
-    """Offer what a line in order of volume gives, with several habits."""
+    """Offer schedules of a line in order of volume, with several dispatch rules."""
     from kvopt.heuristics.passing import Habit, finish
     from kvopt.heuristics.reduced_costs import worth_nothing
     from kvopt.heuristics.scenes import (

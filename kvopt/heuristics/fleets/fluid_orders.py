@@ -47,7 +47,7 @@ Found = tuple[list[int], list[int]]
 
 
 class Fluid(NamedTuple):
-    """What a fluid says of an instance.
+    """Services of a fluid for an instance.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _next_orders(orders: int, took: float, left: float) -> int:
 
 
 class _Paces:
-    """Places requests at one pace or another, and offers what comes out."""
+    """Place requests at different paces, and offer the results."""
 
     def __init__(self, search: Search, pool: ThreadPoolExecutor, end: float) -> None:
         self._search, self._pool, self._end = search, pool, end

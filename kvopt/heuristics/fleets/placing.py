@@ -98,7 +98,7 @@ def _has_room(placing: Placing, first: int, stop: int) -> bool:
 
 @compiled
 def _raise_floors(placing: Placing, i: int) -> None:
-    """Find out where a request would start now: what is placed later can only delay it."""
+    """Find the earliest possible start of a request: later placements can only delay it."""
     fleet, floors = placing.fleet, placing.floors[i]
     room, output = fleet.memory - fleet.prompts[i], fleet.outputs[i]
     for worker in range(len(floors)):

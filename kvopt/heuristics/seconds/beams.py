@@ -1,4 +1,4 @@
-"""Beams of runs in seconds: many scenes of a server go on side by side, the cheapest are kept.
+"""Beam search over runs in seconds: nodes of a server advance together.
 
 As in rounds (`kvopt.heuristics.beams`), with prices of machine time for prices of memory, and up
 to the same time instead of the same round: rounds of two runs last differently long.
@@ -75,7 +75,7 @@ class TimedPlan(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Room for a try: a scene, what its run does, and what is added to keys."""
+    """Work arrays of one expansion: a node, its run, and changes to keys."""
 
     copy: TimedScene
     done: Done
@@ -83,7 +83,7 @@ class Room(NamedTuple):
 
 
 class TimedBeam(NamedTuple):
-    """Scenes that are kept.
+    """Nodes of a beam in seconds.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def room_for(server: Server) -> Room:
 
 
 def bytes_of_scene(server: Server) -> int:
-    """Return the memory that a scene takes on both sides, at most."""
+    """Return the largest memory of a node on both sides."""
     return 16 * (len(server.timed.arrivals) + 3 * _most_active(server))
 
 
@@ -127,7 +127,7 @@ def run_of_beam(
     plan: TimedPlan,
     is_late: Callable[[], bool],
 ) -> TimedScene:
-    """Return how the best run of a beam ends; what it did is in the first room.
+    """Return the end of the best run of a beam; its events are in the first work array.
 
     Once it is late, the scene that looks cheapest goes on without tries.
     """
@@ -146,7 +146,7 @@ def run_of_beam(
 
 
 def _beam_for(server: Server, plan: TimedPlan) -> TimedBeam:
-    """Return a beam of one scene, before any request has arrived."""
+    """Return a beam of one node, before any request has arrived."""
     count, most, width = len(server.timed.arrivals), _most_active(server), plan.width
     first = empty_scene(0).counts
     even, odd = (
@@ -170,7 +170,7 @@ def _made_again(server: Server, plan: TimedPlan, room: Room, past: Past) -> Time
 def make_again(
     server: Server, plan: TimedPlan, room: Room, past: Past, usual: Floats, scene: TimedScene
 ) -> None:
-    """Go the way of a scene once more, and on to the end without tries."""
+    """Replay the choices of a node, and run on to the end."""
     rng = np.zeros(1, dtype=np.int64)
     for number in range(len(past.ends)):
         reseed(rng, plan.seed, number * plan.width + past.rows[number], past.draws[number])
@@ -183,7 +183,7 @@ def make_again(
 
 @compiled
 def next_begin(server: Server, beam: TimedBeam, until: int) -> tuple[bool, int]:
-    """Tell whether all runs are over, and when the next stretch begins: if all wait, later."""
+    """Return whether all runs are finished, and the begin of the next layer."""
     side, arrivals, coming = _sides(beam)[0], server.timed.arrivals, NEVER
     over, idle = True, True
     for row in range(beam.kept.counts[ALIVE]):
@@ -208,7 +208,7 @@ def _sides(beam: TimedBeam) -> tuple[TimedScene, TimedScene]:
 
 @compiled
 def _row(scenes: TimedScene, row: int) -> TimedScene:
-    """Return one of many scenes, which shares their arrays."""
+    """Return one of many nodes, which share their arrays."""
     return TimedScene(scenes.counts[row], scenes.queue[row], scenes.active[row])
 
 
@@ -216,7 +216,7 @@ def _row(scenes: TimedScene, row: int) -> TimedScene:
 def make_tries(
     server: Server, beam: TimedBeam, plan: TimedPlan, until: int, room: Room, first: int, last: int
 ) -> None:
-    """Run scenes on in some of the many ways."""
+    """Expand nodes by random dispatch rules."""
     side, kept, copy = _sides(beam)[0], beam.kept, room.copy
     draws = draws_of(kept, plan.draws)
     for x in range(first, last):
@@ -252,7 +252,7 @@ def keep_rows(
 def _habits_of(
     scene: TimedScene, kept: Kept, plan: TimedPlan, room: Room, row: int, draw: int
 ) -> tuple[int, float, int]:
-    """Blur keys for a draw of a row, and return its habit."""
+    """Blur keys for a draw of a row, and return its dispatch rule."""
     rng = np.zeros(1, dtype=np.int64)
     reseed(rng, plan.seed, kept.counts[NUMBER] * plan.width + row, draw)
     return _drawn(scene, kept.habits[row], room.noise, rng, draw == 0)
@@ -262,7 +262,7 @@ def _habits_of(
 def _drawn(
     scene: TimedScene, usual: Floats, noise: Floats, rng: State, plain: bool
 ) -> tuple[int, float, int]:
-    """Blur the keys of the first in line, and return the parts of a habit.
+    """Blur the keys of the first in line, and return the parts of a dispatch rule.
 
     The plain way is to go on as before.  Otherwise it is near the one before, or new.
     """

@@ -113,7 +113,7 @@ class Server(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What a run did.
+    """Events of a run.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Done(NamedTuple):
 
 
 def empty_scene(count: int) -> TimedScene:
-    """Return the scene before any request has arrived."""
+    """Return the node before any request has arrived."""
     counts = np.zeros(11, dtype=np.int64)
     counts[_ASK] = counts[_IDLE] = 1
     return TimedScene(counts, np.zeros(count, dtype=int), np.zeros((count + 1, 3), dtype=int))
@@ -136,7 +136,7 @@ def empty_scene(count: int) -> TimedScene:
 
 @compiled
 def copy_timed(scene: TimedScene, copy: TimedScene, seen: int) -> None:
-    """Copy a scene, with so many of those that wait."""
+    """Copy a node, with so many of its waiting requests."""
     copy_into(copy.counts, scene.counts, len(scene.counts))
     waiting = copy.counts[WAITING] = min(scene.counts[WAITING], seen)
     copy_into(copy.queue, scene.queue, waiting)
@@ -148,7 +148,7 @@ def copy_timed(scene: TimedScene, copy: TimedScene, seen: int) -> None:
 def run_on(
     server: Server, noise: Floats, habits: Habits, scene: TimedScene, until: int, done: Done
 ) -> float:
-    """Run a scene on until a time, and return what that cost above the bound of the prices.
+    """Run a node until a time, and return its cost above the bound of the prices.
 
     The noise of each rank is added to its key.
     """

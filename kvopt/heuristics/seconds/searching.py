@@ -134,7 +134,7 @@ class _Beams:
         self._alone = float(part.alone.mean())
 
     def effort(self, turn: int) -> float:
-        """Return about how long a scene of a beam takes, in runs."""
+        """Return about how long a node of a beam takes, in runs."""
         stretch, ahead = self._horizons(turn)
         return DRAWS * (1 + ahead / stretch)
 
@@ -147,12 +147,12 @@ class _Beams:
             self.best = self._as_run(scene)
 
     def _horizons(self, turn: int) -> tuple[int, int]:
-        """Return the nanoseconds of a stretch and of the look-ahead."""
+        """Return the nanoseconds of a layer and of the look-ahead."""
         stretch = max(1, int(STARTS[turn % len(STARTS)] * self._between))
         return stretch, int(AHEAD[turn % len(AHEAD)] * self._alone)
 
     def _as_run(self, scene: TimedScene) -> PolicyRun:
-        """Return what a scene did as a run, whose times are computed again."""
+        """Return the events of a node as a run, whose times are computed again."""
         done = self._rooms[0].done
         resumed = dict(done.resumed[: scene.counts[WAITS]].tolist())
         made = PolicyRun(

@@ -68,7 +68,7 @@ class Guide(NamedTuple):
 
 
 def guide_by(instance: Instance, stage: StatePrices) -> Guide:
-    """Return what the prices of a proof say."""
+    """Return the search data of the prices of a proof."""
     prices = np.array(stage.numerators, dtype=float) / stage.denominator
     return guide_of(instance, States.of(instance), Knots(np.array(stage.times)), prices)
 

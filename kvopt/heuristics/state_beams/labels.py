@@ -1,4 +1,4 @@
-"""Labels of a beam that prices of states guide: what runs, what waits, what was spent."""
+"""Labels of a beam by prices of states: running and waiting requests, and spent cost."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def is_first(twins: Integers, waiting: Words, i: int) -> bool:
 def add_life(
     guide: Guide, rows: Floats, i: int, now: int, ahead: int, loads: Integers, values: Floats
 ) -> None:
-    """Add what a request holds from the next time on, and what that is worth.
+    """Add the later holdings of a request, and their prices.
 
     It starts so many rounds after now, or before.
     """

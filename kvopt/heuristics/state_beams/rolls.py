@@ -1,4 +1,4 @@
-"""Requests that may start soon, and what fits beside what is held: for greedy runs of a label."""
+"""Requests that may start soon and fit, for greedy completions of a label."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST_LISTED = 8
 
 
 class Candidates(NamedTuple):
-    """Requests by what a start now costs more than a later one.
+    """Requests by the extra cost of a start now over a later one.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Candidates(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room for a run: what is held, worth and waiting, and the largest prompt by output."""
+    """Work arrays of a greedy run: holdings, prices, waiting, largest prompt by output."""
 
     loads: Integers
     values: Floats

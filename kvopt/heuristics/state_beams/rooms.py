@@ -107,7 +107,7 @@ class Beam(NamedTuple):
 
 
 def beam_from(guide: Guide, plan: Plan, starts: Integers, now: int, seed: int) -> Beam:
-    """Return a beam that goes on from starts before a round; those that wait are -1."""
+    """Return a beam from the starts before a round; waiting requests are -1."""
     count, width = len(starts), plan.width
     ahead = plan.horizon + int(guide.outputs.max()) + 2
     opened = room_for(width * (STEPS + 1), guide, plan.horizon)

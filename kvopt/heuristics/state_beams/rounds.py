@@ -1,4 +1,4 @@
-"""A beam of labels that goes on round by round, guided by prices of states.
+"""Beam search round by round over labels, by prices of states.
 
 In each round a label may start nothing, or one candidate after another that still fits.  What it
 may then cost is what it has spent, what waiting will cost, and what a greedy run of the next
@@ -56,7 +56,7 @@ ENDED, ONGOING, CROWDED = range(3)
 
 @steering
 def go_on(guide: Guide, plan: Plan, beam: Beam, rounds: int) -> int:
-    """Go on for so many rounds, or to the end; return how that ended."""
+    """Advance so many rounds, or to the end; return how that ended."""
     counts = beam.counts
     for _ in range(rounds):
         if counts[ALIVE] == 0:
@@ -131,7 +131,7 @@ def _refresh(guide: Guide, plan: Plan, beam: Beam) -> None:
 
 @steering
 def _open(guide: Guide, beam: Beam) -> int:
-    """Let each label start nothing; what waits loses a round."""
+    """Let each label start nothing; waiting requests lose a round."""
     opened, now = beam.opened, beam.counts[NOW]
     rows = beam.rows
     horizon = opened.values.shape[1] - 1
@@ -152,7 +152,7 @@ def _open(guide: Guide, beam: Beam) -> int:
 
 @steering
 def _find_children(guide: Guide, plan: Plan, beam: Beam, lower: int, upper: int) -> int:
-    """List what labels may start, and the cheapest of it with what it may cost; return how many."""
+    """List possible starts of labels and the cheapest estimates; return their number."""
     opened, found, caps = beam.opened, beam.candidates, beam.work.caps
     now, many = beam.counts[NOW], 0
     since = now - found.counts[1]
@@ -229,7 +229,7 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
 
 @steering
 def _scored(guide: Guide, plan: Plan, beam: Beam, row: int, y: int) -> float:
-    """Return what a label may cost, with the start of a candidate, or without one."""
+    """Return the estimated cost of a label, with or without the start of a candidate."""
     labels, found, work, now = beam.opened, beam.candidates, beam.work, beam.counts[NOW]
     copy_into(work.loads, labels.loads[row], len(work.loads))
     copy_into(work.values, labels.values[row], len(work.values))
@@ -248,7 +248,7 @@ def _scored(guide: Guide, plan: Plan, beam: Beam, row: int, y: int) -> float:
 
 @steering
 def _rolled(guide: Guide, plan: Plan, beam: Beam, cost: float, later: float, slope: float) -> float:
-    """Go on greedily from the next round on; return what is spent by the end of the horizon.
+    """Run greedily from the next round; return the spent cost at the end of the horizon.
 
     ``later`` and ``slope`` are of the next round, ``cost`` is without slacks of later ones.
     """

@@ -83,7 +83,7 @@ def _offer(search: Search, starts: Integers) -> bool:
 
 
 def _cut(starts: Integers, rng: np.random.Generator) -> int:
-    """Return a round from which to go on: the first one, or the start of some request."""
+    """Return a round from which to continue: the first one, or the start of some request."""
     return 0 if rng.random() < _ANEW else int(rng.choice(starts))
 
 

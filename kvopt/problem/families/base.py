@@ -1,4 +1,4 @@
-"""What a family is, and random draws that are the same everywhere.
+"""Families, and random draws that are the same everywhere.
 
 Nothing of the random module is used but ``Random.random``, whose sequence Python guarantees for a
 seed; the rest are formulas.  Where a logarithm or an exponential enters, two platforms may differ
@@ -77,7 +77,7 @@ class Parameter:
 
 @dataclass
 class Draw:
-    """One draw from a family: its source of randomness and what was asked for.
+    """One draw from a family: its source of randomness and its arguments.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Stand-ins for the traffic of the papers, matched to the statistics they print.
+"""Synthetic traffic of the papers, matched to the statistics they print.
 
 The conversations (LMSYS-Chat-1M) are gated, so lengths are drawn from distributions fitted
 to the published means, medians and ranges:

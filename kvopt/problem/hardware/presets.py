@@ -25,7 +25,7 @@ SHARE = Fraction(9, 10)
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """What of a model decides the size of its weights and of its cache, and what a round costs.
+    """Figures of a model that decide the size of weights and cache, and the time of a round.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class ModelShape:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What a data sheet says.
+    """Figures of a data sheet.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def preset(known: Mapping[str, Preset], name: str, option: str) -> Preset:
 
 
 def capacity(shape: ModelShape, memory: int, gpus: int, fraction: Fraction) -> int:
-    """Return the tokens that fit beside the weights, rounded down.
+    """Return the tokens that fit next to the weights, rounded down.
 
     Parameters
     ----------

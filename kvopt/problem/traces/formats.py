@@ -16,7 +16,7 @@ Clock = Literal["seconds", "rounds", "none"]
 
 
 class Trace(NamedTuple):
-    """What a format makes of a file.
+    """Content of a trace in some format.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def csv(
     output_column: str | None = None,
     time_column: str | None = None,
 ) -> Trace:
-    """Read a CSV file in seconds, in rounds or without times, as its header says."""
+    """Read a CSV file in seconds, in rounds or without times, by its header."""
     given = {"prompt": prompt_column, "output": output_column, "time": time_column}
     rows, ahead = tee(csv_rows(path))  # standard input can be read once only
     columns, said = recognised(ahead, given)

@@ -61,7 +61,7 @@ def import_trace(
     memory: int,
     **options: Unpack[TraceOptions],
 ) -> Instance:
-    """Read a trace; what was left out, and why, is counted in the notes of the instance.
+    """Read a trace; the notes of the instance count skipped lines by reason.
 
     The file is read once, line by line; only requests that are kept stay in memory.
 
@@ -137,7 +137,7 @@ def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> list[Req
 
 
 def _opened(path: Path, format: str, **columns: str | None) -> Trace:  # noqa: A002
-    """Return what a format makes of a file; names of columns go to those that take them."""
+    """Return the rows of a file in a format; names of columns go to formats with columns."""
     read = FORMATS.find(format)
     given = {option: name for option, name in columns.items() if name is not None}
     for option in given:
@@ -231,7 +231,7 @@ class Selection:
             self.kept[place] = row, number
 
     def notes(self) -> dict[str, Any]:
-        """Return what a reader of the instance should know."""
+        """Return notes for readers of the instance."""
         options = {name: getattr(self, name) for name in ("limit", "sample", "max_total")}
         if self.sample is not None:
             options["seed"] = self.seed
@@ -245,7 +245,7 @@ class Selection:
         }
 
     def summary(self) -> str:
-        """Return in one line what was dropped, the most frequent reason first."""
+        """Return the skipped lines in one line, the most frequent reason first."""
         ranked = sorted(self._dropped.items(), key=lambda item: -item[1]["rows"])
         return "; ".join(
             f"{entry['rows']} x {reason} (first at line {entry['first_line']})"

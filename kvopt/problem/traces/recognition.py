@@ -51,7 +51,7 @@ _LARGEST_SECONDS = 10**11
 
 
 class Recognised(NamedTuple):
-    """The columns of a file, and what was taken for what, in words."""
+    """The columns of a file and their use, in words."""
 
     columns: Columns
     said: str
@@ -129,7 +129,7 @@ def _refuse_sums(header: Sequence[str]) -> None:
 
 
 def _unit(rows: Iterable[list[str]], header: Sequence[str], time: str) -> tuple[int, str]:
-    """Return the nanoseconds of a number in a column of times, 0 for rounds, and what it is."""
+    """Return the nanoseconds of a number in a column of times, 0 for rounds, and its unit."""
     plain, last = _plain(time), re.split(r"[\W_]+", time.lower())[-1]
     if plain == _ROUNDS:
         return 0, "rounds"

@@ -89,7 +89,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def from_rows(rows: Iterator[tuple[int, list[str]]], columns: Columns) -> Iterator[Found]:
-    """Yield what the rows of a CSV file say, from its header on."""
+    """Yield the entries of the rows of a CSV file, from its header on."""
     header = header_of(rows)
     for name in columns.names:
         _refuse_unclear(header, name)

@@ -1,4 +1,4 @@
-"""Proofs where no solver goes: the configuration bound, then a search of what it leaves.
+"""Exact engine: the configuration bound, then a search over the remaining starts.
 
 Every stage of the bound is followed by a beam search forward in time, which finds good
 schedules; and by one that keeps all labels, which is exhaustive where it fits.  The bound rises
@@ -44,7 +44,7 @@ _HORIZON = 5
 
 @register("exact")
 def run(search: Search, *, presolve: bool = True) -> None:
-    """Bound, rule out and search until there is a proof, then go on looking for schedules.
+    """Bound, remove starts and search until there is a proof, then look for schedules.
 
     Presolve is the ruling out of starts.
     """

@@ -1,4 +1,4 @@
-"""What the exact engine does with prices: searches forward in time, by beam and exhaustive."""
+"""Searches of the exact engine at given prices: beam and exhaustive forward search."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Priced(Protocol):
 
 
 class _Effort(NamedTuple):
-    """What it took to raise the bound by so much: the logarithm of the labels, and seconds."""
+    """Cost of a gain of the bound: the logarithm of the labels, and seconds."""
 
     rise: float
     kept: float
@@ -140,7 +140,7 @@ class Forward:
         return _CAUTION * last.seconds * more
 
     def raises(self, most_labels: int, *, look_ahead: bool = False) -> bool:
-        """Exclude more and more of what is between bound and schedule; return whether that was all.
+        """Raise the target towards the schedule; return whether the gap is closed.
 
         Labels grow by about the same factor with every round of latency more, so two searches tell
         how far the next one may go, and whether there is time for one more.  After one beyond the
@@ -179,7 +179,7 @@ class Forward:
         return False
 
     def finishes(self, width: int) -> bool:
-        """Do what is left when prices do not rise any more; return whether that was all.
+        """Finish when prices do not rise any more; return whether the gap is closed.
 
         First what `kvopt verify` can repeat, then what it can not.
         """
@@ -190,7 +190,7 @@ class Forward:
         return self.raises(label_limit(self._search), look_ahead=True)
 
     def complete(self, seconds: float) -> None:
-        """Find completion bounds in that time, of more and more sets, and offer what they prove.
+        """Compute completion bounds of more and more sets in that time, and offer their value.
 
         Nothing where all is to be checked: `kvopt verify` does not repeat them.
         """

@@ -91,7 +91,7 @@ def _empty(requests: Sequence[Request], members: Sequence[int], last: int) -> Gr
 
 
 def fill(groups: Sequence[Group], memory: int, prices: Integers, unit: int) -> int:
-    """Fill the tables at these prices and return what they prove, in units."""
+    """Fill the tables at these prices and return their value, in units."""
     for group in groups:
         _fill(memory, prices, unit, group.rows, group.strides, group.table)
     return sum(int(group.table[0, 0]) for group in groups) - memory * int(prices.sum())
@@ -103,7 +103,7 @@ def improved_prices(
     upper: int,
     should_stop: Callable[[], bool],
 ) -> tuple[Prices, int]:
-    """Return prices that prove at least as much of groups as those given, and what they prove.
+    """Return prices with at least the value of the given ones for groups, and that value.
 
     Steps follow Polyak's rule towards ``upper``, along a mixture of the last directions.  Every
     value is exact, as prices are rounded before they are tried.
@@ -189,7 +189,7 @@ def _hold(
     memory: int, prices: Integers, rows: Integers, strides: Integers, table: Integers,
     total: Integers,
 ) -> None:  # fmt: skip
-    """Add what the cheapest runs of a group hold at each time."""
+    """Add the holdings of the cheapest runs of a group at each time."""
     members = len(rows)
     done = np.zeros(members, dtype=np.int64)
     place = 0

@@ -39,7 +39,7 @@ _BITS = 62
 
 
 class Given(NamedTuple):
-    """What the search knows of an instance, in arrays.
+    """The instance of the search, in arrays.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ class Given(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """Labels of a round, and what they have waited."""
+    """Labels of a round, and their waiting so far."""
 
     labels: Integers
     waits: Integers
 
 
 class Found(NamedTuple):
-    """What an exhaustive search found.
+    """Result of an exhaustive search.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def _following(
     given: Given, costs: Integers, labels: Integers, waits: Integers, time: int, upper: int,
     should_stop: Callable[[], bool],
 ) -> tuple[Integers, Integers] | None:  # fmt: skip
-    """Return the labels after the next round in ascending order, and what they have waited."""
+    """Return the labels after the next round in ascending order, and their waiting."""
     made, waited = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     begin = 0
     room = _CHUNK + (1 << len(given.outputs))
@@ -191,7 +191,7 @@ def _largest_cost(instance: Instance, prices: Prices, last: int) -> int:
 
 @compiled
 def _mark_behind(given: Given, labels: Integers, waits: Integers, dropped: Flags) -> None:
-    """Mark which labels, in ascending order, have another one a token further beside them."""
+    """Mark labels, in ascending order, for which another one is a token further."""
     for label in range(len(labels)):
         for i in range(len(given.outputs)):
             if _tokens_of(given, labels[label], i) == given.outputs[i]:

@@ -89,7 +89,7 @@ class Node(NamedTuple):
 
 
 class Runs:
-    """The runs of one worker; a model of None stands for rounds."""
+    """The runs of one worker; a model of None means rounds."""
 
     def __init__(self, instance: Instance, model: BatchTime | None) -> None:
         self.arrivals = arrivals_ns(instance) if model else [r.arrival for r in instance]
@@ -101,7 +101,7 @@ class Runs:
     def best(
         self, goal: Goal, limit: float, is_over: Callable[[], bool], least: float = 0
     ) -> tuple[Node | None, float, bool]:
-        """Return the best run below a limit, what it costs, and whether that was all.
+        """Return the best run below a limit, its cost, and whether the search was complete.
 
         No run costs less than ``least``.
         """

@@ -157,7 +157,7 @@ def insert(values: Integers, count: int, value: int) -> None:
 def _least(
     known: _Table, memory: int, time: int, first: int, starts: Any, held: Any, ends: Any
 ) -> int:
-    """Return a bound on the completions of what has not started.
+    """Return a bound on the completions of requests that have not started.
 
     Requests before ``first`` start in the next round or later, the others in this one or later.
     The j-th completion is not before the j-th of these ends, and not before the j smallest

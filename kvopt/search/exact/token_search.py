@@ -1,4 +1,4 @@
-"""Proofs for large caches: prices of tokens, and searches forward in time by what they leave.
+"""Proofs for large caches: prices of tokens, and forward searches within their budget.
 
 Where the cache holds thousands of tokens, tables of all sets of requests are out of reach, and
 with them prices of states.  Prices of tokens are not, and for some dozens of requests what they

@@ -43,7 +43,7 @@ def run_with_pauses(search: Search, *, presolve: bool = True, solver: str = DEFA
 
 
 def _work(search: Search, presolve: bool, solver: str, *, pauses: bool) -> None:
-    """Let a child process work on a task, and hear what it finds."""
+    """Let a child process solve a task, and receive its findings."""
     require_solver(solver)
     windows = start_windows(search.instance, search.objective)
     cells = CELLS_OF_A_COLUMN if pauses else 1

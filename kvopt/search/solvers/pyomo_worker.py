@@ -50,7 +50,7 @@ Else most call an objective optimal that is 0.01% above their bound.
 
 
 def main() -> None:
-    """Read a task, solve it, say what was found."""
+    """Read a task, solve it, print the result."""
     say = _speaker()
     task = json.loads(sys.stdin.read())
     _keep_memory(task["ram"])

@@ -30,7 +30,7 @@ Ends = tuple[float, float | None, float | None]
 
 
 class Bar(NamedTuple):
-    """An interval with a name and with what is said of it.
+    """An interval with a name and a note.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def fleet_sizes(
     *,
     scale: str = "log",
 ) -> Axes:
-    """Draw what is possible with each number of machines, and what schedulers do.
+    """Draw the possible results for each number of machines, and schedulers.
 
     Parameters
     ----------

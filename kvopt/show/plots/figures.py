@@ -1,4 +1,4 @@
-"""Whole figures: schedules and runs with what they hold, and the requests of an instance."""
+"""Whole figures: schedules and runs with their memory, and the requests of an instance."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _drawn(runs: Sequence[Drawable], prices: Prices | None = None) -> tuple[Figu
 
 
 def plot_instance(instance: Instance, path: str | Path | None = None) -> Figure:
-    """Draw the requests alone: shapes, arrivals and what they would hold unhindered.
+    """Draw the requests alone: shapes, arrivals, and memory if all started on arrival.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def _from_zero(ax: Axes, right: int, top: int) -> None:
 
 
 def _told(found: Timeline) -> str:
-    """Return what stands above a run: the policy, and what its users waited."""
+    """Return the title of a run: the policy, and the waiting of its users."""
     name = style.shortened(found.label, _LONGEST_NAME)
     return f"{name}: {found.said}" if name else found.said
 
@@ -216,7 +216,7 @@ def _finished(
     title: str | None = None,
     *more: str | None,
 ) -> Figure:
-    """Write name and facts above a figure and below it, once, what is drawn; save it."""
+    """Write name and facts above a figure, the legend below it once, and save it."""
     fleet = f"{instance.workers} workers" if instance.workers > 1 else None
     facts = [counted(len(instance), "request"), fleet, f"M = {instance.memory:,}", *more]
     lines = fill(", ".join(fact for fact in facts if fact), _LONGEST_LINE).replace("$", r"\$")

@@ -59,7 +59,7 @@ def rows(what: Drawable, ax: Axes | None = None) -> Axes:
 
 
 def _bars(found: Timeline, floor: np.ndarray, ax: Axes) -> None:
-    """Draw what is produced, prompts in front of it, and what evictions threw away."""
+    """Draw produced tokens, prompts in front of them, and evicted work."""
     scale = _TALL / max((request.peak for request in found.instance), default=1)
     edge: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 0.3}
     lost = {"facecolor": "none", "edgecolor": style.LOST, "hatch": "//////", "linewidth": 0.4}
@@ -82,7 +82,7 @@ def _bars(found: Timeline, floor: np.ndarray, ax: Axes) -> None:
 
 
 def _label_rows(found: Timeline, ax: Axes) -> None:
-    """Write beside each row which request it is, or beside one in so many; part workers."""
+    """Label the rows with requests, or one in so many; separate workers."""
     size = 7 if len(found.order) > 20 else 8
     step = style.label_step(ax, len(found.order), size)
     shown = range(0, len(found.order), step)

@@ -61,7 +61,7 @@ _UNDATED: dict[str, dict[str, None]] = {
 
 
 def rules(name: str) -> Any:
-    """Return the settings of matplotlib in one of the style sheets beside this file."""
+    """Return the settings of matplotlib in a style sheet of this folder."""
     path = _FOLDER / f"{name}.mplstyle"
     return matplotlib.rc_params_from_file(path, use_default_template=False)
 
@@ -77,7 +77,7 @@ class Picture(Figure):
             return super().add_subplot(*place, **options)
 
     def _repr_png_(self) -> bytes:
-        """Return what a notebook shows."""
+        """Return the picture for a notebook."""
         stream = BytesIO()
         with quietly():
             self.savefig(stream, format="png", dpi=90, metadata=_UNDATED[".png"])
@@ -102,7 +102,7 @@ def new_figure(height: float) -> Figure:
 
 
 def axes_of(ax: Axes | None, height: float) -> Axes:
-    """Return where to draw: in what was given, or in a new figure."""
+    """Return the given axes, or those of a new figure."""
     return new_figure(height).subplots() if ax is None else ax
 
 

@@ -1,4 +1,4 @@
-"""What ran when and what was held, as plain numbers that can be drawn."""
+"""Work and memory over time, as plain numbers that can be drawn."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ straight line reaches it there.  So both agree at the end of every round.
 
 
 class Work(NamedTuple):
-    """A stretch of work of one request.
+    """An interval of work of one request.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Timeline:
         return sorted(range(len(self.instance)), key=lambda i: (*first.get(i, never), i))
 
     def tokens(self, piece: Work) -> Curve:
-        """Return the tokens that a request holds in a stretch of work."""
+        """Return the tokens that a request holds in an interval of work."""
         held = self.instance[piece.request].prompt + piece.before
         if not self.stepped:
             corners = [0, held, held + min(piece.produced, 1), held + piece.produced, 0]
@@ -134,7 +134,7 @@ class Timeline:
         return np.repeat(times, 2), np.concatenate(([0], np.repeat(grown, 2), [0]))
 
     def prompt(self, piece: Work) -> Curve:
-        """Return the prompt that a request holds in a stretch of work."""
+        """Return the prompt that a request holds in an interval of work."""
         return _level(piece.begin, piece.end, self.instance[piece.request].prompt)
 
     def held(self, worker: int | None = None) -> Curve:

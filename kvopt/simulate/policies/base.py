@@ -1,4 +1,4 @@
-"""What a policy is: parameters, what it is told, and what it is asked every round.
+"""Interface of policies: parameters, input, and decisions in every round.
 
 The simulator owns the clock and the truth.  At each round it tells a policy what completed
 and what arrived, asks what to evict, and asks what to start.  A policy sees prompts,
@@ -25,7 +25,7 @@ from kvopt.problem.scopes import Scope
 
 
 class Need(StrEnum):
-    """What a policy has to know beyond prompts and arrivals so far."""
+    """Knowledge that a policy needs beyond prompts and arrivals so far."""
 
     OUTPUTS = "outputs"
     """A believed output for every request that has arrived."""
@@ -46,7 +46,7 @@ truediv rtruediv floordiv rfloordiv mod rmod
 
 
 class NotArrived:
-    """Stands for each number of a request that has not arrived, and refuses all that is done."""
+    """Placeholder for each number of a request that has not arrived; any use raises."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -67,7 +67,7 @@ for _operation in _OPERATIONS.split():
 
 
 class View:
-    """What a policy can see, kept up to date by the simulator.
+    """Information that a policy can see, kept up to date by the simulator.
 
     Parameters
     ----------
@@ -102,11 +102,11 @@ class View:
 
     @property
     def columns(self) -> tuple[list[int], ...]:
-        """What is known of each request from its arrival on, by position."""
+        """Data of each request from its arrival on, by position."""
         return self.prompts, self.beliefs.output, self.beliefs.lower, self.beliefs.upper
 
     def before_arrivals(self, policy: Policy) -> View:
-        """Return what a policy sees of this before anything arrives."""
+        """Return the view before anything arrives."""
         if Need.ARRIVALS in policy.needs:
             return self
         hidden: Any = NotArrived(policy)
@@ -169,7 +169,7 @@ class Policy(Extensible, ABC):
         return PredictionModel(self.pred, self.intervals, self.eps, self.width, self.seed)
 
     def scope(self, *, rounds: bool) -> Scope:
-        """Return what it may make use of, on a clock of rounds or of seconds."""
+        """Return the scope that the policy may use, on a clock of rounds or of seconds."""
         return Scope.RESTARTS
 
     def parameters(self) -> dict[str, Any]:
@@ -207,11 +207,11 @@ class Policy(Extensible, ABC):
         return None
 
     def learned(self) -> Hashable:
-        """Return what it has learned and keeps: part of the state that a loop repeats."""
+        """Return the learned state, part of the state that a loop repeats."""
         return None
 
     def note(self) -> str | None:
-        """Return what a reader of the run should know."""
+        """Return notes for readers of the run."""
         return None
 
     def round_limit(self, instance: Instance) -> int | None:

@@ -54,7 +54,7 @@ _FIRST_CHAINS = 2**15
 
 
 class Together:
-    """Candidates that are to start together, beside what is running, in sets of limited size.
+    """Candidates to start together with the running requests, in sets of limited size.
 
     Parameters
     ----------

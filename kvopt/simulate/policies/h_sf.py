@@ -20,7 +20,7 @@ from kvopt.simulate.policies.waiting import Waiting
 @register
 @dataclass
 class HSf(AheadPolicy):
-    """Start the largest set of waiting requests that fits beside what is running.
+    """Start the largest set of waiting requests that fits with the running ones.
 
     Among largest sets the least sum of outputs wins, then the one that is earlier by
     (output, prompt, arrival, position).  Shortest first finds such a set only where prompts

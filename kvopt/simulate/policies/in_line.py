@@ -32,12 +32,12 @@ class AheadPolicy(Policy):
         return view.beliefs.output[i]
 
     def finished(self, view: View, i: int, start: int) -> None:
-        """Give back what was promised."""
+        """Release the promised memory."""
         if self._ahead.remove(view.prompts[i], self.belief(view, i), start, view.now):
             self._refused = None
 
     def evicted(self, view: View, i: int, start: int) -> None:
-        """Give back what was promised and join the line again."""
+        """Release the promised memory and join the line again."""
         self.finished(view, i, start)
         self.rejoin(view, i)
 
@@ -74,7 +74,7 @@ class PrefixPolicy(AheadPolicy):
 
     @abstractmethod
     def key(self, view: View, i: int) -> Key:
-        """Return what the line is sorted by."""
+        """Return the sort key of a request in line."""
 
     def full_key(self, view: View, i: int) -> Key:
         """Return the key with ties broken by prompt, arrival and position."""

@@ -87,7 +87,7 @@ class LeastBelief(ShuffledPolicy):
 @register
 @dataclass
 class AMin(LeastBelief):
-    """Believe the lower end; evict the smallest belief first, and learn from what it lost.
+    """Believe the lower end; evict the smallest belief first, and learn from lost work.
 
     The belief of an evicted request rises to the tokens that it had produced: its output is
     at least that.  Nothing else changes beliefs, so an active request that outlives its own

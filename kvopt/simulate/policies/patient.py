@@ -93,7 +93,7 @@ class Patient(Svf):
 
 @dataclass
 class LeastShare(Patient):
-    """Look at the first in line by what they take of the machine, and start those that fit.
+    """Take the first in line by their share of the machine, and start those that fit.
 
     Every request that is passed over counts, not the first in line alone, and one that was passed
     over so often ends the round.  It knows all outputs, as the bound does, and is asked for by no
@@ -110,7 +110,7 @@ class LeastShare(Patient):
     takes: Sequence[int] = field(default=(), kw_only=True)
 
     def key(self, view: View, i: int) -> Key:
-        """Return what the request takes."""
+        """Return the share of the request."""
         return (self.takes[i],)
 
     def admit(self, view: View) -> Iterable[int]:

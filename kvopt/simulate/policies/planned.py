@@ -14,7 +14,7 @@ from kvopt.simulate.policies.waiting import Waiting
 
 @dataclass
 class PlannedPolicy(PrefixPolicy):
-    """Stand in line as a plan says.
+    """Serve requests in the order of a plan.
 
     The papers plan once for one backlog.  With arrivals a plan is made over everything that
     waits, at each round at which something arrives and at no other; what of the plan before
@@ -63,7 +63,7 @@ class PlannedPolicy(PrefixPolicy):
         self._waiting.remove(self.candidate(view, i))
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start from the front of the line, and let the plan go on when none is left in it."""
+        """Start from the front of the line, and extend the plan when none of it remains."""
         self._wake = None
         if self._stale:
             self._begin_plan(view)
@@ -86,7 +86,7 @@ class PlannedPolicy(PrefixPolicy):
         self._plan = self.plan(view, waiting)
 
     def _continue_plan(self, view: View) -> bool:
-        """Let the next part of the plan stand in line, unless none of it can start now."""
+        """Put the next part of the plan in line, unless none of it can start now."""
         if not self._unplaced:
             return False
         if self._must_wait(view, *self._smallest):

@@ -30,11 +30,11 @@ class PausingPolicy(Policy):
     """A scheduler that interrupts requests and keeps their tokens, with a simulator of its own."""
 
     def admit(self, view: View) -> Iterable[int]:
-        """Refuse: what is admitted depends on blocks, which its own simulator has."""
+        """Raise: admission depends on blocks, which its own simulator has."""
         raise InvalidInput("is a server of its own and admits for no other", field=self.name)
 
     def scope(self, *, rounds: bool) -> Scope:
-        """Return what it may make use of: pauses."""
+        """Return the scope that the server may use: pauses."""
         return Scope.PAUSES
 
 
@@ -76,7 +76,7 @@ class ServerPolicy(PausingPolicy):
             raise InvalidInput(reason, field="budget")
 
     def scope(self, *, rounds: bool) -> Scope:
-        """Return what it may make use of: pauses, and in seconds prompts in pieces."""
+        """Return the scope that the server may use: pauses, and in seconds prompts in pieces."""
         return Scope.PAUSES if rounds or not self.chunked else Scope.PAUSES_AND_CHUNKS
 
     @abstractmethod
@@ -114,7 +114,7 @@ class VllmPriority(ServerPolicy):
     by: Literal["output", "volume", "prediction", "priority"] = "output"
 
     def priorities(self, instance: Instance) -> Sequence[int]:
-        """Return what ``by`` says; ties are broken by arrival."""
+        """Return the priorities by ``by``; ties are broken by arrival."""
         if self.by == "priority":
             return _carried(instance)
         beliefs = self.prediction_model().beliefs(instance)

@@ -1,4 +1,4 @@
-"""What a router is: what it is told, and what it is asked when a request arrives."""
+"""Interface of routers: input, and the choice of a worker for each arrival."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kvopt.kernels.guarding import Extensible
 
 
 class Load(Protocol):
-    """What a router sees of a worker."""
+    """State of a worker that a router sees."""
 
     requests: int
     """How many were sent there and have not finished."""

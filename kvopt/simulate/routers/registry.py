@@ -33,7 +33,7 @@ def router(text: str) -> Router:
 
 
 def label_of(router: str, policy: str) -> str:
-    """Return what a scheduler is called behind a router.
+    """Return the label of a scheduler behind a router.
 
     Examples
     --------

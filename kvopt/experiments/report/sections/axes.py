@@ -1,4 +1,4 @@
-"""Mean latencies beside the optimum: over the number of requests, the cache and the rate."""
+"""Mean latencies and the optimum over the number of requests, the cache and the rate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEWEST, _MOST = 3, 12
 
 
 def _place(record: Record, key: str) -> float | None:
-    """Return where an instance stands, None where its cache was drawn at random."""
+    """Return the place of an instance, None if its cache was drawn at random."""
     instance = record.instance
     if key == "memory":
         is_drawn = instance.seed is not None and key not in instance.parameters
@@ -73,7 +73,7 @@ for _name in ("by-memory", "by-rate", "by-workers"):
 
 
 def _others(record: Record, key: str) -> dict[str, Any]:
-    """Return the parameters of an instance beside an axis."""
+    """Return the parameters of an instance besides an axis."""
     keys = record.instance.parameters
     return {name: value for name, value in keys.items() if name not in (key, *COUNTS)}
 

@@ -21,7 +21,7 @@ _MOST_NAMED = 16
 
 
 class _Place(NamedTuple):
-    """Where a scheduler stands."""
+    """Position of a scheduler."""
 
     name: str
     evictions: float

@@ -62,7 +62,7 @@ def _warnings(context: Context) -> Iterator[str]:
 
 @section("verdicts")
 def verdicts(context: Context) -> str:
-    """Return published claims beside what was found, empty where the study tests none."""
+    """Return published claims with the results, empty if the study tests none."""
     names = {record.certificate: record.instance.name for record in context.study.records}
     rows = []
     for each in context.study.verdicts:

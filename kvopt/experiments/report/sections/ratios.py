@@ -125,7 +125,7 @@ def _against_size(
     found: Sequence[tuple[Record, Fraction, Fraction | None, str]],
     look: int = 0,
 ) -> tuple[Figure, Axes, list[Link]]:
-    """Draw intervals of instances at their sizes; also return what is said of each.
+    """Draw intervals of instances at their sizes; also return their descriptions.
 
     Instances of one size stand side by side.
     """

@@ -1,4 +1,4 @@
-"""Tables: what all runs of a scheduler come to, deadlines, and what a wider scope is worth."""
+"""Tables: results of each scheduler, deadlines, and gains by a wider scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worst runs, each beside the best schedule of its instance."""
+"""The worst runs, each next to the best schedule of its instance."""
 
 from __future__ import annotations
 

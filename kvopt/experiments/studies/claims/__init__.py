@@ -1,4 +1,4 @@
-"""Published claims beside what was found: certified values only, as intervals."""
+"""Published claims next to the results: certified values only, as intervals."""
 
 from __future__ import annotations
 

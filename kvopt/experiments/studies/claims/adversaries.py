@@ -1,4 +1,4 @@
-"""Lower bounds on what an online scheduler can do, and instances against single rules."""
+"""Lower bounds on every online scheduler, and instances against single rules."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _against_one_rule(
 
 
 def _no_constant(runs: Sequence[Record], kind: str, source: str) -> Verdict:
-    """Say what was measured: a theorem about every constant is not settled by sizes."""
+    """Report the measurement: no sizes settle a theorem about every constant."""
     rows = by_policy(runs)
     best, worst = (end(rows, key=lambda row: row.mean.least or 0) for end in (min, max))
     return Verdict(

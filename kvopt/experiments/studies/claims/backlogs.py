@@ -36,7 +36,7 @@ def chen(records: Sequence[Record], experiments: Sequence[int]) -> Iterator[Verd
 
 
 def mixed(records: Sequence[Record]) -> Iterator[Verdict]:
-    """Judge what wang-2025 says of the curves."""
+    """Test the claims of wang-2025 about the curves."""
     return _compared(records, "wang-mixed", "wang-2025 section 7, figures 8 and 10")
 
 
@@ -154,7 +154,7 @@ def _possible(
 
 
 def _order(rows: Integers, printed: Sequence[float]) -> Judgement:
-    """Compare the order, pair by pair: it counts where it stands out from how draws scatter.
+    """Compare the order, pair by pair; a pair counts if it exceeds the scatter of draws.
 
     One is better than another if it saves more than four standard errors.
     """

@@ -46,7 +46,7 @@ _LEAST_HORIZONS, _LEAST_SPAN, _LEAST_DRAWS = 3, 8, 3
 
 
 def arrivals(records: Sequence[Record], name: str) -> Iterator[Verdict]:
-    """Judge what is printed of an arrival model: the mean, the worst ratio, and how often 1."""
+    """Test the printed figures of an arrival model: mean, worst ratio, and share of 1."""
     printed = PRINTED[name]
     model, exact = printed["model"], printed.get("exact")
     printed_mean, limit = Fraction(printed["mean"]), Fraction(printed["worst"]) + _HALF_A_DIGIT
@@ -138,7 +138,7 @@ def regret(records: Sequence[Record]) -> Iterator[Verdict]:
 
 
 def _setting(record: Record) -> str:
-    """Return what a run was drawn from, without its horizon."""
+    """Return the setting from which a run was drawn, without its horizon."""
     keys = {k: v for k, v in record.instance.parameters.items() if k != "rounds"}
     return f"{record.instance.family} {json.dumps(keys, sort_keys=True)}"
 

@@ -69,7 +69,7 @@ def is_about(found: float, printed: float, share: float = _ABOUT) -> bool:
 
 
 def traffic(records: Sequence[Record]) -> Iterator[Verdict]:
-    """Judge what is printed of figure 3, and say how far mc-sf is from the optimum."""
+    """Test the claims of figure 3, and report how far mc-sf is from the optimum."""
     for rate, runs in by_rate(records).items():
         curves = _curves(runs)
         if len(curves) < 2 or len(curves[_OURS]) < _FEWEST:

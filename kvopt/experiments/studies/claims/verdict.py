@@ -1,4 +1,4 @@
-"""A claim, what was found, and what follows."""
+"""A claim, the result, and the verdict."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Verdict:
 
 
 def settled(*, agrees: bool, contradicts: bool = False) -> Judgement:
-    """Return what follows for printed numbers from what is certain."""
+    """Return the verdict on printed numbers, given certain values."""
     if contradicts:
         return "not reproduced as printed"
     return "reproduced" if agrees else "undecided"

@@ -49,7 +49,7 @@ def columns(candidates: Sequence[Candidate]) -> tuple[Integers, Integers]:
 
 
 def batches(waiting: Sequence[Candidate], memory: int, solve: Solver) -> Iterator[list[Candidate]]:
-    """Yield batch after batch until no request is left, each sorted by output.
+    """Yield batch after batch until no request remains, each sorted by output.
 
     A batch is solved for when it is asked for: with arrivals most plans are dropped before
     their second one.
@@ -97,7 +97,7 @@ def peaks_fit(batch: Sequence[Candidate], memory: int) -> bool:
 
 
 def fill(chosen: Flags, places: Integers, peaks: Integers, memory: int) -> int:
-    """Choose whatever fits, in the order of the places; return the memory that is left."""
+    """Choose requests that fit, in the order of the places; return the remaining memory."""
     taken = []
     for place, peak in zip(places.tolist(), peaks[places].tolist(), strict=True):
         if peak <= memory:

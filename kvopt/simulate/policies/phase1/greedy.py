@@ -51,7 +51,7 @@ def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
 
 
 def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Flags:
-    """Return what is in the batch, for candidates in the order of scanning."""
+    """Return the batch, for candidates in the order of scanning."""
     chosen = np.zeros(len(peaks), dtype=np.bool_)
     slack = fill(chosen, np.arange(len(peaks)), peaks, memory)
     _exchange(peaks, outputs, chosen, slack)
