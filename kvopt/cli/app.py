@@ -233,6 +233,6 @@ app = _new_app(
 app.callback()(expanded(common))
 for _panel, _works in PANELS.items():
     add_commands(app, _panel, _works)
-_machines = _new_app("Machines: how much fits beside a model, and how long a round lasts.")
+_machines = _new_app("Machines: cache next to a model, and length of a round.")
 add_commands(_machines, None, HARDWARE)
 app.add_typer(_machines, name="hardware", rich_help_panel="Servers")

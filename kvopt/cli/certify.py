@@ -41,7 +41,7 @@ class ProblemOptions(common.MemoryOptions):
 
     file: Path | None = argument("FILE", f"Instance: {common.INSTANCES}", default=None)
     run: Path | None = option(
-        "--run", "In place of FILE: judge a run that import-run wrote.", "RUN"
+        "--run", "A run that import-run wrote, to evaluate instead of FILE.", "RUN"
     )
 
     def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun]]:

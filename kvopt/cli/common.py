@@ -129,7 +129,7 @@ def _parsed_scope(text: str) -> Scope:
 
 def _scope(default: str) -> Any:
     """Return the option for what schedules may do."""
-    text = f"What schedules may do: one of {{scopes}}; default: {default}."
+    text = f"Schedules that bounds cover: one of {{scopes}}; default: {default}."
     return option("--scope", text, "NAME", names="scopes", parser=_parsed_scope)
 
 
@@ -159,8 +159,8 @@ ROUTER = option(
     "--router", "Of a fleet, how requests come to workers: one of {routers}.",
     "NAME[:KEY=VALUE,...]", "routers", "central",
 )  # fmt: skip
-ALLOWS = _scope("runs, or sharing where prompts have prefixes")
-COVERS = _scope("what the policies need, else runs or sharing")
+ALLOWS = _scope("runs")
+COVERS = _scope("that of the policies, else runs")
 DEADLINE = option(
     "--deadline",
     "How many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens.",
@@ -176,7 +176,7 @@ MODULES = option(
 
 def policies(about: str, default: Any = None) -> Any:
     """Return the option that names schedulers."""
-    said = f"{about}  One of {{policies}}; `kvopt policies` says what they do."
+    said = f"{about}  One of {{policies}}; `kvopt policies` describes them."
     return option("--policy -P", said, "NAME[:KEY=VALUE,...]", "policies", default)
 
 
@@ -185,10 +185,10 @@ class MemoryOptions:
     """Options that override the file of an instance."""
 
     memory: int | None = option(
-        "--memory -m", "Cache size: needed for CSV, in place of the file's for JSON.", "M", min=1
+        "--memory -m", "Cache size: required for CSV; overrides that of a JSON file.", "M", min=1
     )
     workers: int | None = option(
-        "--workers", "Machines with a cache of M tokens each, in place of the file's.", "N", min=1
+        "--workers", "Machines with a cache of M tokens each; overrides the file.", "N", min=1
     )
     block_size: int | None = option(
         "--block-size", "Memory is given out in whole blocks of B tokens; default: 1.", "B", min=1
@@ -244,7 +244,7 @@ class LimitOptions:
     threads: int | None = THREADS
     ram: str | None = option(
         "--ram",
-        "Memory that may be held, 4G say; default: a share of what the machine has.",
+        "Memory budget, 4G say; default: a share of the machine's memory.",
         "SIZE",
     )
     params: SolveParams | None = option(

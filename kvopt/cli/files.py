@@ -62,7 +62,7 @@ class KeptOptions:
     seed: int = common.SEED
     round_ms: float | None = option("--round-ms", "Length of a round; 50 by default.", "X")
     all_at_once: bool = option("--all-at-once", "Forget arrivals: a backlog.")
-    max_total: int | None = option("--max-total", "Leave out what needs more tokens.", "T", min=1)
+    max_total: int | None = option("--max-total", "Skip requests of more tokens.", "T", min=1)
     prompt_column: str | None = option(
         "--prompt-column", "Prompt tokens; csv knows many names.", "NAME"
     )
@@ -102,12 +102,12 @@ def import_command(
     for reason, found in notes["dropped"].items():
         common.say(f"left out {found['rows']}: {reason} (first at line {found['first_line']})")
     if notes["out_of_order"]:
-        common.say(f"sorted: {notes['out_of_order']} arrived before one that stands above")
+        common.say(f"sorted: {notes['out_of_order']} arrived before an earlier line")
 
 
 def import_run_command(
     *,
-    record: Path = argument("RECORD", "What a server wrote."),
+    record: Path = argument("RECORD", "A record of a server."),
     output: Path = common.OUTPUT,
 ) -> None:
     """Read the decisions of a server, replay them in integers, and write them as a run.

@@ -76,7 +76,7 @@ def fleet_command(
     aims: TargetOptions,
     tried: TriedOptions,
     out: Path | None = option(
-        "--out", "Write certificates, picture and JSON; what is there counts.", "DIR"
+        "--out", "Write certificates, picture and JSON; existing ones count.", "DIR"
     ),
     json: bool = common.JSON,
     _modules: list[str] | None = common.MODULES,

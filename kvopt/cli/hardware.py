@@ -113,7 +113,7 @@ def fit_command(
     lines: int = option(
         "--lines", "2 for a roof, 1 for a straight line.", "1|2", min=1, max=2, default=2
     ),
-    kv_ns: int | None = option("--kv-ns", "For each token held, where not fitted.", "NS", min=0),
+    kv_ns: int | None = option("--kv-ns", "For each token held, if not fitted.", "NS", min=0),
     json: bool = common.JSON,
 ) -> None:
     """Fit a batch-time model to a table, for `--batch-time`.
@@ -146,9 +146,7 @@ def fit_command(
         _print(found, json, {name: getattr(fit, name) for name in said})
     if not json:
         common.say(f"{'fitted' if output is None else f'wrote {name_of(output)}'}: {errors}")
-        common.say(
-            f"these rounds took {fit.seconds:.4g} s, the model says {fit.model_seconds:.4g} s"
-        )
+        common.say(f"these rounds took {fit.seconds:.4g} s, by the model {fit.model_seconds:.4g} s")
     off = fit.model_seconds / fit.seconds - 1
     if abs(off) > _MOST_OFF:
         common.say(f"kvopt: warning: the model's rounds take {off:+.0%} in all")

@@ -30,7 +30,7 @@ def plot_command(
     output: Path = option("--output -o", "The picture.", "OUT.{png,svg,pdf}", default=...),
     schedule: Path | None = option("--schedule", "The schedule to draw.", "SCHEDULE"),
     names: list[str] | None = common.policies(
-        "Draw what this scheduler does; several side by side."
+        "Draw the run of this scheduler; several side by side."
     ),
     prices: bool = option("--prices", "Show the prices of the lagrangian bound below the memory."),
     _modules: list[str] | None = common.MODULES,
@@ -90,6 +90,6 @@ def _priced(instance: Instance) -> tuple[Prices | None, str]:
     result = bound(instance, "lagrangian", time_limit=_PRICE_SECONDS)
     found = None if result.checked is None else prices_of(result.checked.proof)
     if found is None:
-        common.say("kvopt: no prices are drawn, as none were found that say more than volumes do")
+        common.say("kvopt: no prices are drawn, as none were found that prove more than volumes")
     proved = "nothing proved" if result.value is None else f"at least {result.value:,} proved"
     return found, proved

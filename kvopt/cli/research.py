@@ -114,7 +114,7 @@ def theory_command(
     topic: str | None = argument(
         "TOPIC", "One of {topics}; all of them if left out.", "topics", default=None
     ),
-    draws: int = option("--draws", "Seeds for what is random.", "N", min=1, default=2),
+    draws: int = option("--draws", "Seeds of random policies.", "N", min=1, default=2),
     scale: int = option("--scale", "Simulate K times as large.", "K", min=1, default=1),
     output: Path | None = option("--output -o", "Draw a topic.", "OUT.{png,svg,pdf}"),
     json: bool = common.JSON,

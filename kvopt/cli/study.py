@@ -34,7 +34,7 @@ class WorkOptions:
     jobs: int | None = option("--jobs -j", "Processes; default: every core.", "N", min=1)
     scheduler: str | None = option("--scheduler", "Dask scheduler: tcp://host:8786.", "ADDRESS")
     limit: int | None = option("--limit", "The first K draws of each entry only.", "K", min=1)
-    retry: bool = option("--retry", "Do again what failed in an earlier run.")
+    retry: bool = option("--retry", "Repeat instances that failed in an earlier run.")
 
 
 def study_command(
@@ -45,7 +45,7 @@ def study_command(
     ),
     out: Path | None = option("--out", "Folder of the study.", "DIR"),
     data: Path | None = option(
-        "--data", "Folder of the public traces, in place of stand-ins.", "DIR"
+        "--data", "Folder of the public traces, which replace stand-ins.", "DIR"
     ),
     describe: bool = option("--describe", "Print the description of the study and do nothing."),
     modules: list[str] | None = common.MODULES,
@@ -171,7 +171,7 @@ def _print(found: StudyResult) -> None:
     progress = found.progress
     common.say(
         f"kvopt: {progress.done} of {progress.instances} instances done, {progress.failed} failed; "
-        f"{found.directory} holds what was found"
+        f"{found.directory} holds the results"
     )
 
 

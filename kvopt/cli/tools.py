@@ -74,7 +74,7 @@ def _described(kind: type[Policy]) -> dict[str, Any]:
 def info_command(
     *,
     json: bool = common.JSON,
-    params: bool = option("--params", "Print what --params FILE may change, as TOML."),
+    params: bool = option("--params", "Print the parameters of --params FILE, as TOML."),
 ) -> None:
     """Print versions, machine and available solvers, for a bug report; and which parts lack."""
     if params:
@@ -118,7 +118,7 @@ def warmup_command(json: bool = common.JSON) -> None:
 
     parts, kept, count, began = [], list[Path | None](), 0, monotonic()
     if not json:
-        common.say("compiling what is not kept yet, up to a minute or two in all ...")
+        common.say("compiling, up to a minute or two in all ...")
     ended = list[int]()
 
     def end(number: int, _: object) -> None:
@@ -135,7 +135,7 @@ def warmup_command(json: bool = common.JSON) -> None:
                 said = _compiled(part.compiled, part.seconds) if part.compiled else "ready"
                 print(f"{part.name}: {said}", flush=True)
     except KeyboardInterrupt:
-        common.say("kvopt: interrupted; what was compiled so far is kept")
+        common.say("kvopt: interrupted; compiled parts are kept")
         common.finish(ended[0] if ended else signal.SIGINT)
     finally:
         signal.signal(signal.SIGTERM, before)

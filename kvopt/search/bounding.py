@@ -68,7 +68,7 @@ def _slots(search: Search) -> None:
     """Climb with prices of slots, which need a schedule to know how far they have to reach."""
     stages.offer_lists(search)
     if not stages.climb_slots(search):
-        search.note("slots: worth nothing beside tokens, or no time")
+        search.note("slots: no gain over prices of tokens, or no time")
 
 
 @register("configuration")

@@ -17,7 +17,7 @@ class Extra(NamedTuple):
 
 
 EXTRAS = {
-    "plot": Extra("matplotlib", "all but pictures and reports goes on without it"),
+    "plot": Extra("matplotlib", "without it no pictures and reports"),
     "cluster": Extra("distributed", "studies run on this machine without it"),
 }
 """Parts of an installation by name, as in ``pip install 'kvopt[plot]'``."""

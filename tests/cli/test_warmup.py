@@ -50,7 +50,7 @@ def test_a_signal_ends_it(tmp_path: Path) -> None:
         child.send_signal(signal.SIGINT)
         out, err = child.communicate()
     assert (child.returncode, out) == (130, "")
-    assert err.endswith("kvopt: interrupted; what was compiled so far is kept\n")
+    assert err.endswith("kvopt: interrupted; compiled parts are kept\n")
 
 
 def kept(folder: Path) -> set[str]:

@@ -92,7 +92,7 @@ def test_a_model_that_is_off_in_all_is_warned_of(run: Run, tmp_path: Path) -> No
     table.write_text("tokens,milliseconds\n1,30\n2,30\n3,10\n4,10\n5,10\n1000,11\n")
     code, _, err = run("hardware", "fit", table, "--lines", 1)
     assert code == 0
-    assert "these rounds took 0.101 s, the model says 0.1" in err
+    assert "these rounds took 0.101 s, by the model 0.1" in err
     assert "warning" not in err
     table.write_text("tokens,milliseconds\n100,1\n200,1\n300,200\n400,300\n")
     code, out, err = run("hardware", "fit", table, "--lines", 1, "--json")

@@ -379,7 +379,7 @@ def test_the_command_writes_the_same_bytes_and_says_what_it_left_out(
     assert (code, said) == (0, "")
     assert "2 requests, memory 100, rounds of 20 ms" in err
     assert "left out 1: no output (first at line 5)" in err
-    assert "sorted: 1 arrived before one that stands above" in err
+    assert "sorted: 1 arrived before an earlier line" in err
     first = out.read_bytes()
     run(*arguments, "-o", out)
     assert out.read_bytes() == first

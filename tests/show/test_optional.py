@@ -19,8 +19,7 @@ def test_what_is_missing_is_named_with_the_extra_that_brings_it(name: str) -> No
     with pytest.raises(MissingPackage) as caught:
         optional(name, "plot")
     assert str(caught.value) == (
-        "not_there is not installed: pip install 'kvopt[plot]'; "
-        "all but pictures and reports goes on without it"
+        "not_there is not installed: pip install 'kvopt[plot]'; without it no pictures and reports"
     )
     assert isinstance(caught.value, KvoptError)
     assert isinstance(caught.value, ImportError)

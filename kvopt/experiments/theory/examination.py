@@ -120,7 +120,7 @@ def examine(topic: str, *, draws: int = 2, scale: int = 1) -> Examination:
     topic
         One of `TOPICS`.
     draws
-        Seeds for what is random.
+        Seeds of random policies.
     scale
         Simulations are so many times as large.
 

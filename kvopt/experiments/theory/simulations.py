@@ -73,7 +73,7 @@ class Simulation:
     Parameters
     ----------
     draws
-        Seeds for what is random.
+        Seeds of random policies.
     scale
         They are so many times as large.
     """
