@@ -10,38 +10,32 @@ starts so far, the price of memory left empty, and what waiting requests have lo
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 
 from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.fluid import fluid_prices
-from kvopt.heuristics.habits import USUAL, arrange, end_usually, note
-from kvopt.heuristics.kept import ALIVE, NUMBER, Kept, Past, draws_of, one_kept
-from kvopt.heuristics.passing import Habit, advance, cost_of_waiting
-from kvopt.heuristics.reduced_costs import Worth, worth_of
+from kvopt.heuristics.habits import USUAL, arrange, note
+from kvopt.heuristics.kept import Beam, BeamPlan, Operations, Work, one_kept, tries_of
+from kvopt.heuristics.passing import Trace, advance, cost_of_waiting
+from kvopt.heuristics.reduced_costs import worth_of
 from kvopt.heuristics.scenes import (
+    COME,
     FRONT,
-    NOW,
-    SEEN,
     STATE,
     STOP,
     Crowd,
-    Made,
     Scene,
     copy_scene,
     crowd_of,
     empty_scenes,
-    first_scene,
-    is_over,
-    nothing_made,
-    skip_idle_rounds,
+    most_active,
 )
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SlotPrices
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.random_numbers import reseed
-from kvopt.problem.arrays import Floats
+from kvopt.problem.arrays import Flags, Floats, Integers
 
 _FILLED = (0.85, 1.08)
 """Factor on the share of the memory that schedules fill, about: a range."""
@@ -50,59 +44,6 @@ _WEIGHTS = (1.0, 5.0)
 
 A try ends too soon to see how long one will wait that only fits where room is made for it.
 """
-
-
-class Trace(NamedTuple):
-    """What does not change: requests in their line, what prices say about them, and its keys."""
-
-    crowd: Crowd
-    worth: Worth
-    keys: Floats
-
-
-class BeamPlan(NamedTuple):
-    """How to search.
-
-    Parameters
-    ----------
-    draws
-        Tries to go on from each scene.
-    stretch, ahead
-        Rounds that are kept, and rounds of the look-ahead beyond.
-    seed
-        Seed of the random generator.
-    weight
-        Of what waiting requests have lost.
-    """
-
-    draws: int
-    stretch: int
-    ahead: int
-    seed: int
-    weight: float
-
-
-class Room(NamedTuple):
-    """Work arrays of one expansion: a node, and the starts of its requests."""
-
-    copy: Scene
-    made: Made
-
-
-class Beam(NamedTuple):
-    """Nodes of a beam.
-
-    Parameters
-    ----------
-    even, odd
-        Those of every other stretch, and room for the next ones, in a row for each.
-    kept
-        What they cost, and their habits: window, patience and choice of worker.
-    """
-
-    even: Scene
-    odd: Scene
-    kept: Kept
 
 
 def line_of(search: Search) -> tuple[Crowd, Floats]:
@@ -156,62 +97,22 @@ def drawn_weight(random: np.random.Generator) -> float:
     return float(least * (most / least) ** random.uniform())
 
 
-def beam_from(crowd: Crowd, width: int, draws: int) -> Beam:
+def beam_from(crowd: Crowd, plan: BeamPlan) -> Beam:
     """Return a beam that begins with empty caches."""
     count, most = len(crowd.line), most_active(crowd)
-    even, odd = (empty_scenes(width, count, crowd.workers, most) for _ in range(2))
-    return Beam(even, odd, one_kept(width, draws, USUAL))
+    here, there = (empty_scenes(plan.width, count, crowd.workers, most) for _ in range(2))
+    return Beam(here, there, one_kept(plan, USUAL))
 
 
-def most_active(crowd: Crowd) -> int:
-    """Return how many requests may be active on a worker, and one more."""
-    held = np.sort(crowd.prompts) + 1
-    return int(np.searchsorted(held.cumsum(), crowd.memory, side="right")) + 1
+def work_on(trace: Trace, plan: BeamPlan) -> Work:
+    """Return the compiled loops of a beam, and the arrivals."""
+    return Work(np.sort(trace.crowd.arrivals), _progress, partial(make_tries, trace, plan))
 
 
-def room_for(crowd: Crowd) -> Room:
-    """Return room for a try."""
-    count = len(crowd.line)
-    return Room(first_scene(count, crowd.workers, most_active(crowd)), nothing_made(count))
-
-
-@compiled
-def next_begin(crowd: Crowd, beam: Beam) -> tuple[bool, int]:
-    """Return whether all nodes are finished, and the begin of the next layer."""
-    scenes, over, idle = _sides(beam)[0], True, True
-    for row in range(beam.kept.counts[ALIVE]):
-        scene = _row(scenes, row)
-        over = over and is_over(crowd, scene)
-        idle = idle and scene.counts[FRONT] == scene.counts[STOP] and not scene.active.any()
-    if idle and not over:
-        for row in range(beam.kept.counts[ALIVE]):
-            skip_idle_rounds(crowd, _row(scenes, row))
-    return over, scenes.counts[0, NOW]
-
-
-@compiled
-def make_again(
-    trace: Trace, plan: BeamPlan, past: Past, width: int, usual: Floats, room: Room
-) -> None:
-    """Replay the choices of a node, and run on to the end."""
-    crowd, scene, rng = trace.crowd, room.copy, np.zeros(1, dtype=np.int64)
-    for number in range(len(past.ends)):
-        if not is_over(crowd, scene):
-            skip_idle_rounds(crowd, scene)
-        reseed(rng, plan.seed, number * width + past.rows[number], past.draws[number])
-        parts = arrange(crowd, trace.keys, scene, usual, rng, past.draws[number] == 0)
-        habit = Habit(*parts)
-        advance(crowd, scene, trace.worth, habit, past.ends[number], room.made)
-        note(habit, usual)
-    end_usually(crowd, trace.worth, scene, usual, room.made)
-
-
-@compiled
-def _sides(beam: Beam) -> tuple[Scene, Scene]:
-    """Return the side that is, and the one to come."""
-    if beam.kept.counts[NUMBER] % 2 == 1:
-        return beam.odd, beam.even
-    return beam.even, beam.odd
+def _progress(scenes: Scene) -> tuple[Flags, Integers]:
+    """Return whether each node has work, and its number of arrived requests."""
+    waiting = scenes.counts[:, FRONT] < scenes.counts[:, STOP]
+    return waiting | scenes.active.any(axis=1), scenes.counts[:, COME]
 
 
 @compiled
@@ -229,45 +130,7 @@ def _row(scenes: Scene, row: int) -> Scene:
     )
 
 
-@compiled
-def _habit_of(
-    crowd: Crowd, keys: Floats, scene: Scene, beam: Beam, plan: BeamPlan, row: int, draw: int
-) -> tuple[int, int, int, float, float]:
-    """Shuffle the line of a node for a draw of a row, and return its dispatch rule."""
-    rng = np.zeros(1, dtype=np.int64)
-    reseed(rng, plan.seed, beam.kept.counts[NUMBER] * len(beam.kept.costs) + row, draw)
-    return arrange(crowd, keys, scene, beam.kept.habits[row], rng, draw == 0)
-
-
-@compiled
-def make_tries(
-    trace: Trace, beam: Beam, plan: BeamPlan, until: int, room: Room, first: int, last: int
-) -> None:
-    """Expand nodes by random dispatch rules."""
-    crowd, worth, tries, copy = trace.crowd, trace.worth, beam.kept, room.copy
-    scenes, draws = _sides(beam)[0], draws_of(tries, plan.draws)
-    for x in range(first, last):
-        row, draw = x // draws, x % draws
-        copy_scene(_row(scenes, row), copy, SEEN)
-        habit = Habit(*_habit_of(crowd, trace.keys, copy, beam, plan, row, draw))
-        paid = tries.costs[row] + advance(crowd, copy, worth, habit, until, room.made)
-        tries.states[x] = copy.counts[STATE]
-        seen = paid + advance(crowd, copy, worth, habit, until + plan.ahead, room.made)
-        tries.seen[x] = seen + plan.weight * cost_of_waiting(crowd, copy, worth)
-
-
-@compiled
-def keep_rows(
-    trace: Trace, beam: Beam, plan: BeamPlan, until: int, room: Room, first: int, last: int
-) -> None:
-    """Run some of the chosen ones on once more, into the other side."""
-    crowd, (scenes, others), tries = trace.crowd, _sides(beam), beam.kept
-    draws = draws_of(tries, plan.draws)
-    for place in range(first, last):
-        row, draw = tries.chosen[place] // draws, tries.chosen[place] % draws
-        scene = _row(others, place)
-        copy_scene(_row(scenes, row), scene, len(crowd.line))
-        habit = Habit(*_habit_of(crowd, trace.keys, scene, beam, plan, row, draw))
-        cost = advance(crowd, scene, trace.worth, habit, until, room.made)
-        tries.next_costs[place] = tries.costs[row] + cost
-        note(habit, tries.next_habits[place])
+make_tries = tries_of(
+    "tries_in_rounds",
+    Operations(_row, copy_scene, arrange, note, advance, cost_of_waiting, STATE, True),
+)

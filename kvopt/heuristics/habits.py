@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvopt.heuristics.passing import Habit, finish
-from kvopt.heuristics.reduced_costs import Worth
-from kvopt.heuristics.scenes import FRONT, FULLEST, STOP, Crowd, Made, Scene
+from kvopt.heuristics.passing import Habit, Room, Trace
+from kvopt.heuristics.scenes import FRONT, FULLEST, STOP, Scene
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.random_numbers import State, below, normal, uniform
+from kvopt.kernels.random_numbers import State, below, factor, normal, uniform
 from kvopt.problem.arrays import Floats
 
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
@@ -29,12 +28,6 @@ USUAL = (32.0, 16.0, float(FULLEST), -1.0, np.inf)
 
 
 @compiled
-def end_usually(crowd: Crowd, worth: Worth, scene: Scene, usual: Floats, made: Made) -> None:
-    """Run a node to its end with a stored dispatch rule."""
-    finish(crowd, scene, worth, Habit(*_noted(usual)), made)
-
-
-@compiled
 def note(habit: Habit, parts: Floats) -> None:
     """Store the parts of a dispatch rule."""
     parts[0], parts[1] = habit.window, habit.patience
@@ -42,24 +35,25 @@ def note(habit: Habit, parts: Floats) -> None:
 
 
 @compiled
-def _noted(parts: Floats) -> tuple[int, int, int, float, float]:
-    return int(parts[0]), int(parts[1]), int(parts[2]), float(parts[3]), float(parts[4])
-
-
-@compiled
 def arrange(
-    crowd: Crowd, keys: Floats, scene: Scene, usual: Floats, rng: State, plain: bool
-) -> tuple[int, int, int, float, float]:
-    """Shuffle the front of the line a little, and return the parts of a dispatch rule.
+    trace: Trace,
+    scene: Scene,
+    usual: Floats,
+    room: Room,  # noqa: ARG001
+    rng: State,
+    plain: bool,
+) -> Habit:
+    """Shuffle the front of the line a little, and return a dispatch rule.
 
     The plain way is to go on as before.  Otherwise it is near the one before, or new.
     """
+    choice = int(usual[2])
     if plain:
-        return _noted(usual)
+        return Habit(int(usual[0]), int(usual[1]), choice, float(usual[3]), float(usual[4]))
     fill, allowed = -1.0, np.inf
     if uniform(rng) < 0.5:
-        window, patience = (usual[0] * _factor(rng), usual[1] * _factor(rng))
-        fill, allowed = usual[3] * _factor(rng), usual[4] * _factor(rng)
+        window, patience = usual[0] * factor(rng, 0.3), usual[1] * factor(rng, 0.3)
+        fill, allowed = usual[3] * factor(rng, 0.3), usual[4] * factor(rng, 0.3)
         blur, tilt = 0.1 * uniform(rng), 0.0
     else:
         window = 2.0 * (_WIDEST / 2.0) ** uniform(rng)
@@ -69,31 +63,23 @@ def arrange(
             fill = _MOST_FILL * uniform(rng)
         if uniform(rng) < _HOLDING:
             least, most = _ALLOWED
-            allowed = crowd.mean_output * least * (most / least) ** uniform(rng)
-    _shuffle(crowd, keys, scene, 4 * int(window) + 20, blur, tilt, rng)
-    choice = int(usual[2])
+            allowed = trace.crowd.mean_output * least * (most / least) ** uniform(rng)
+    _shuffle(trace, scene, 4 * int(window) + 20, blur, tilt, rng)
     if len(scene.active) > 1 and uniform(rng) < 0.3:
         choice = below(rng, 3)
-    return max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice, fill, allowed
+    return Habit(max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice, fill, allowed)
 
 
 @compiled
-def _factor(rng: State) -> float:
-    return float(np.exp(0.3 * normal(rng)))
-
-
-@compiled
-def _shuffle(
-    crowd: Crowd, keys: Floats, scene: Scene, many: int, blur: float, tilt: float, rng: State
-) -> None:
+def _shuffle(trace: Trace, scene: Scene, many: int, blur: float, tilt: float, rng: State) -> None:
     """Sort the first in line by blurred volumes, times a power of their peaks."""
-    front = scene.counts[FRONT]
+    crowd, front = trace.crowd, scene.counts[FRONT]
     size = min(many, scene.counts[STOP] - front)
     blurred = np.empty(size)
     for x in range(size):
         i = crowd.line[scene.queue[front + x]]
         peak = float(crowd.prompts[i] + crowd.outputs[i])
-        blurred[x] = keys[i] + blur * normal(rng) + tilt * np.log(peak)
+        blurred[x] = trace.keys[i] + blur * normal(rng) + tilt * np.log(peak)
     order = np.argsort(blurred)
     ranks = scene.queue[front : front + size].copy()
     for x in range(size):

@@ -1,8 +1,7 @@
 """Beams for any kind of node: keep the cheapest distinct expansions of a layer.
 
-A scene remembers of its past only which scene of the stretch before it came from, and by which
-try.  What a try does follows from its numbers, so the run of the best scene is made once more at
-the end, with its starts.
+The history of a node is the list of its draws, from which the seed of the next ones follows.  So
+the run of the best node is replayed at the end, with its starts.
 """
 
 from __future__ import annotations
@@ -10,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into
-from kvopt.problem.arrays import Floats, Integers
+from kvopt.kernels.compiled import compiled, with_names
+from kvopt.kernels.magnitudes import NEVER
+from kvopt.kernels.random_numbers import State, reseed
+from kvopt.problem.arrays import Flags, Floats, Integers
 
-ALIVE, NUMBER = range(2)  # entries of `Kept.counts`
 _HEIRS = 4
 """Scenes that one scene may leave behind in the next stretch, so that the kept ones differ, where
 there are as many as may be kept."""
@@ -30,6 +29,33 @@ _WORTH_WHILE = 0.5
 """Part of the effort of the last beam below which another one is not tried."""
 SHARED = 16
 """Tries of a stretch from which on threads share them; one does fewer in less time."""
+SEEN = 2048
+"""Waiting requests that a try has at most, the first in line."""
+_IN_PLACE = -1
+"""In place of a number of waiting requests: the scene itself runs on, and no copy of it."""
+
+
+class BeamPlan(NamedTuple):
+    """How to search.
+
+    Parameters
+    ----------
+    width, draws
+        Scenes that are kept, and tries to go on from each.
+    stretch, ahead
+        Rounds or nanoseconds that are kept, and of the look-ahead beyond.
+    seed
+        Seed of the random generator.
+    weight
+        Of the cost that waiting requests have run up.
+    """
+
+    width: int
+    draws: int
+    stretch: int
+    ahead: int
+    seed: int
+    weight: float = 1.0
 
 
 class Kept(NamedTuple):
@@ -37,56 +63,74 @@ class Kept(NamedTuple):
 
     Parameters
     ----------
-    costs
-        What each has cost so far above the bound of the prices.
+    costs, seeds
+        What each has cost so far above the bound of the prices, and the seed of its tries.
     habits
         The parts of the habit that each was made with.
-    counts
-        How many scenes are kept, and the number of the stretch.
     seen, paid, states
         Of each try, row times draws plus draw: its cost with the look-ahead, and two numbers that
         tell it from others, its state and, where that does not say all, its cost without.
     chosen
         The cheapest tries.
-    next_costs, next_habits
+    next_costs, next_seeds, next_habits
         What they lead to.
     """
 
     costs: Floats
+    seeds: Integers
     habits: Floats
-    counts: Integers
     seen: Floats
     paid: Floats
     states: Integers
     chosen: Integers
     next_costs: Floats
+    next_seeds: Integers
     next_habits: Floats
 
 
-def one_kept(width: int, draws: int, habit: Sequence[float]) -> Kept:
+class Beam(NamedTuple):
+    """Nodes of a layer, nodes of the next one, and their costs; a node is a row of each field."""
+
+    here: Any
+    there: Any
+    kept: Kept
+
+    def after(self, taken: int) -> Beam:
+        """Replace the nodes by the chosen expansions."""
+        kept = self.kept
+        kept.costs[:taken], kept.seeds[:taken] = kept.next_costs[:taken], kept.next_seeds[:taken]
+        kept.habits[:taken] = kept.next_habits[:taken]
+        return Beam(self.there, self.here, kept)
+
+
+class Stretch(NamedTuple):
+    """Layer: its end, expansions of each node, whether to keep them, and requests that they see."""
+
+    until: int
+    draws: int
+    is_kept: bool
+    seen: int
+
+
+def one_kept(plan: BeamPlan, habit: Sequence[float]) -> Kept:
     """Return a beam of one node with the usual dispatch rule, and space for the largest beam."""
-    habits, counts = np.tile(np.array(habit), (width, 1)), np.array([1, 0], dtype=np.int64)
-    seen, paid = np.zeros((2, width * draws))
-    states, chosen = (np.zeros(size, dtype=np.int64) for size in (width * draws, width))
-    costs, next_costs = np.zeros((2, width))
+    width, tries = plan.width, plan.width * plan.draws
+    habits, (costs, next_costs) = np.tile(np.array(habit), (width, 1)), np.zeros((2, width))
+    chosen, seeds, next_seeds = np.zeros((3, width), dtype=np.int64)
+    (seen, paid), states = np.zeros((2, tries)), np.zeros(tries, dtype=np.int64)
+    seeds[0] = plan.seed
     return Kept(
-        costs, habits, counts, seen, paid, states, chosen, next_costs, np.zeros_like(habits)
-    )
+        costs, seeds, habits, seen, paid, states, chosen,
+        next_costs, next_seeds, np.zeros_like(habits),
+    )  # fmt: skip
 
 
 @compiled
-def draws_of(kept: Kept, draws: int) -> int:
-    """Return the expansions of each node: few nodes have as many in sum as a full beam."""
-    return int(draws * (len(kept.costs) // kept.counts[ALIVE]))
-
-
-@compiled
-def choose(kept: Kept, draws: int) -> int:
-    """Choose the cheapest distinct expansions, and return their number."""
-    most = _HEIRS * (len(kept.costs) // kept.counts[ALIVE])
-    alive, taken, states, paid = kept.counts[ALIVE], 0, kept.states, kept.paid
-    heirs = np.zeros(alive, dtype=np.int64)
-    for x in np.argsort(kept.seen[: alive * draws]):
+def choose(kept: Kept, order: Integers, draws: int, most: int) -> int:
+    """Choose the first distinct expansions in an order, so many of a node; return their number."""
+    taken, states, paid = 0, kept.states, kept.paid
+    heirs = np.zeros(len(order) // draws, dtype=np.int64)
+    for x in order:
         new = heirs[x // draws] < most
         for place in range(taken):
             y = kept.chosen[place]
@@ -100,38 +144,92 @@ def choose(kept: Kept, draws: int) -> int:
     return taken
 
 
-@compiled
-def end_stretch(kept: Kept, taken: int) -> None:
-    """Replace the nodes by the chosen expansions."""
-    copy_into(kept.costs, kept.next_costs, taken)
-    for place in range(taken):
-        copy_into(kept.habits[place], kept.next_habits[place], kept.habits.shape[1])
-    kept.counts[ALIVE] = taken
-    kept.counts[NUMBER] += 1
-
-
-class Past(NamedTuple):
-    """History of a node: its row and draw in each layer, and the end of the layer."""
-
-    rows: Integers
-    draws: Integers
-    ends: Integers
-
-
-class Work(NamedTuple):
-    """Work of one layer of a beam.
+class Operations(NamedTuple):
+    """Compiled functions for one kind of node, and how nodes differ.
 
     Parameters
     ----------
-    begin
-        Given when the last one ended: whether all scenes are over, and when this one begins.
-    attempt, keep
-        Given when it ends, room, and a range: run these tries, or the chosen ones.
+    row_of
+        Given scenes and a row: that scene.
+    copy_of
+        Given two scenes and how many waiting requests: copy the first into the second one.
+    arranged
+        Given world, scene, habit before, room, random state and whether to go on as before: blur
+        the line, and return a habit.
+    noted
+        Given a habit and a row: write its parts there.
+    run_on
+        Given world, scene, habit, time and room: run up to then, and return the cost.
+    lost
+        Given world and scene: the cost that waiting requests have run up.
+    entry, tells_all
+        Which of the counts of a scene is its state, and whether scenes of one state are equal.
     """
 
-    begin: Callable[[int], tuple[bool, int]]
-    attempt: Callable[[int, Any, int, int], None]
-    keep: Callable[[int, Any, int, int], None]
+    row_of: Callable[[Any, int], Any]
+    copy_of: Callable[[Any, Any, int], None]
+    arranged: Callable[[Any, Any, Floats, Any, State, bool], Any]
+    noted: Callable[[Any, Floats], None]
+    run_on: Callable[[Any, Any, Any, int, Any], float]
+    lost: Callable[[Any, Any], float]
+    entry: int
+    tells_all: bool
+
+
+_of = cast("Operations", None)  # `tries_of` gives them
+
+
+def _tries(
+    world: Any, plan: BeamPlan, here: Any, there: Any, kept: Kept, stretch: Stretch, room: Any,
+    first: int, last: int,
+) -> None:  # fmt: skip
+    """Expand nodes by random dispatch rules, or repeat the chosen expansions to keep their nodes.
+
+    Parameters
+    ----------
+    world, plan
+        Requests and prices, and how to search.
+    here, there, kept
+        As of `Beam`.
+    stretch
+        Up to when, and what for.
+    room
+        To work in, with a scene for tries.
+    first, last
+        A range of tries, or of chosen ones.
+    """
+    rng = np.zeros(1, dtype=np.int64)
+    for x in range(first, last):
+        number = kept.chosen[x] if stretch.is_kept else x
+        row, draw = number // stretch.draws, number % stretch.draws
+        scene = _of.row_of(there, x) if stretch.is_kept else room.copy
+        if stretch.seen >= 0:
+            _of.copy_of(_of.row_of(here, row), scene, stretch.seen)
+        reseed(rng, kept.seeds[row], draw, 0)
+        seed = rng[0]
+        habit = _of.arranged(world, scene, kept.habits[row], room, rng, draw == 0)
+        paid = kept.costs[row] + _of.run_on(world, scene, habit, stretch.until, room)
+        if stretch.is_kept:
+            kept.next_costs[x], kept.next_seeds[x] = paid, seed
+            _of.noted(habit, kept.next_habits[x])
+            continue
+        kept.states[x] = scene.counts[_of.entry]
+        if not _of.tells_all:
+            kept.paid[x] = paid
+        paid += _of.run_on(world, scene, habit, stretch.until + plan.ahead, room)
+        kept.seen[x] = paid + plan.weight * _of.lost(world, scene)
+
+
+def tries_of(name: str, operations: Operations) -> Callable[..., None]:
+    """Return the compiled loop over expansions for one kind of node, under a name of its own."""
+    return compiled(with_names(name, _tries, _of=operations))
+
+
+class Past(NamedTuple):
+    """History of a node: its draw in each layer, and the end of the layer."""
+
+    draws: list[int]
+    ends: list[int]
 
 
 class Course(NamedTuple):
@@ -143,34 +241,73 @@ class Course(NamedTuple):
 
     def past(self, row: int) -> Past:
         """Return the history of the node of a row."""
-        past = Past(*np.zeros((3, len(self.ends)), dtype=np.int64))
-        past.ends[:] = self.ends
-        for number in range(len(self.ends) - 1, -1, -1):
-            row, draw = divmod(int(self.chosen[number][row]), self.draws[number])
-            past.rows[number], past.draws[number] = row, draw
-        return past
+        found = []
+        for chosen, draws in zip(reversed(self.chosen), reversed(self.draws), strict=True):
+            row, draw = divmod(int(chosen[row]), draws)
+            found.append(draw)
+        return Past(found[::-1], self.ends)
+
+
+class Work(NamedTuple):
+    """Work of a beam.
+
+    Parameters
+    ----------
+    arrivals
+        Of all requests, ascending.
+    progress
+        Given scenes: whether each is at work, and how many requests have arrived there.
+    attempt
+        Given scenes, those to come, what is kept, a stretch, room, and a range of tries: `_tries`.
+    """
+
+    arrivals: Integers
+    progress: Callable[[Any], tuple[Flags, Integers]]
+    attempt: Callable[[Any, Any, Kept, Stretch, Any, int, int], None]
+
+    def begin(self, scenes: Any, alive: int, until: int) -> int | None:
+        """Return the begin of the next layer, None if all nodes are finished."""
+        busy, come = (column[:alive] for column in self.progress(scenes))
+        if busy.any():
+            return until
+        least = int(come.min())
+        return None if least == len(self.arrivals) else max(until, int(self.arrivals[least]))
 
 
 def run_beam(
-    pool: Executor, rooms: Sequence[Any], kept: Kept, work: Work, length: int,
+    pool: Executor, rooms: Sequence[Any], beam: Beam, work: Work, plan: BeamPlan,
     is_late: Callable[[], bool],
-) -> tuple[Course, bool]:  # fmt: skip
-    """Run layers until all nodes are finished or time is up; return which."""
-    until, course, draws = 0, Course([], [], []), len(kept.seen) // len(kept.costs)
+) -> tuple[Course, Beam | None]:  # fmt: skip
+    """Run layers until all nodes are finished; return them, None if time is up before."""
+    kept, course, alive, until = beam.kept, Course([], [], []), 1, 0
     shared = rooms if len(kept.seen) >= SHARED else rooms[:1]
     while not is_late():
-        over, begin = work.begin(until)
-        if over:
-            return course, True
-        until, each = begin + length, draws_of(kept, draws)
-        share(pool, shared, partial(work.attempt, until), int(kept.counts[ALIVE]) * each)
-        taken = choose(kept, each)
-        share(pool, shared, partial(work.keep, until), taken)
-        course.chosen.append(kept.chosen[:taken].copy())
-        course.draws.append(each)
+        begin = work.begin(beam.here, alive, until)
+        if begin is None:
+            return course, beam
+        more = plan.width // alive  # together few have as many tries and heirs as all may have
+        until, draws = begin + plan.stretch, plan.draws * more
+        attempt = partial(work.attempt, *beam)
+        share(pool, shared, partial(attempt, Stretch(until, draws, False, SEEN)), alive * draws)
+        order = np.argsort(kept.seen[: alive * draws], kind="stable")
+        alive = choose(kept, order, draws, _HEIRS * more)
+        whole = Stretch(until, draws, True, len(work.arrivals))
+        share(pool, shared, partial(attempt, whole), alive)
+        course.chosen.append(kept.chosen[:alive].copy())
+        course.draws.append(draws)
         course.ends.append(until)
-        end_stretch(kept, taken)
-    return course, False
+        beam = beam.after(alive)
+    return course, None
+
+
+def go_again(beam: Beam, work: Work, past: Past, room: Any) -> None:
+    """Replay the draws of a node from a beam of one node, and run on to the end."""
+    for draw, until in zip([*past.draws, 0], [*past.ends, NEVER], strict=True):
+        beam.kept.chosen[0] = draw
+        work.attempt(
+            beam.here, beam.here, beam.kept, Stretch(until, draw + 1, True, _IN_PLACE), room, 0, 1
+        )
+        beam = beam.after(1)._replace(here=beam.here)
 
 
 def next_effort(effort: float, took: float, left: float) -> float:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.reduced_costs import Worth, cost_of_start, tokens_of
+from kvopt.heuristics.reduced_costs import Worth, tokens_of
 from kvopt.heuristics.scenes import (
     COME,
     FRONT,
@@ -32,15 +32,17 @@ from kvopt.heuristics.scenes import (
     Crowd,
     Made,
     Scene,
+    first_scene,
     free_memory,
-    is_over,
     meet,
     mixed,
-    skip_idle_rounds,
+    most_active,
+    nothing_made,
     start_on,
     worker_for,
 )
 from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Floats
 
 _UNHURRIED = 300
 """Requests in a row that lose nothing by waiting, after which those behind are not asked."""
@@ -68,24 +70,38 @@ class Habit(NamedTuple):
     allowed: float = np.inf
 
 
+class Trace(NamedTuple):
+    """Constants of a search: requests in their line, their prices, and the keys of the line."""
+
+    crowd: Crowd
+    worth: Worth
+    keys: Floats
+
+
+class Room(NamedTuple):
+    """Work arrays of one expansion: a node, and the starts of its requests."""
+
+    copy: Scene
+    made: Made
+
+
+def room_for(crowd: Crowd) -> Room:
+    """Return work arrays of one expansion."""
+    count = len(crowd.line)
+    return Room(first_scene(count, crowd.workers, most_active(crowd)), nothing_made(count))
+
+
 @compiled
-def advance(
-    crowd: Crowd,
-    scene: Scene,
-    worth: Worth,
-    habit: Habit,
-    until: int,
-    made: Made,
-) -> float:
+def advance(trace: Trace, scene: Scene, habit: Habit, until: int, room: Room) -> float:
     """Run a node until a round, and return its cost above the bound of the prices.
 
     Requests are started at arrivals and completions only.
     """
-    counts, cost = scene.counts, 0.0
+    crowd, counts, cost = trace.crowd, scene.counts, 0.0
     while counts[NOW] < until:
         now = counts[NOW]
         meet(crowd, scene)
-        cost += _admit(crowd, scene, worth, habit, made)
+        cost += _admit(crowd, scene, trace.worth, habit, room.made)
         following = until
         for worker in range(len(scene.active)):
             if scene.active[worker] > 0:
@@ -93,24 +109,15 @@ def advance(
         if counts[COME] < len(crowd.line):
             come = crowd.coming[counts[COME]]
             following = min(following, crowd.arrivals[crowd.line[come]])
-        cost += _idle_memory(crowd, scene, worth, now, following)
+        cost += _idle_memory(crowd, scene, trace.worth, now, following)
         counts[NOW] = following
     return cost
 
 
 @compiled
-def finish(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> None:
-    """Run a node to its end."""
-    while not is_over(crowd, scene):
-        skip_idle_rounds(crowd, scene)
-        until = scene.counts[NOW] + 1_000
-        advance(crowd, scene, worth, habit, until, made)
-
-
-@compiled
-def cost_of_waiting(crowd: Crowd, scene: Scene, worth: Worth) -> float:
+def cost_of_waiting(trace: Trace, scene: Scene) -> float:
     """Return what waiting requests have lost by now against their cheapest starts."""
-    cost, unhurried, now = 0.0, 0, scene.counts[NOW]
+    cost, unhurried, now, crowd, worth = 0.0, 0, scene.counts[NOW], trace.crowd, trace.worth
     for place in range(scene.counts[FRONT], scene.counts[STOP]):
         i = crowd.line[scene.queue[place]]
         if worth.cheapest[i] < now:
@@ -125,8 +132,10 @@ def cost_of_waiting(crowd: Crowd, scene: Scene, worth: Worth) -> float:
 
 @compiled
 def _reduced_cost(crowd: Crowd, worth: Worth, i: int, start: int) -> float:
-    waiting = start - crowd.arrivals[i]
-    return cost_of_start(worth, i, start, waiting, crowd.prompts[i], crowd.outputs[i])
+    """Return by how much a start costs more than the cheapest."""
+    prompt, output = crowd.prompts[i], crowd.outputs[i]
+    held = tokens_of(worth.paid, worth.moment, start, prompt, output)
+    return float(start - crowd.arrivals[i] + output + held - worth.least[i])
 
 
 @compiled

@@ -50,15 +50,6 @@ def worth_of(instance: Instance, prices: Floats, threads: int = 1) -> Worth:
 
 
 @compiled
-def cost_of_start(
-    worth: Worth, i: int, start: int, waiting: int, prompt: int, output: int
-) -> float:
-    """Return the reduced cost of a start of a request that has waited so many rounds."""
-    held = tokens_of(worth.paid, worth.moment, start, prompt, output)
-    return float(waiting + output + held - worth.least[i])
-
-
-@compiled
 def tokens_of(paid: Floats, moment: Floats, start: int, prompt: int, output: int) -> float:
     """Return the payment for tokens of a request that starts at a time."""
     last = len(paid) - 1

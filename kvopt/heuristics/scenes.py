@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into
+from kvopt.kernels.copying import copy_into, place_of
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
 
@@ -24,8 +24,6 @@ Rows = Integers
 FRONT, STOP, COME, STATE, NOW = range(5)  # entries of `Scene.counts`
 FIRST, EMPTIEST, FULLEST = range(3)
 """Which worker takes a request: the first where it fits, or one that holds least or most."""
-SEEN = 2048
-"""Waiting requests that a copy of a scene has at most where it serves for a while only."""
 
 
 class Crowd(NamedTuple):
@@ -106,6 +104,12 @@ def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
     return crowd, np.log(volumes)
 
 
+def most_active(crowd: Crowd) -> int:
+    """Return how many requests may be active on a worker, and one more."""
+    held = np.sort(crowd.prompts) + 1
+    return int(np.searchsorted(held.cumsum(), crowd.memory, side="right")) + 1
+
+
 def nothing_made(count: int) -> Made:
     """Return room for starts and workers."""
     return Made(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
@@ -146,22 +150,6 @@ def copy_scene(scene: Scene, copy: Scene, seen: int) -> None:
 
 
 @compiled
-def is_over(crowd: Crowd, scene: Scene) -> bool:
-    """Tell whether everything has been started."""
-    waits = scene.counts[FRONT] < scene.counts[STOP]
-    return not waits and scene.counts[COME] == len(crowd.line)
-
-
-@compiled
-def skip_idle_rounds(crowd: Crowd, scene: Scene) -> None:
-    """Advance to the next arrival if nothing is active and no request waits."""
-    counts = scene.counts
-    if counts[FRONT] == counts[STOP] and not scene.active.any():
-        arrival = crowd.arrivals[crowd.line[crowd.coming[counts[COME]]]]
-        counts[NOW] = max(counts[NOW], arrival)
-
-
-@compiled
 def meet(crowd: Crowd, scene: Scene) -> None:
     """Let arriving requests join the line, and completed ones leave."""
     counts = scene.counts
@@ -179,7 +167,7 @@ def _join(scene: Scene, rank: int) -> None:
     """Insert a rank in its place, moving the shorter side."""
     scene.passed[rank] = 0  # what a copy of a scene was used for before may have passed it over
     queue, front, stop = scene.queue, scene.counts[FRONT], scene.counts[STOP]
-    place = front + np.searchsorted(queue[front:stop], rank)
+    place = place_of(rank, queue, front, stop)
     if place - front < stop - place and front > 0:
         for x in range(front, place):
             queue[x - 1] = queue[x]

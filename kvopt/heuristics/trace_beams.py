@@ -8,27 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from functools import partial
 
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_end
 from kvopt.heuristics.beams import (
-    BeamPlan,
-    Trace,
     beam_from,
     between_starts,
     drawn_trace,
     drawn_weight,
-    keep_rows,
     line_of,
-    make_again,
-    make_tries,
-    next_begin,
-    room_for,
+    work_on,
 )
-from kvopt.heuristics.habits import USUAL
-from kvopt.heuristics.kept import ALIVE, Work, next_effort, run_beam
+from kvopt.heuristics.kept import BeamPlan, go_again, next_effort, run_beam
+from kvopt.heuristics.passing import Trace, room_for
 from kvopt.heuristics.scenes import Crowd, Made
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
@@ -63,7 +56,8 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
             trace, plan = drawn_trace(search, crowd, keys, random), _plan(crowd, random)
             each = _effort(crowd, plan)
             width = min(max(1, int(effort / each)), widest)
-            made = started_by_beam(pool, search.threads, trace, plan, width, is_late)
+            plan = plan._replace(width=width)
+            made = started_by_beam(pool, search.threads, trace, plan, is_late)
             starts, workers = made.starts.tolist(), made.workers.tolist()
             search.offer_starts(starts, "beams over the whole trace", workers)
             effort = next_effort(width * each, working_time() - began, end - working_time())
@@ -76,7 +70,7 @@ def _plan(crowd: Crowd, random: np.random.Generator) -> BeamPlan:
     stretch = max(1, int(between_starts(crowd) * random.uniform(*_STRETCHES)))
     ahead = int(crowd.outputs.mean() * random.uniform(*_AHEAD)) + 1
     draws, seed = random.integers(*_DRAWS, endpoint=True), random.integers(2**30)
-    return BeamPlan(int(draws), stretch, ahead, int(seed), drawn_weight(random))
+    return BeamPlan(1, int(draws), stretch, ahead, int(seed), drawn_weight(random))
 
 
 def _effort(crowd: Crowd, plan: BeamPlan) -> float:
@@ -86,19 +80,15 @@ def _effort(crowd: Crowd, plan: BeamPlan) -> float:
 
 
 def started_by_beam(
-    pool: Executor, threads: int, trace: Trace, plan: BeamPlan, width: int,
-    is_late: Callable[[], bool],
+    pool: Executor, threads: int, trace: Trace, plan: BeamPlan, is_late: Callable[[], bool]
 ) -> Made:  # fmt: skip
     """Start all requests; once it is late, those to come are started without tries."""
-    crowd, beam = trace.crowd, beam_from(trace.crowd, width, plan.draws)
-    rooms = [room_for(crowd) for _ in range(threads)]
-    work = Work(
-        lambda _: next_begin(crowd, beam), partial(make_tries, trace, beam, plan),
-        partial(keep_rows, trace, beam, plan),
-    )  # fmt: skip
-    course, over = run_beam(pool, rooms, beam.kept, work, plan.stretch, is_late)
-    alive = beam.kept.costs[: beam.kept.counts[ALIVE]]
-    row = int(np.argmin(alive)) if over else 0  # the first looks cheapest
-    room = room_for(crowd)
-    make_again(trace, plan, course.past(row), width, np.array(USUAL), room)
-    return room.made
+    beam, work = beam_from(trace.crowd, plan), work_on(trace, plan)
+    rooms = [room_for(trace.crowd) for _ in range(threads)]
+    course, ended = run_beam(pool, rooms, beam, work, plan, is_late)
+    row = 0  # the first looks cheapest
+    if ended is not None:
+        row = int(np.argmin(beam.kept.costs[: len(course.chosen[-1])]))
+    one = plan._replace(width=1, draws=1)
+    go_again(beam_from(trace.crowd, one), work, course.past(row), rooms[0])
+    return rooms[0].made

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from numba import config, njit
@@ -45,6 +46,17 @@ def steering(function: Function) -> Function:
     return _watched(function, fastmath=True)
 
 
+def with_names(name: str, template: Function, **names: Any) -> Function:
+    """Return a function that finds other things under some of the names that it looks up.
+
+    Compiled, it is as quick as one that was written for them, and what is kept depends on their
+    files.  It needs a name of its own, by which it is kept.
+    """
+    function = FunctionType(template.__code__, {**template.__globals__, **names}, name)
+    function.__qualname__ = name
+    return cast("Function", function)
+
+
 # ---- where machine code is kept -------------------------------------------------------------
 
 
@@ -70,7 +82,8 @@ def _with_callees(dispatcher: Any) -> Any:
     function = dispatcher.py_func
     sources = {function.__code__.co_filename}
     for each in function.__globals__.values():
-        sources |= getattr(each, "kvopt_sources", set())
+        for callee in each if isinstance(each, tuple) else (each,):
+            sources |= getattr(callee, "kvopt_sources", set())
     dispatcher.kvopt_sources = sources
     file = getattr(dispatcher._cache, "_cache_file", None)
     if file is not None and len(sources) > 1:

@@ -1,7 +1,7 @@
-"""Copying arrays in compiled loops.
+"""Copying arrays and looking them up, in loops that are soon compiled.
 
 For ``a[:] = b`` numba compiles the text of its message about a wrong shape, in two seconds at the
-first place.  A loop is as fast and is compiled in a tenth of one.
+first place, and ``np.searchsorted`` takes one.  A loop is as fast and takes a tenth of one.
 """
 
 from __future__ import annotations
@@ -20,3 +20,15 @@ def copy_into(target: Row, source: Row, count: int) -> None:
     """Copy the first entries of a row into another row."""
     for place in range(count):
         target[place] = source[place]
+
+
+@compiled
+def place_of(value: int, row: Row, first: int, last: int) -> int:
+    """Return the first place of a range, ascending, whose entry is not below a value."""
+    while first < last:
+        middle = (first + last) // 2
+        if row[middle] < value:
+            first = middle + 1
+        else:
+            last = middle
+    return first

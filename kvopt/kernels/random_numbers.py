@@ -46,3 +46,9 @@ def normal(state: State) -> float:
     """Return a number of mean 0 and variance 1, about normal: a sum of four uniform ones."""
     total = uniform(state) + uniform(state) + uniform(state) + uniform(state)
     return float((total - 2.0) * 3.0**0.5)
+
+
+@compiled
+def factor(state: State, spread: float) -> float:
+    """Return a positive number whose logarithm has mean 0 and this deviation, about."""
+    return float(np.exp(spread * normal(state)))

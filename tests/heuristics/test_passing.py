@@ -12,16 +12,9 @@ from strategies import instances
 
 from kvopt import Instance, Request, Schedule, run
 from kvopt.bounds.prices import price_value
-from kvopt.heuristics.passing import Habit, advance, cost_of_waiting
+from kvopt.heuristics.passing import Habit, Trace, advance, cost_of_waiting, room_for
 from kvopt.heuristics.reduced_costs import worth_of
-from kvopt.heuristics.scenes import (
-    FIRST,
-    crowd_of,
-    first_scene,
-    is_over,
-    nothing_made,
-    skip_idle_rounds,
-)
+from kvopt.heuristics.scenes import COME, FIRST, FRONT, NOW, STOP, crowd_of
 from kvopt.incumbent.proofs import Prices
 from kvopt.problem.arrays import Integers
 
@@ -35,15 +28,14 @@ def passed_over(
     instance: Instance, prices: Prices, habit: Habit, rounds: int = 7
 ) -> tuple[Integers, float]:
     """Run to the end in pieces of so many rounds; return starts and cost above the bound."""
-    crowd, _ = crowd_of(instance)
+    crowd, keys = crowd_of(instance)
     worth = worth_of(instance, np.array(prices.numerators, dtype=float) / prices.denominator)
-    scene, made = first_scene(len(instance)), nothing_made(len(instance))
-    cost = 0.0
-    while not is_over(crowd, scene):
-        until = scene.counts[-1] + rounds
-        cost += advance(crowd, scene, worth, habit, until, made)
-    until = max(scene.counts[-1], len(worth.paid)) + sum(r.output for r in instance)
-    return made.starts, cost + advance(crowd, scene, worth, habit, until, made)
+    trace, room = Trace(crowd, worth, keys), room_for(crowd)
+    counts, cost = room.copy.counts, 0.0
+    while counts[FRONT] < counts[STOP] or counts[COME] < len(instance):
+        cost += advance(trace, room.copy, habit, counts[NOW] + rounds, room)
+    until = max(counts[NOW], len(worth.paid)) + sum(r.output for r in instance)
+    return room.made.starts, cost + advance(trace, room.copy, habit, until, room)
 
 
 @pytest.mark.slow
@@ -152,16 +144,8 @@ def test_without_patience_the_first_in_line_is_next_in_any_case(
 
 def test_who_waits_has_lost_what_its_reduced_cost_is_by_now() -> None:
     instance = Instance(10, [Request(0, 9, 1), Request(0, 0, 1)])
-    crowd, _ = crowd_of(instance)
-    worth = worth_of(instance, np.zeros(0))
-    scene, made = first_scene(2), nothing_made(2)
-    advance(crowd, scene, worth, Habit(1, 0, FIRST), 1, made)
-    assert made.starts.tolist() == [0, 0]
-    assert cost_of_waiting(crowd, scene, worth) == 1.0  # the large one: a start at 0 was cheapest
-
-
-def test_idle_rounds_are_skipped() -> None:
-    crowd, _ = crowd_of(Instance(4, [Request(1_000_000, 1, 2)]))
-    scene = first_scene(1)
-    skip_idle_rounds(crowd, scene)
-    assert scene.counts[-1] == 1_000_000
+    crowd, keys = crowd_of(instance)
+    trace, room = Trace(crowd, worth_of(instance, np.zeros(0)), keys), room_for(crowd)
+    advance(trace, room.copy, Habit(1, 0, FIRST), 1, room)
+    assert room.made.starts.tolist() == [0, 0]
+    assert cost_of_waiting(trace, room.copy) == 1.0  # the large one: a start at 0 was cheapest

@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from timed_oracle import Server, timed_optimum
@@ -41,6 +42,8 @@ def made_by_beams(instance: Instance, model: BatchTime, *lines: int, **options: 
 
 
 @pytest.mark.slow
+@pytest.mark.interpreted
+@examples(20)
 @given(
     lines=st.sampled_from([[(10, 0)], [(0, 3)], [(7, 1), (2, 3)]]),
     costs=st.tuples(st.integers(0, 2), st.integers(0, 1)),

@@ -17,28 +17,17 @@ from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.slots import offer_slot_bound
 from kvopt.heuristics import improve
-from kvopt.heuristics.beams import (
-    BeamPlan,
-    Trace,
-    beam_from,
-    drawn_trace,
-    filled_share,
-    line_of,
-    make_tries,
-    most_active,
-    room_for,
-)
-from kvopt.heuristics.kept import ALIVE, choose, draws_of, one_kept
+from kvopt.heuristics.beams import beam_from, drawn_trace, filled_share, line_of, make_tries
+from kvopt.heuristics.kept import SEEN, BeamPlan, Stretch, choose, one_kept
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
-from kvopt.heuristics.passing import Habit, advance
-from kvopt.heuristics.reduced_costs import worth_nothing
+from kvopt.heuristics.passing import Habit, Trace, advance, room_for
+from kvopt.heuristics.reduced_costs import worth_nothing, worth_of
 from kvopt.heuristics.scenes import (
     FIRST,
     STATE,
     STOP,
     crowd_of,
-    first_scene,
-    nothing_made,
+    most_active,
     start_on,
 )
 from kvopt.heuristics.trace_beams import search_traces, started_by_beam
@@ -82,15 +71,16 @@ def test_tiny_optima_are_found_and_never_passed() -> None:
 def state_after(order: list[int], until: int) -> int:
     """Return the hash of the state once requests have started in an order, until a round."""
     shapes = [(2, 3), (1, 4), (1, 3)]
-    crowd, _ = crowd_of(Instance(20, [Request(0, *shape) for shape in shapes]))
-    scene, made = first_scene(len(shapes)), nothing_made(len(shapes))
+    crowd, keys = crowd_of(Instance(20, [Request(0, *shape) for shape in shapes]))
+    room = room_for(crowd)
     for i in order:
-        start_on(scene, 0, *shapes[i])
-    scene.counts[STOP] = scene.counts[0]  # none waits
+        start_on(room.copy, 0, *shapes[i])
+    room.copy.counts[STOP] = room.copy.counts[0]  # none waits
     crowd = crowd._replace(coming=crowd.coming[:0], line=crowd.line[:0])
-    advance(crowd, scene, worth_nothing(len(shapes)), Habit(1, 0, FIRST), until, made)
-    advance(crowd, scene, worth_nothing(len(shapes)), Habit(1, 0, FIRST), until + 1, made)
-    return int(scene.counts[STATE])
+    trace = Trace(crowd, worth_nothing(len(shapes)), keys)
+    for each in (until, until + 1):
+        advance(trace, room.copy, Habit(1, 0, FIRST), each, room)
+    return int(room.copy.counts[STATE])
 
 
 def test_a_state_is_what_is_active_and_not_how_it_came_about() -> None:
@@ -100,14 +90,14 @@ def test_a_state_is_what_is_active_and_not_how_it_came_about() -> None:
     assert state_after([0, 1], until=9) == state_after([], until=9) == 0
 
 
-def test_one_scene_has_the_tries_of_all_and_one_of_each_state_is_kept() -> None:
-    kept = one_kept(4, 2, (0.0,))
-    assert draws_of(kept, 2) == 8
-    kept.seen[:8] = [7, 6, 5, 4, 3, 2, 1, 0]
+def test_tries_of_one_state_are_kept_once() -> None:
+    kept = one_kept(BeamPlan(4, 2, 1, 1, 1), (0.0,))
     kept.states[:8] = [1, 2, 3, 4, 4, 3, 3, 3]
-    assert kept.chosen[: choose(kept, 8)].tolist() == [7, 4, 1, 0]
-    kept.counts[ALIVE] = 4
-    assert draws_of(kept, 2) == 2
+    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 16)].tolist() == [7, 4, 1, 0]
+    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 3)].tolist() == [7, 4, 1]
+    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 4, 1)].tolist() == [7, 3]
+    kept.paid[5] = 1.0
+    assert kept.chosen[: choose(kept, np.arange(8)[::-1], 8, 16)].tolist() == [7, 5, 4, 1]
 
 
 def test_requests_line_up_as_prices_of_slots_would_start_them() -> None:
@@ -147,17 +137,39 @@ def test_waiting_weighs_more_by_what_is_lost() -> None:
     crowd, keys = line_of(search)
     trace, seen, many = drawn_trace(search, crowd, keys, np.random.default_rng(1)), [], 20
     for weight in (0.0, 1.0, 3.0):
-        beam = beam_from(crowd, 1, many)
-        make_tries(trace, beam, BeamPlan(many, 40, 60, 1, weight), 40, room_for(crowd), 0, many)
+        plan = BeamPlan(1, many, 40, 60, 1, weight)
+        beam = beam_from(crowd, plan)
+        make_tries(trace, plan, *beam, Stretch(40, many, False, SEEN), room_for(crowd), 0, many)
         seen.append(beam.kept.seen.copy())
     lost = seen[1] - seen[0]
-    assert lost.min() > 0
+    assert lost.min() >= 0
+    assert lost.max() > 0
     assert seen[2] - seen[0] == pytest.approx(3 * lost)
 
 
 def test_no_more_than_fit_are_active() -> None:
     crowd, _ = crowd_of(Instance(10, [Request(0, prompt, 2) for prompt in (3, 0, 5, 1)]))
     assert most_active(crowd) == 4  # 1 + 2 + 4 fit, 6 more do not
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("workers", [1, 2])
+def test_small_beams_make_schedules_at_any_prices(workers: int) -> None:
+    rng = random.Random(workers)
+    for _ in range(many(5)):
+        instance = Instance(8, [
+            Request(rng.randint(0, 9), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(6)
+        ], workers=workers)  # fmt: skip
+        crowd, keys = crowd_of(instance)
+        prices = np.array([rng.choice((0.0, 0.1, 1.0)) for _ in range(rng.randint(0, 30))])
+        trace = Trace(crowd, worth_of(instance, prices), keys)
+        plan = BeamPlan(4, 5, rng.randint(1, 4), rng.randint(1, 6), rng.randint(0, 99), 2.0)
+        with ThreadPoolExecutor(2) as pool:
+            one, two = (started_by_beam(pool, each, trace, plan, lambda: False) for each in (1, 2))
+        schedule = Schedule(instance, one.starts.tolist(), one.workers.tolist())
+        assert schedule.check().feasible
+        assert workers > 1 or schedule.objective >= optimum(*plain(instance))[0]
+        assert one.starts.tolist() == two.starts.tolist()
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -183,7 +195,7 @@ def test_one_that_has_to_stop_ends_with_a_whole_schedule(workers: int) -> None:
     crowd, keys = crowd_of(instance)
     trace = Trace(crowd, worth_nothing(len(instance)), keys)
     with ThreadPoolExecutor(2) as pool:
-        made = started_by_beam(pool, 2, trace, BeamPlan(3, 40, 60, 1, 1.0), 9, lambda: True)
+        made = started_by_beam(pool, 2, trace, BeamPlan(9, 3, 40, 60, 1), lambda: True)
     assert Schedule(instance, made.starts.tolist(), made.workers.tolist()).check().feasible
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from kvopt.heuristics.attaining.loops import Timed, fits, join, round_length
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into
+from kvopt.kernels.copying import copy_into, place_of
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Floats, Integers
 
@@ -26,8 +26,6 @@ COME, ACTIVE, BASE, NOW, TIME, DONE, _ASK, WAITING, WAITS, _IDLE, LATENCY = rang
 """Entries of `TimedScene.counts`: how many have arrived, are active, the sum of their prompts less
 starts, the round, its time, how many are completed, whether to ask the line, how many wait, how
 often the server resumed work, whether it is idle, the total latency of those completed."""
-SEEN = 2048
-"""Waiting requests that a copy of a scene has at most, the first in line."""
 _UNHURRIED = 300
 """Requests in a row that lose nothing by waiting, after which those behind are not asked."""
 
@@ -127,6 +125,14 @@ class Done(NamedTuple):
     resumed: Integers
 
 
+class Room(NamedTuple):
+    """Work arrays of one expansion: a node, its run, and changes to keys."""
+
+    copy: TimedScene
+    done: Done
+    noise: Floats
+
+
 def empty_scene(count: int) -> TimedScene:
     """Return the node before any request has arrived."""
     counts = np.zeros(11, dtype=np.int64)
@@ -145,14 +151,9 @@ def copy_timed(scene: TimedScene, copy: TimedScene, seen: int) -> None:
 
 
 @compiled
-def run_on(
-    server: Server, noise: Floats, habits: Habits, scene: TimedScene, until: int, done: Done
-) -> float:
-    """Run a node until a time, and return its cost above the bound of the prices.
-
-    The noise of each rank is added to its key.
-    """
-    timed, times, ranked = server.timed, server.times, server.ranked
+def run_on(server: Server, scene: TimedScene, habits: Habits, until: int, room: Room) -> float:
+    """Run a node until a time, and return its cost above the bound of the prices."""
+    timed, times, ranked, done = server.timed, server.times, server.ranked, room.done
     counts, cost = scene.counts, 0.0
     while counts[TIME] < until and counts[DONE] < len(timed.arrivals):
         if counts[ACTIVE] == 0 and counts[WAITING] == 0:
@@ -164,7 +165,7 @@ def run_on(
         _meet_arrivals(timed, ranked, scene)
         started, prompts, works = 0, 0, 0.0
         while counts[_ASK] and started < habits.together:
-            i = _next(timed, ranked, noise, habits, scene)
+            i = _next(timed, ranked, room.noise, habits, scene)
             if i < 0:
                 counts[_ASK] = 0
                 break
@@ -238,7 +239,7 @@ def _meet_arrivals(timed: Timed, ranked: Ranked, scene: TimedScene) -> None:
         if timed.arrivals[i] > counts[TIME]:
             return
         rank, waiting = ranked.ranks[i], counts[WAITING]
-        place = np.searchsorted(queue[:waiting], rank)
+        place = place_of(rank, queue, 0, waiting)
         for x in range(waiting, place, -1):
             queue[x] = queue[x - 1]
         queue[place] = rank

@@ -14,9 +14,8 @@ from dataclasses import replace
 from functools import partial
 
 from kvopt.bounds.seconds_evaluation import Shares, shares
-from kvopt.heuristics.kept import next_effort
+from kvopt.heuristics.kept import BeamPlan, next_effort
 from kvopt.heuristics.seconds.beams import (
-    TimedPlan,
     bytes_of_scene,
     room_for,
     run_alone,
@@ -140,7 +139,7 @@ class _Beams:
 
     def search(self, pool: Executor, turn: int, width: int, is_over: Callable[[], bool]) -> None:
         """Keep the run of a beam if it is the best one."""
-        plan = TimedPlan(width, DRAWS, *self._horizons(turn), self._seed + turn)
+        plan = BeamPlan(width, DRAWS, *self._horizons(turn), self._seed + turn)
         server = self._priced(SLOWER[turn % len(SLOWER)])
         scene = run_of_beam(pool, self._rooms, server, plan, is_over)
         if scene.counts[LATENCY] < (self.best.objective or math.inf):
