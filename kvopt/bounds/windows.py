@@ -24,7 +24,8 @@ def start_windows(instance: Instance, upper: int | None = None) -> Windows:
         Total latency of some feasible schedule; windows get shorter with it.
     """
     latest = latest_completions(instance)
-    if upper is not None and "after" not in instance.extras:  # there it counts from releases
+    # With an order latency counts from releases, and volumes know of nothing that is shared.
+    if upper is not None and not {"after", "prefix"} & {*instance.extras}:
         rest = volume_bounds_without_each(instance.pooled())
         latest = [
             min(end, r.arrival + upper - least)

@@ -127,14 +127,20 @@ class ScheduleProgram(Program, ABC):
         return cls(cost, matrix, lower, upper, instance, plan, columns)
 
     @abstractmethod
-    def keys(self) -> tuple[list[tuple[int, ...]], list[Key]]:
-        """Return what each column is about, and each row, with the name of its family."""
+    def keys(self) -> tuple[list[Key], list[Key]]:
+        """Return what each column is about, and each row, with the name of its family.
+
+        A column that is no `variable` of a request begins with the name of what it is.
+        """
 
     def names(self) -> tuple[list[str], list[str]]:
         """Return the names of columns and of rows, in which requests have their ids."""
         labels = request_labels(self.instance)
         columns, rows = self.keys()
-        named = [joined(self.variable, labels[i], *rest) for i, *rest in columns]
+        named = [
+            joined(i, *rest) if isinstance(i, str) else joined(self.variable, labels[i], *rest)
+            for i, *rest in columns
+        ]
         return named, [joined(*row) for row in rows]
 
     def schedule_of(self, values: Floats) -> Schedule | None:
@@ -161,10 +167,10 @@ class ArrayModel(ScheduleProgram):
 
     variable = "x"
 
-    def keys(self) -> tuple[list[tuple[int, ...]], list[Key]]:
+    def keys(self) -> tuple[list[Key], list[Key]]:
         """Return what each column is about, and each row, with the name of its family."""
         plan, is_fleet = self.layout, self.layout.is_fleet
-        columns = [
+        columns: list[Key] = [
             (i, k, *((worker,) if is_fleet else ()))
             for i, (window, workers) in enumerate(zip(plan.windows, plan.workers, strict=True))
             for worker in workers
@@ -176,6 +182,9 @@ class ArrayModel(ScheduleProgram):
         rows += [("order", *pair) for pair in plan.ordered]
         if self.instance.max_active is not None:
             rows += [("together", *time) for time in times]
+        for v, users in enumerate(plan.users):
+            columns += [("held", v, *time) for time in times]
+            rows += [("used", v, i, *time) for i in users for time in times]
         return columns, rows
 
     def names(self) -> tuple[list[str], list[str]]:
@@ -202,7 +211,16 @@ class ArrayModel(ScheduleProgram):
         places = [*zip(self.columns, found.workers, found.starts, self.layout.windows, strict=True)]
         if not all(k in window for _, _, k, window in places):
             return None
-        return [int(columns[worker, k - window[0]]) for columns, worker, k, window in places]
+        chosen = [int(columns[worker, k - window[0]]) for columns, worker, k, window in places]
+        held = set[int]()
+        for v, users in enumerate(self.layout.users):
+            for i in users:
+                first = np.searchsorted(self.layout.moments, found.starts[i] + 1)
+                first += self.layout.num_times * found.workers[i]
+                held.update(range(first, first + self.instance.requests[i].output))
+            chosen += (self.layout.num_columns + v * self.layout.num_rows + row for row in held)
+            held.clear()
+        return chosen
 
 
 def joined(*parts: object) -> str:
@@ -242,7 +260,8 @@ def time_indexed_arrays(
         np.arange(window.start, window.stop) + request.output
         for request, window in zip(instance, plan.windows, strict=True)
     ]
-    cost = np.zeros(plan.num_columns)
+    cost = np.zeros(plan.num_columns + len(plan.users) * plan.num_rows)
+    held = np.arange(plan.num_columns, len(cost)).reshape(len(plan.users), plan.num_rows)
     for request, completions, places in zip(instance, ends, columns, strict=True):
         cost[places] = request.weight * (completions - request.arrival)
     starts = ((i, places, 1.0) for i, places in enumerate(columns))
@@ -251,29 +270,32 @@ def time_indexed_arrays(
         for row, (i, j) in enumerate(plan.ordered)
         for entry in ((row, columns[i], ends[i]), (row, columns[j], -ends[j]))
     )
+    each = np.arange(plan.num_rows)
+    memory: list[tuple[Any, Integers, Any]] = [*_memory(instance, plan, columns)]
+    memory += [(each, *node) for node in zip(held, instance.forest.weights, strict=True)]
     families = [
         Family(len(instance), 1, 1, starts),
-        Family(
-            plan.num_times * plan.num_workers, -np.inf, instance.memory,
-            _memory(instance, plan, columns),
-        ),
+        Family(plan.num_rows, -np.inf, instance.memory, memory),
         Family(len(plan.ordered), -np.inf, 0, orders),
     ]  # fmt: skip
     if instance.max_active is not None:
-        held = _memory(instance, plan, columns)
-        active = ((rows, places, np.sign(tokens)) for rows, places, tokens in held)
-        families.append(
-            Family(plan.num_times * plan.num_workers, -np.inf, instance.max_active, active)
-        )
+        active = _active(instance, plan, columns)
+        families.append(Family(plan.num_rows, -np.inf, instance.max_active, active))
+    activity = list(_active(instance, plan, columns)) if plan.users else []
+    for node, users in zip(held, plan.users, strict=True):
+        families += [
+            Family(plan.num_rows, -np.inf, 0, [activity[i], (each, node, -1.0)]) for i in users
+        ]
     return ArrayModel.of(families, cost, instance, plan, columns)
 
 
 def _memory(
     instance: Instance, plan: Layout, columns: tuple[Integers, ...]
 ) -> Iterator[tuple[Integers, Integers, Numbers]]:
-    """Yield what each request holds in the rows of memory, by worker, start and age."""
-    everything = zip(instance, plan.windows, plan.workers, columns, strict=True)
-    for request, window, workers, places in everything:
+    """Yield what each request holds of its own in the rows of memory, by worker, start and age."""
+    private = instance.forest.private
+    everything = zip(instance, private, plan.windows, plan.workers, columns, strict=True)
+    for request, prompt, window, workers, places in everything:
         grown = np.arange(request.output)
         rows = (
             np.searchsorted(plan.moments, window.start + 1)
@@ -282,7 +304,15 @@ def _memory(
         )
         first_rows = np.array(workers)[:, None, None] * plan.num_times
         # 32 bits cannot hold every prompt
-        yield rows + first_rows, places[..., None], float(request.prompt + 1) + grown
+        yield rows + first_rows, places[..., None], float(prompt + 1) + grown
+
+
+def _active(
+    instance: Instance, plan: Layout, columns: tuple[Integers, ...]
+) -> Iterator[tuple[Integers, Integers, Numbers]]:
+    """Yield a 1 for each request in the rows of memory in which a start makes it active."""
+    for rows, places, tokens in _memory(instance, plan, columns):
+        yield rows, places, np.sign(tokens)
 
 
 def to_highs(model: Program, *, relax: bool = False, names: bool = False) -> Highs:

@@ -14,6 +14,9 @@ these together with the peak of i must fit.  When several complete together, the
 first of them sees them all; that is why the order of ties has to be one order for all pairs.
 
 In a fleet there is a fifth: the two are on different workers.
+
+Where requests share prefixes those active at the completion of i hold private tokens beside its
+peak, and once each node that is not on its path and that one of them uses.
 """
 
 from __future__ import annotations
@@ -103,6 +106,7 @@ class _Builder:
         self, instance: Instance, windows: Windows, workers: Sequence[Sequence[int]]
     ) -> None:
         self.instance, self.windows = instance, windows
+        self.forest, self.private = instance.forest, instance.forest.private
         self.model = load_cp_model().CpModel()
         self.starts = [
             self.model.new_int_var(window[0], window[-1], f"start_{i}")
@@ -173,33 +177,52 @@ class _Builder:
     def _room(self, i: int, j: int) -> int:
         """Tokens that j can have grown when i completes while both are active."""
         first, second = self.instance.requests[i], self.instance.requests[j]
-        return min(second.output, self.instance.memory - first.peak - second.prompt)
+        more = self.private[j] + sum(self.forest.weights[v] for v in self._apart_from(i, j))
+        return min(second.output, self.instance.memory - first.peak - more)
+
+    def _apart_from(self, i: int, j: int) -> list[int]:
+        """Return the nodes of j that i does not hold."""
+        return [v for v in self.forest.paths[j] if v not in self.forest.paths[i]]
 
     def memory_at_completions(self) -> None:
         """At the completion of i the active requests fit together with its peak.
 
         sum over j of load[i, j] <= M - (s_i + o_i), where load[i, j] is at least
-        s_j + c_i - start_j when j is active at c_i and at least 0 otherwise.
+        s_j + c_i - start_j when j is active at c_i and at least 0 otherwise.  With prefixes s_j
+        is what is private, and w_v used[i, v] joins the sum: used[i, v] if some j with v is active.
         """
         loads: dict[int, list[Any]] = {i: [] for i in range(len(self.starts))}
         for (i, j), literal in self.active.items():
-            prompt = self.instance.requests[j].prompt
+            prompt = self.private[j]
             load = self.model.new_int_var(0, prompt + self._room(i, j), f"load_{i}_{j}")
             grown = self.ends[i] - self.starts[j]
             self.model.add(load >= prompt + grown).only_enforce_if(literal)
             loads[i].append(load)
+        for (i, v), literals in self._users().items():
+            used = self.model.new_bool_var(f"used_{i}_{v}")
+            for literal in literals:
+                self.model.add_implication(literal, used)
+            loads[i].append(self.forest.weights[v] * used)
         for i, terms in loads.items():
             if len(terms) > 1:  # a single load is within its own room already
                 room = self.instance.memory - self.instance.requests[i].peak
                 self.model.add(sum(terms) <= room)
 
+    def _users(self) -> dict[tuple[int, int], list[Any]]:
+        """Return who may hold a node at the completion of a request that does not."""
+        found: dict[tuple[int, int], list[Any]] = {}
+        for (i, j), literal in self.active.items():
+            for v in self._apart_from(i, j):
+                found.setdefault((i, v), []).append(literal)
+        return found
+
     def redundant_cumulative(self) -> None:
-        """At every time each active request holds its prompt and one token at least."""
+        """At every time each active request holds its private prompt and one token at least."""
         intervals = [
             self.model.new_fixed_size_interval_var(start, request.output, f"life_{i}")
             for i, (start, request) in enumerate(zip(self.starts, self.instance, strict=True))
         ]
-        least = [request.prompt + 1 for request in self.instance]
+        least = [prompt + 1 for prompt in self.private]
         memory = self.instance.memory * self.instance.workers
         self.model.add_cumulative(intervals, least, memory)
 

@@ -7,6 +7,9 @@
 
 In a fleet columns are ``x[i, k, w]``, those of a request worker by worker, and rows
 ``memory[t, w]``, worker by worker.
+
+Where requests share prefixes columns ``held[v, t]`` follow, 1 where a node of the forest is held at
+a time, and rows ``used[v, i, t]``: it is while request i, which has it on its path, is active.
 """
 
 from __future__ import annotations
@@ -53,6 +56,8 @@ class Layout:
         Those that each request may be on.
     is_fleet
         Whether names say the worker, as there are several.
+    users
+        For each node of the forest of prefixes the requests that use it.
     """
 
     windows: Windows
@@ -60,11 +65,17 @@ class Layout:
     ordered: tuple[tuple[int, int], ...]
     workers: tuple[range, ...]
     is_fleet: bool
+    users: tuple[tuple[int, ...], ...]
 
     @property
     def num_columns(self) -> int:
-        """Number of columns."""
+        """Number of columns for starts."""
         return sum(len(w) * len(at) for w, at in zip(self.windows, self.workers, strict=True))
+
+    @property
+    def num_rows(self) -> int:
+        """Number of memory rows, and of the columns that say when one node is held."""
+        return self.num_times * self.num_workers
 
     @property
     def num_workers(self) -> int:
@@ -108,7 +119,7 @@ def layout(
     **options: Unpack[LayoutOptions],
 ) -> Layout:
     """Lay out the model; refuse one that is too large before anything is allocated."""
-    refuse_extras(instance, "a time-indexed program", ("weight", "max_active"))
+    refuse_extras(instance, "a time-indexed program", ("weight", "max_active", "prefix"))
     if windows is None:
         windows = windows_until(instance, latest_completions(instance))
     _check_windows(instance, windows)
@@ -119,7 +130,11 @@ def layout(
         raise TooLarge(f"the model would have {many:,} nonzeros; the limit is {LARGEST_NONZEROS:,}")
     groups = identical_groups(instance) if options.get("order_identical", True) else []
     ordered = tuple(pair for group in groups for pair in pairwise(group))
-    return Layout(windows, _spans(instance, windows), ordered, workers, instance.workers > 1)
+    spans, users = _spans(instance, windows), instance.forest.users
+    plan = Layout(windows, spans, ordered, workers, instance.workers > 1, users)
+    largest = options.get("largest_columns", LARGEST_COLUMNS)
+    refuse_columns(columns + len(users) * sum(map(len, spans)) * plan.num_workers, largest)
+    return plan
 
 
 def _check_windows(instance: Instance, windows: Windows) -> None:
@@ -133,11 +148,11 @@ def _check_windows(instance: Instance, windows: Windows) -> None:
 
 
 def nonzeros(instance: Instance, windows: Windows) -> int:
-    """Return how many coefficients the start rows and memory rows have."""
-    workers = workers_allowed(instance)
+    """Return how many coefficients columns of starts have in rows of starts, memory and use."""
+    rows = zip(windows, instance, workers_allowed(instance), instance.forest.paths, strict=True)
     return sum(
-        _length(window) * (request.output + 1) * len(at)
-        for window, request, at in zip(windows, instance, workers, strict=True)
+        _length(window) * (request.output * (1 + len(path)) + 1) * len(at)
+        for window, request, at, path in rows
     )
 
 

@@ -46,8 +46,8 @@ def time_indexed(
     Returns
     -------
     pyomo.environ.ConcreteModel
-        With the variables ``x``, the objective ``total_latency`` and the constraints
-        ``start``, ``memory`` and ``order``, as `kvopt.formulations.layout` has them.
+        With the variables ``x`` (and ``held``), the objective ``total_latency`` and the constraints
+        ``start``, ``memory``, ``order`` and ``used``, as `kvopt.formulations.layout` has them.
     """
     return model_of(time_indexed_arrays(instance, windows, **options), relax=relax)
 
@@ -69,9 +69,16 @@ def model_of(program: ScheduleProgram, *, relax: bool = False) -> Any:
 
     model = pyo.ConcreteModel(name=program.instance.name)
     columns, rows = program.keys()
-    variables = pyo.Var(columns, domain=pyo.UnitInterval if relax else pyo.Binary)
-    setattr(model, program.variable, variables)
-    ordered = [variables[column] for column in columns]
+    keys: dict[str, list[Any]] = {program.variable: []}
+    for key in columns:
+        is_named = isinstance(key[0], str)
+        name = key[0] if is_named else program.variable
+        keys.setdefault(name, []).append(key[is_named:])
+    ordered: list[Any] = []
+    for name, own in keys.items():
+        variables = pyo.Var(own, domain=pyo.UnitInterval if relax else pyo.Binary)
+        setattr(model, name, variables)
+        ordered += (variables[key] for key in own)
 
     def linear(coefficients: Any, places: Any) -> Any:
         pairs = zip(coefficients.astype(int).tolist(), places.tolist(), strict=True)
@@ -87,10 +94,10 @@ def model_of(program: ScheduleProgram, *, relax: bool = False) -> Any:
     priced = np.flatnonzero(program.cost)
     model.total_latency = pyo.Objective(expr=linear(program.cost[priced], priced))
     matrix = program.matrix.tocsr()
-    for family, mine in groupby(enumerate(rows), lambda each: each[1][0]):
-        places = {tuple(about): place for place, (_, *about) in mine}
-        keys = [key if len(key) > 1 else key[0] for key in places]
-        setattr(model, family, pyo.Constraint(keys, rule=partial(row, places)))
+    for family, numbered in groupby(enumerate(rows), lambda each: each[1][0]):
+        places = {tuple(key): place for place, (_, *key) in numbered}
+        about = [key if len(key) > 1 else key[0] for key in places]
+        setattr(model, family, pyo.Constraint(about, rule=partial(row, places)))
     model.program = program
     return model
 

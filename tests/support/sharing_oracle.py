@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from math import inf
 
 from kvopt import Instance, Request
@@ -96,3 +96,23 @@ def drawn(seed: int, most: int = 5, *, is_common: bool = False) -> Instance:
         output = rng.randint(1, min(3, memory - prompt))
         requests.append(Request(rng.randint(0, 3), prompt, output, prefix=path))
     return Instance(memory, requests, block_tokens=block)
+
+
+def optimum_of(instance: Instance) -> int:
+    """Return the least total latency of an instance, of one worker or more."""
+    rows, block = rows_of(instance), instance.block_tokens or 1
+
+    def split(left: list[Row], workers: int) -> int:
+        if workers == 1 or not left:
+            return optimum(instance.memory, left, block)
+        return min(
+            optimum(
+                instance.memory,
+                [row for row, is_in in zip(left, mine, strict=True) if is_in],
+                block,
+            )
+            + split([row for row, is_in in zip(left, mine, strict=True) if not is_in], workers - 1)
+            for mine in product([False, True], repeat=len(left))
+        )
+
+    return split(rows, instance.workers)

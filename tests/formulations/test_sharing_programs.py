@@ -1,0 +1,61 @@
+"""Programs with shared prefixes: every solver finds the optimum of brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import accumulate
+
+import pytest
+from sharing_oracle import drawn, optimum_of
+
+from kvopt import Instance, Request, Schedule, build_model, timetable_from
+from kvopt.formulations.arrays import time_indexed_arrays
+
+
+def instance_of(seed: int) -> Instance:
+    """Return a drawn instance; every fifth one has two workers."""
+    found = drawn(seed, 4)
+    return replace(found, workers=2) if seed % 5 == 0 else found
+
+
+@pytest.mark.parametrize("order_identical", [False, True])
+@pytest.mark.parametrize(("solver", "count"), [("cpsat", 60), ("highs", 60), ("pyomo", 12)])
+def test_solvers_find_the_optimum(solver: str, count: int, order_identical: bool) -> None:
+    for seed in range(1000, 1000 + count):
+        instance = instance_of(seed)
+        built = build_model(instance, solver, order_identical=order_identical)
+        assert built.solve() == "optimal" or solver == "pyomo"
+        found = timetable_from(built)
+        assert found.check().feasible
+        assert found.objective == optimum_of(instance), seed
+
+
+@pytest.mark.parametrize("seed", range(1000, 1040))
+def test_schedules_are_solutions(seed: int) -> None:
+    """The columns of a schedule fulfil all rows exactly if brute force finds it feasible."""
+    instance = instance_of(seed)
+    model = time_indexed_arrays(instance, order_identical=False)
+    one_by_one = list(accumulate((r.output for r in instance), initial=instance.last_arrival))
+    for late in range(4):
+        starts = [r.arrival + late * (i % 2) for i, r in enumerate(instance)]
+        starts = starts if late else one_by_one[:-1]
+        schedule = Schedule(instance, starts, [0] * len(instance))
+        columns = model.columns_of(schedule)
+        if columns is None or not schedule.check().feasible:
+            assert late
+            continue
+        values = [float(c in set(columns)) for c in range(model.num_columns)]
+        body = model.matrix @ values
+        assert (body >= model.row_lower).all()
+        assert (body <= model.row_upper).all()
+        assert model.cost @ values == schedule.objective
+
+
+def test_nodes_have_columns_and_rows_of_their_own() -> None:
+    """Four tokens that two share: a column for each time, and a row for each user and time."""
+    shared = Instance(6, [Request(0, 4, 1, prefix=["a"])] * 2, block_tokens=4)
+    columns, rows = time_indexed_arrays(shared).names()
+    assert columns == ["x_r0_0", "x_r0_1", "x_r1_0", "x_r1_1", "held_0_1", "held_0_2"]
+    assert rows[-4:] == ["used_0_0_1", "used_0_0_2", "used_0_1_1", "used_0_1_2"]
+    plain = time_indexed_arrays(shared.without_prefixes()).names()
+    assert plain == (columns[:4], rows[:-4])
