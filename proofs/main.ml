@@ -347,7 +347,7 @@ module Reader (C : CHECKER) = struct
           | None -> []
           | Some l -> List.map (numbers "staircases") (list "staircases" l))
     | Some (Text "configurations") ->
-        let field = fields "proof" [ "kind"; "target"; "searched"; "stages" ] [ "kept" ] value in
+        let field = fields "proof" [ "kind"; "target"; "searched"; "stages" ] [ "kept"; "cuts" ] value in
         let searched =
           match get field "searched" with
           | Bool b -> b

@@ -73,7 +73,8 @@ class ExactParams:
         60_000_000, "Most labels in a round of the last search: proofs against memory.", least=1
     )
     checkable_labels: int = _param(
-        20_000_000, "Labels times requests of a proof; `kvopt verify` repeats them in some minutes."
+        400_000_000,
+        "Labels times requests of a proof, which `kvopt verify` repeats in minutes.",
     )
     completion_sets: int = _param(
         1_000_000,

@@ -117,12 +117,17 @@ class ConfigurationProof:
         Whether, under the last prices, every schedule below the target was searched for, in vain.
     kept
         Labels that this search kept of each round, which says how long it takes to check.
+    cuts
+        For each time from the first arrival on, what sets of states that are not kept cost at
+        least, times the denominator of the last stage.  With these the search has completion
+        bounds, and ``kept`` is the least that a check takes.
     """
 
     stages: tuple[StatePrices, ...]
     target: int | None = None
     searched: bool = False
     kept: tuple[int, ...] = field(default=(), compare=False)
+    cuts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +140,14 @@ class SearchProof:
         By which partial schedules are dropped.
     target
         No schedule has a smaller total latency.
-    kept
-        Labels that the search kept of each round, which says how long it takes to check.
+    kept, cuts
+        As those of `ConfigurationProof`.
     """
 
     prices: Prices
     target: int
     kept: tuple[int, ...] = field(default=(), compare=False)
+    cuts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

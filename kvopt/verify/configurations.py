@@ -39,6 +39,8 @@ def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tu
     searched = proof.get("searched", True)
     if searched and problem.used > 1:
         raise Invalid("lower: a search is of one worker")
+    if cuts and not searched:
+        raise Invalid("lower: cuts are those of a search")
     stages: Sequence[Stage | TokenStage]
     if is_tokens:
         early = min((request.arrival for request in problem.requests), default=0)

@@ -16,7 +16,7 @@ from kvopt.verify.seconds import by_shares
 from kvopt.verify.volume import volume_bound
 from kvopt.verify.work import Invalid, Work
 
-_OF_RUNS = ("configurations", "completions", "search", "slot-prices")
+_OF_RUNS = ("configurations", "search", "slot-prices")
 """Proofs that look ahead along a run."""
 
 
@@ -56,7 +56,7 @@ def value_of_proof(problem: Problem, proof: dict[str, Any], work: Work) -> tuple
         check_prices(proof)
     if kind == "shares":
         return by_shares(problem, proof, work), "shares of the machine"
-    if kind in ("search", "configurations", "completions"):
+    if kind in ("search", "configurations"):
         return by_configurations(problem, proof, work)
     if kind == "volume":
         return volume_bound(problem, proof.get("staircases", []), work), "volume"

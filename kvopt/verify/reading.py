@@ -40,9 +40,8 @@ _PARTS = (
     _PRICES,
     {"kind": "volume", "staircases?": [[int]]},
     {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE],
-     "kept?": [int]},
-    {"kind": "completions", "target": int, "stages": [_STAGE], "cuts": [int], "kept?": [int]},
-    {**_PRICES, "kind": "search", "target": int, "kept?": [int]},
+     "kept?": [int], "cuts?": [int]},
+    {**_PRICES, "kind": "search", "target": int, "kept?": [int], "cuts?": [int]},
     {**_PRICES, "kind": "slot-prices", "borders": [int],
      "slots": [{"count": int, "numerators": [int]}]},
 )  # fmt: skip

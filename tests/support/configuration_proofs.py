@@ -149,7 +149,7 @@ def proof_of(stages: Sequence[Stage], target: int | None = None, searched: bool 
 
 def with_cuts(stages: Sequence[Stage], target: int, cuts: Sequence[int]) -> Proof:
     """Return a proof that ends with a search by completion bounds."""
-    return {"kind": "completions", "target": target, "stages": list(stages), "cuts": list(cuts)}
+    return proof_of(list(stages), target, True) | {"cuts": list(cuts)}
 
 
 def drawn_cuts(source: random.Random, stage: Stage) -> list[int]:

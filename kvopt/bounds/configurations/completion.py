@@ -158,6 +158,15 @@ class Completions:
             else:
                 return below
 
+    @property
+    def size(self) -> int:
+        """How many sets are known, at all times together."""
+        return sum(len(costs) for _, costs, _ in self._kept.values())
+
+    def cuts(self, first: int) -> tuple[int, ...]:
+        """Return the cuts of the times from the first arrival on."""
+        return tuple(self._kept[time][2] for time in sorted(self._kept) if time >= first)
+
     def sets_within(self, memory: int) -> int:
         """Return about how many sets can be known in so many bytes, as many times as now."""
         known = sum(keys.nbytes + costs.nbytes for keys, costs, _ in self._kept.values())

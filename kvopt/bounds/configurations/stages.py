@@ -147,7 +147,12 @@ class Rising:
         return value, self.proof(target)
 
     def proof(
-        self, target: int, *, searched: bool = False, kept: tuple[int, ...] = ()
+        self,
+        target: int,
+        *,
+        searched: bool = False,
+        kept: tuple[int, ...] = (),
+        cuts: tuple[int, ...] = (),
     ) -> ConfigurationProof:
         """Return the proof of the last evaluation, or of a search with it below the target."""
         assert self._latest is not None
@@ -155,7 +160,7 @@ class Rising:
         if self._stages and self._stages[-1] is self._latest:
             stages.pop()  # nothing has changed since
         claimed = target if searched or self._stages else None
-        return ConfigurationProof(tuple(stages), claimed, searched, kept)
+        return ConfigurationProof(tuple(stages), claimed, searched, kept, cuts)
 
 
 def _prices_of_tokens(instance: Instance, states: States, knots: Knots) -> Floats:

@@ -65,8 +65,13 @@ class PricedTokens:
         )  # fmt: skip
 
     def proof(
-        self, target: int, *, searched: bool = False, kept: tuple[int, ...] = ()
+        self,
+        target: int,
+        *,
+        searched: bool = False,
+        kept: tuple[int, ...] = (),
+        cuts: tuple[int, ...] = (),
     ) -> SearchProof:
         """Return the proof that a search below the target has ended."""
         assert searched, "without a search prices alone are the proof"
-        return SearchProof(self.prices, target, kept)
+        return SearchProof(self.prices, target, kept, cuts)

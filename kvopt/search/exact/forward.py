@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
@@ -37,6 +38,10 @@ _WIDE_HORIZONS, _EXCLUSION_HORIZON = (5, 3, 8), 20
 """Rounds of the look-ahead of wider beams, in turn, and of exhaustive searches."""
 RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
+_PLAIN = 1 / 20
+"""Share of the labels of a proof that a search may keep before completion bounds are tried."""
+_CHECKABLE_SETS = 4_000_000
+"""Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
 """Share of what is open that sets with completion bounds may cost more than the cheapest."""
 _FIRST_RISE, _MORE_WORK = 1 / 64, 4.0
@@ -61,7 +66,7 @@ class Priced(Protocol):
     states: States
 
     def proof(
-        self, target: int, *, searched: bool, kept: tuple[int, ...]
+        self, target: int, *, searched: bool, kept: tuple[int, ...], cuts: tuple[int, ...]
     ) -> ConfigurationProof | SearchProof:
         """Return the proof that nothing is below a target."""
 
@@ -110,15 +115,15 @@ class Forward:
 
         With many requests completion bounds come first, and targets that rise.
         """
-        checkable, params, deadline = self._search.checkable, self._params, self._deadline
+        deadline = self._deadline
         self._deadline = min(deadline, working_time() + seconds)
         try:
-            if len(self._search.instance) > params.unaided and not checkable:
+            if len(self._search.instance) > self._params.unaided:
                 self.complete(COMPLETIONS * seconds)
                 return self.raises(most_labels, look_ahead=True)
             if self._foreseen() > seconds:
                 return False
-            self.exclude(self._objective(), most_labels, look_ahead=not checkable)
+            self.exclude(self._objective(), most_labels, look_ahead=not self._search.checkable)
         except (TooWide, Stopped):
             return False
         finally:
@@ -146,7 +151,7 @@ class Forward:
         how far the next one may go, and whether there is time for one more.  After one beyond the
         label limit it ends, or with look-ahead goes on with smaller steps.
         """
-        least, all_at_once = self._evaluation.bound, look_ahead and self._search.checkable
+        least = self._evaluation.bound
         known = (self._search.lower_bound or least) - least
         unknown = self._objective() - least - known
         first = _FIRST_RISE * unknown
@@ -157,13 +162,11 @@ class Forward:
         last = _NOTHING._replace(rise=float(known)) if look_ahead else _NOTHING
         while not self._should_stop():
             target = min(least + math.ceil(rise), self._objective())
-            if all_at_once:
-                target = self._objective()
             began = working_time()
             try:
                 kept = math.log(self.exclude(target, most_labels, look_ahead=look_ahead) + 1)
             except TooWide:
-                if not look_ahead or all_at_once or rise - max(known, last.rise) <= 1.0:
+                if not look_ahead or rise - max(known, last.rise) <= 1.0:
                     return False
                 failed, rise = rise, (max(known, last.rise) + rise) / 2
                 continue
@@ -181,7 +184,7 @@ class Forward:
     def finishes(self, width: int) -> bool:
         """Finish when prices do not rise any more; return whether the gap is closed.
 
-        First what `kvopt verify` can repeat, then what it can not.
+        First without completion bounds, then with them.
         """
         if self.raises(label_limit(self._search)):
             return True
@@ -192,14 +195,17 @@ class Forward:
     def complete(self, seconds: float) -> None:
         """Compute completion bounds of more and more sets in that time, and offer their value.
 
-        Nothing where all is to be checked: `kvopt verify` does not repeat them.
+        Where all is to be checked there are no more than `kvopt verify` finds in some minutes.
         """
         states, evaluation, params = self._priced.states, self._evaluation, self._params
-        if self._search.checkable or not Completions.fits(states):
+        if not Completions.fits(states):
             return
+        most_sets = params.completion_sets
+        if self._search.checkable:
+            most_sets = min(most_sets, _CHECKABLE_SETS // len(evaluation.prices))
         known = self._completions = Completions(states, evaluation, self._budget)
         window = max(1, int(_COMPLETION_WINDOW * self._budget))
-        sets, before = min(_FIRST_SETS, params.completion_sets), -1
+        sets, before = min(_FIRST_SETS, most_sets), -1
         deadline = working_time() + seconds
 
         def should_stop() -> bool:
@@ -210,11 +216,11 @@ class Forward:
             with suppress(Stopped):
                 known.fill(sets, window, should_stop)
             proved = -(-(evaluation.total + known.rise) // evaluation.denominator)
-            self._search.offer_claimed(min(proved, self._objective()), NAME)
+            self._offer(min(proved, self._objective()), (), known, look_ahead=True)
             last = max(working_time() - began, _INSTANT)
             in_time = sets * _MARGIN * (deadline - working_time()) / last
             in_memory = known.sets_within(self._search.memory_left // 2)
-            more = min(_MORE_SETS * sets, params.completion_sets, in_time, in_memory)
+            more = min(_MORE_SETS * sets, most_sets, in_time, in_memory)
             if more < _WORTH_IT * sets or known.rise == before:
                 break
             sets, before = int(more), known.rise
@@ -225,9 +231,6 @@ class Forward:
 
     def exclude(self, target: int, most_labels: int, *, look_ahead: bool) -> int:
         """Exclude schedules below a target, or find the best; return how many labels were kept.
-
-        A search with look-ahead cannot be checked; where only what can be checked counts its
-        bound is not claimed, as that might end everything.
 
         Raises
         ------
@@ -240,22 +243,37 @@ class Forward:
         forward = self._forward(
             target, _EXCLUSION_HORIZON if look_ahead else 0, complete=look_ahead
         )
-        if look_ahead:
-            found = forward.search_exhaustively(most_labels, self._should_stop)
-        else:
-            in_all = self._params.checkable_labels // len(search.instance)
-            found = forward.search_exhaustively(most_labels, self._should_stop, in_all=in_all)
+        in_all = None if look_ahead else int(_PLAIN * self._checkable)
+        found = forward.search_exhaustively(most_labels, self._should_stop, in_all=in_all)
         if found is not None:
             search.offer_starts(found, "forward search")
             target = self._objective()
-        if not look_ahead:
-            first = min(request.arrival for request in search.instance)
-            kept = tuple(forward.kept[first:])  # the checker begins with the first arrival
-            proof = self._priced.proof(target, searched=True, kept=kept)
-            search.offer_checked(target, NAME, proof)
-        elif not search.checkable:
-            search.offer_claimed(target, NAME)
+        self._offer(target, forward.kept, self._completions, look_ahead=look_ahead)
         return sum(forward.kept)
+
+    @property
+    def _checkable(self) -> int:
+        """How many labels `kvopt verify` repeats in some minutes."""
+        return self._params.checkable_labels // len(self._search.instance)
+
+    def _offer(
+        self, target: int, kept: Sequence[int], known: Completions | None, *, look_ahead: bool
+    ) -> None:
+        """Offer a bound that a search proved, with the proof if it is not too much to repeat.
+
+        The checker has no look-ahead.  Completion bounds drop about as many labels, so these have
+        to be known then.  Where only what can be checked counts nothing else is claimed, as that
+        might end everything.
+        """
+        search, first = self._search, min(r.arrival for r in self._search.instance)
+        cuts, sets = (known.cuts(first), known.size) if known and look_ahead else ((), 0)
+        if sum(kept) > self._checkable or sets > _CHECKABLE_SETS or (look_ahead and not cuts):
+            if not search.checkable:
+                search.offer_claimed(target, NAME)
+            return
+        counts = tuple(kept[first:])  # the checker begins with the first arrival
+        proof = self._priced.proof(target, searched=True, kept=counts, cuts=cuts)
+        search.offer_checked(target, NAME, proof)
 
     # ---- beam -------------------------------------------------------------------------
 
