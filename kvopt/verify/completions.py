@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kvopt.verify.pairs import paired
+from kvopt.verify.processes import shared
 from kvopt.verify.profiles import Profiles
 from kvopt.verify.stages import Stage, TokenStage
 from kvopt.verify.work import Work
@@ -125,12 +126,19 @@ class Completions:
         least = min((state.held for state in ending), default=1)
         gain = ending[0].price * (self.memory // least) if ending else 0
         self.work.spend(30 * len(self.known[time]))
-        for members, cost in self.known[time].items():
-            cost += largest - sum(map(price, members))
-            if cost < self.below:
-                self._carry(members, cost)
-            if cost - gain < self.below and ending:
-                self._end(members, cost, time, ending, least)
+
+        def carried(part: Sequence[tuple[Members, int]]) -> dict[Members, int]:
+            for members, cost in part:
+                cost += largest - sum(map(price, members))
+                if cost < self.below:
+                    self._carry(members, cost)
+                if cost - gain < self.below and ending:
+                    self._end(members, cost, time, ending, least)
+            return self.found
+
+        for found in shared(self.work, list(self.known[time].items()), carried)[1:]:
+            for members, cost in found.items():
+                self.found[members] = min(cost, self.found.get(members, cost))
 
     def _state(self, member: int, time: int) -> _State:
         end, peak = divmod(member, self.width)

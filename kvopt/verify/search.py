@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, chain, repeat
 from typing import NamedTuple
 
 from kvopt.verify.completions import Completions, Members
 from kvopt.verify.pairs import paired
+from kvopt.verify.processes import shared
 from kvopt.verify.profiles import Profiles
 from kvopt.verify.stages import Stage, TokenStage
 from kvopt.verify.work import UNLISTED, Invalid, Unreadable, Work
@@ -154,15 +155,33 @@ class Search:
 
     def _next(self, now: int, layer: _Layer, size: int) -> _Layer:
         """Decide all starts of a round."""
+
+        def decided(part: Sequence[tuple[int, list[_Partial]]]) -> _Layer:
+            return self._decide(now, part, size)
+
+        first, *others = shared(self.work, list(layer.items()), decided)
+        for more in others:
+            for begun, partials in more.items():
+                known = first.get(begun)
+                first[begun] = self._undominated(known + partials) if known else partials
+
+        def left(part: Sequence[int]) -> _Layer:
+            unbeaten = ((begun, self._unbeaten(now, begun, first)) for begun in part)
+            return {begun: partials for begun, partials in unbeaten if partials}
+
+        return dict(
+            chain.from_iterable(kept.items() for kept in shared(self.work, list(first), left))
+        )
+
+    def _decide(self, now: int, groups: Sequence[tuple[int, list[_Partial]]], size: int) -> _Layer:
+        """Decide the starts of a round after some partial schedules."""
         found: dict[int, dict[int, _Partial]] = defaultdict(dict)
         prices = _Prices(self.stage, now + 1, self.last)
-        for begun, partials in layer.items():
+        for begun, partials in groups:
             coming, starts = self._starts(now, begun, prices)
             size += self._extend(now, begun, partials, coming, starts, prices, found)
             self.work.hold(self.width * size)
-        best = {begun: self._undominated(others) for begun, others in found.items()}
-        left = ((begun, self._unbeaten(now, begun, best)) for begun in best)
-        return {begun: partials for begun, partials in left if partials}
+        return {begun: self._undominated(others.values()) for begun, others in found.items()}
 
     def _starts(self, now: int, begun: int, prices: _Prices) -> tuple[int, list[_Start]]:
         """Return what waiting requests have ahead if none starts at a round, and who may start."""
@@ -235,11 +254,11 @@ class Search:
                     others[held] = (total, held, cost, carried)
         return size
 
-    def _undominated(self, others: dict[int, _Partial]) -> list[_Partial]:
+    def _undominated(self, others: Collection[_Partial]) -> list[_Partial]:
         """Leave out what another one with the same started requests is at least as good as."""
         guards, kept = self.profiles.guards, list[_Partial]()
         rivals: list[int] = []
-        for partial in sorted(others.values()):
+        for partial in sorted(others):
             guarded = partial[1] | guards
             if not any((guarded - rival) & guards == guards for rival in rivals):
                 kept.append(partial)

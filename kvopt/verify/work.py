@@ -36,12 +36,17 @@ class Work:
     """
 
     def __init__(
-        self, times: float | None = None, progress: Callable[[str], None] | None = None
+        self,
+        times: float | None = None,
+        progress: Callable[[str], None] | None = None,
+        *,
+        jobs: int = 1,
     ) -> None:
         if times is not None and not 0 < times < math.inf:  # which NaN is not
             raise ValueError("budget: must be a positive number")
         self.is_told, self.progress, self.times = times is not None, progress, times or 1.0
         self.used, self.weight, self.mark, self.part = 0, 1, MARK, ""
+        self.jobs = jobs
 
     def grant(self, stated: int | None) -> None:
         """Grant the budget that a file asks for, unless the reader set one."""
@@ -52,10 +57,10 @@ class Work:
                 raise Unreadable(f"the file says that it needs {_needed(stated)}")
             self.times = stated
 
-    def spend(self, steps: int) -> None:
-        """Take steps, each about the time of an entry of a table."""
+    def spend(self, steps: int, elsewhere: int = 0) -> None:
+        """Take steps, each about the time of an entry of a table, or those of another process."""
         steps *= self.weight
-        self.used += steps
+        self.used += steps + elsewhere
         if self.used > self.times * STEPS:
             needed = -(-self.used // STEPS)
             if steps > STEPS:  # known before it is begun, so most of it all

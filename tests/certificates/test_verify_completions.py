@@ -31,10 +31,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import feasible, tel
 
-from kvopt.verify import stages
+from kvopt.verify import processes, stages
 from kvopt.verify.completions import Completions
 from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.work import Invalid, Unreadable, Work
+from kvopt.verify.work import STEPS, Invalid, Unreadable, Work
 
 Costs = list[dict[int, int]]
 
@@ -189,6 +189,34 @@ class TestSearch:
             counts.append([int(part) for part in re.findall(form, text)[0]])
         assert counts[0][0] < counts[1][0]
         assert counts[1][1] <= counts[0][1]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("more", [0, 1])
+    def test_processes_that_share_it_find_the_same(
+        self, monkeypatch: pytest.MonkeyPatch, more: int
+    ) -> None:
+        monkeypatch.setattr(processes, "WORTH_A_PROCESS", 1)
+        for seed in range(6):
+            problem, stage, cuts = drawn(seed, most=5)
+            proof, work = with_cuts([stage], best(problem) + more, cuts), Work(jobs=2)
+            if more:
+                with pytest.raises(Invalid, match="a schedule has a total latency"):
+                    value_of_proof(plainly(problem), proof, work)
+                continue
+            alone = Work()
+            assert value_of_proof(plainly(problem), proof, work)[0] == best(problem)
+            assert value_of_proof(plainly(problem), proof, alone)[0] == best(problem)
+            assert work.used >= alone.used > 0
+
+    def test_a_process_that_runs_out_of_steps_ends_them_all(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(processes, "WORTH_A_PROCESS", 1)
+        problem, stage, cuts = drawn(1, most=5)
+        proof, alone = with_cuts([stage], best(problem), cuts), Work()
+        value_of_proof(plainly(problem), proof, alone)
+        with pytest.raises(Unreadable, match="the budget of"):
+            value_of_proof(plainly(problem), proof, Work(0.95 * alone.used / STEPS, jobs=2))
 
     def test_more_workers_are_refused(self) -> None:
         asked = replace(plainly((3, ((0, 2, 1),) * 3)), workers=2)

@@ -1,0 +1,68 @@
+"""Share work between processes that are forked from this one, where the system can do that."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any, TypeVar
+
+from kvopt.verify.work import Work
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+WORTH_A_PROCESS = 500
+"""Items for which a process takes less time than it costs to begin one."""
+
+
+def shared(
+    work: Work, items: Sequence[Item], call: Callable[[Sequence[Item]], Result]
+) -> list[Result]:
+    """Return what a function finds for each part of the items, and count its steps.
+
+    Other processes have a copy of everything, so the function must return all that it changes.
+    """
+    parts = max(1, min(work.jobs, len(items) // WORTH_A_PROCESS))
+    if parts == 1 or "fork" not in multiprocessing.get_all_start_methods():
+        return [call(items)]
+    context, running = multiprocessing.get_context("fork"), []
+    before = work.used
+    try:
+        for part in range(1, parts):
+            reader, writer = context.Pipe(duplex=False)
+            asked = (writer, work, items[part::parts], call)
+            process = context.Process(target=_answer, args=asked, daemon=True)
+            process.start()
+            writer.close()
+            running.append((process, reader))
+        results = [call(items[::parts])]
+        for _, reader in running:
+            try:
+                result, used, error = reader.recv()
+            except EOFError:
+                raise MemoryError from None  # the system has ended it
+            if error is not None:
+                raise error
+            work.spend(0, elsewhere=used - before)
+            results.append(result)
+        return results
+    finally:
+        for process, reader in running:
+            process.terminate()
+            process.join()
+            reader.close()
+
+
+def _answer(
+    end: Connection, work: Work, items: Sequence[Any], call: Callable[[Sequence[Any]], Any]
+) -> None:
+    """Send what a function finds, the steps counted by then, and the exception that ended it."""
+    work.progress, result, error = None, None, None
+    try:
+        result = call(items)
+    except Exception as raised:  # raised again where it is heard
+        error = raised
+    with suppress(BrokenPipeError):
+        end.send((result, work.used, error))
