@@ -56,9 +56,9 @@ UNCHECKABLE = SolveParams.of(
 """No search is one that `kvopt verify` can repeat, and what comes afterwards ends soon."""
 
 
-def with_completions(sets: int) -> SolveParams:
-    """Return parameters with which no search can be checked, and all use completion bounds."""
-    exact = replace(UNCHECKABLE.exact, unaided=0, completion_sets=sets)
+def with_completions(sets: int, labels: int = 0) -> SolveParams:
+    """Return parameters by which all searches use completion bounds, and few can be checked."""
+    exact = replace(UNCHECKABLE.exact, unaided=0, completion_sets=sets, checkable_labels=labels)
     return replace(UNCHECKABLE, exact=exact)
 
 
@@ -97,18 +97,42 @@ def test_it_is_brute_force(presolve: bool) -> None:
 @pytest.mark.parametrize("sets", [1, 4, 10_000])
 def test_it_is_brute_force_with_completion_bounds(sets: int) -> None:
     """Which a large table makes exact, and a small one nearly worthless."""
-    params, claimed = with_completions(sets), 0
+    params = with_completions(sets)
     for number, instance in enumerate(random_instances(many(30), 70 + sets, last_arrival=4)):
         optimum, _ = oracle.optimum(*plain(instance))
         presolve, quick = number % 2 == 0, number % 3 == 0
         found = solve(instance, "exact", params=params, presolve=presolve, quick_start=quick)
         assert_optimal(found, optimum)
-        claimed += found.bound_source is BoundSource.SOLVER
-    assert claimed > 0
 
 
 @pytest.mark.slow
-def test_completion_bounds_are_offered_and_not_where_proofs_are_checked() -> None:
+@pytest.mark.parametrize("sets", [4, 10_000])
+def test_searches_with_completion_bounds_are_proofs_that_verify_repeats(
+    tmp_path: Path, sets: int
+) -> None:
+    repeated, path = 0, tmp_path / "c.json"
+    for seed in range(4):
+        instance = generate("arrival-1", 9, seed=seed)
+        found = solve(instance, "exact", params=with_completions(sets, 18_000), checkable=True)
+        assert_optimal(found, known(solve(instance).objective))
+        proof = None if found.checked is None else found.checked.proof
+        if not (isinstance(proof, ConfigurationProof) and proof.cuts and proof.target):
+            continue
+        write_certificate(found.certificate(), path)
+        verdict = verify(path)
+        assert verdict.valid, verdict.lines
+        repeated += any(f"none below {proof.target:,}" in line for line in verdict.lines)
+        text = path.read_text(encoding="utf-8")
+        above = text.replace(f'"target": {proof.target}', f'"target": {proof.target + 1}')
+        assert above != text
+        path.write_text(above, encoding="utf-8")
+        if proof.target == found.objective:
+            assert not verify(path).valid
+    assert repeated
+
+
+@pytest.mark.slow
+def test_completion_bounds_are_offered_with_a_proof() -> None:
     instance = generate("arrival-1", 12, seed=0)
     bounds = []
     for checkable in (False, True):
@@ -119,7 +143,9 @@ def test_completion_bounds_are_offered_and_not_where_proofs_are_checked() -> Non
         forward.complete(10.0)
         bounds.append(known(search.lower_bound) - evaluation.bound)
         forward.complete(0.0)  # no time, no harm
-    assert bounds[0] > bounds[1] == 0
+        assert search.checked is not None
+        assert search.checked.value == search.lower_bound
+    assert bounds[0] == bounds[1] > 0
 
 
 @pytest.mark.slow
