@@ -9,7 +9,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo lint types layers check test test-thorough test-bounds docs proofs package verify.pyz walks clean
+.PHONY: demo lint types layers check test test-thorough test-bounds docs library proofs package verify.pyz walks clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -64,6 +64,10 @@ test-bounds: $(STAMP)
 
 docs: $(DOCS_STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# The table and the page of the instance library, from what is known.
+library: $(STAMP)
+	$(BIN)/python instances/extend.py --pages
 
 # The theorems of proofs/ and the checker that `kvopt verify --proved` runs; needs Coq and OCaml.
 proofs:

@@ -1,30 +1,50 @@
 """Extend the instance library, and improve what is known of each instance.
 
     python instances/extend.py [--time-limit 60] [NAME ...]
+    python instances/extend.py --standard [--time-limit 600] [--threads 2] [NAME ...]
+    python instances/extend.py --pages
 
-Writes the instances of ``LIBRARY`` that are missing, solves every instance whose gap is not
+Writes the instances of ``LIBRARY`` that are missing, solves every small instance whose gap is not
 closed (or the named ones), and keeps the better of the old and the new on each side in
 ``best-known.json``.  Nothing gets worse by running it again.
+
+``--standard`` is the standard run, of ten minutes on two cores: it certifies the instances that
+are open or rest on a solver's word, those of the challenge set as well, and enters what is better
+as ``kvopt submit`` does.  It may be ended at any moment: the same command goes on with those that
+no run of this limit and number of threads has been through.
+
+``--pages`` writes the table in ``README.md`` and ``library.html`` from what is known.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import sys
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kvopt import Instance, Request, Schedule, SolveResult, generate, read_instance, solve
+from kvopt import Instance, Request, Schedule, SolveResult, generate, solve
 from kvopt import write_instance as write
+from kvopt.certificates import certify, write_certificate
+from kvopt.errors import InvalidInput
+from kvopt.experiments.library.table import (
+    CHALLENGE,
+    STANDARD_SECONDS,
+    Entry,
+    Library,
+    clock_of,
+    closed,
+    merged,
+)
 from kvopt.experiments.three_partition import ThreePartition
-from kvopt.files.atomic import write_atomically
 from kvopt.kernels.pipes import ended_by_reader
 from kvopt.version import __version__
 
 HERE = Path(__file__).parent
-TABLE = HERE / "best-known.json"
+WHO = "kvopt"
 
 WORKED: dict[str, Instance] = {
     "wang-example-3.1": Instance(64, [Request(0, 63, 1), *[Request(0, 1, 2)] * 21]),
@@ -110,71 +130,108 @@ def every_instance() -> dict[str, Instance]:
 
 
 def main() -> None:
-    """Write what is missing and solve what is open."""
+    """Write what is missing and improve what is open."""
+    options = parsed()
+    library = Library(HERE)
+    for name, instance in every_instance().items():
+        if not (HERE / f"{name}.json").exists():
+            write(instance, HERE / f"{name}.json")
+    signal_number = None
+    if not options.pages:
+        signal_number = (standard if options.standard else solved)(library, options)
+    if options.pages or options.standard:
+        from kvopt.experiments.library.page import write_pages
+
+        write_pages(library)
+    if signal_number is not None:
+        sys.exit(128 + signal_number)
+
+
+def parsed() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: every open instance")
-    parser.add_argument("--time-limit", type=float, default=60.0)
-    options = parser.parse_args()
-    for name, instance in every_instance().items():
-        if not (HERE / f"{name}.json").exists():
-            write(instance, HERE / f"{name}.json")
-    known = json.loads(TABLE.read_text()) if TABLE.exists() else {}
-    for path in sorted(HERE.glob("*.json")):
-        wanted = path.stem in options.names if options.names else not closed(known.get(path.stem))
-        if path != TABLE and wanted:
-            instance = read_instance(path)
-            entry = known.get(path.stem)
-            known[path.stem], signal_number = improved(instance, entry, options.time_limit)
-            save(known)
-            facts = {key: known[path.stem][key] for key in REPORTED}
-            print(path.stem, facts, flush=True)
+    parser.add_argument("--time-limit", type=float)
+    parser.add_argument("--threads", type=int, default=2)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--standard", action="store_true", help="certify, also the challenge set")
+    what.add_argument("--pages", action="store_true", help="write the pages and nothing else")
+    return parser.parse_args()
+
+
+def solved(library: Library, options: argparse.Namespace) -> int | None:
+    """Solve what is open or named, without the challenge set; return a signal that ended it."""
+    known, limit = library.entries, options.time_limit or 60.0
+    for name, path in library.paths.items():
+        is_open = path.parent.name != CHALLENGE and not closed(known.get(name))
+        if name in options.names or (is_open and not options.names):
+            known[name], signal_number = improved(library.instance(name), known.get(name), limit)
+            library.save()
+            print(name, {key: known[name][key] for key in REPORTED}, flush=True)
             if signal_number is not None:
-                sys.exit(128 + signal_number)
+                return signal_number
+    return None
 
 
-def closed(entry: dict[str, Any] | None) -> bool:
-    """Whether the best schedule meets the best bound."""
-    return entry is not None and entry["objective"] == entry["lower_bound"]
-
-
-def improved(
-    instance: Instance, entry: dict[str, Any] | None, limit: float
-) -> tuple[dict[str, Any], int | None]:
+def improved(instance: Instance, entry: Entry | None, limit: float) -> tuple[Entry, int | None]:
     """Solve once more and keep the better of both on each side; return a signal that ended it."""
     same = entry is not None and entry["instance"] == instance.hash
     old = entry if entry is not None and same else None
     start = Schedule(instance, old["starts"]) if old else None
     result = solve(instance, time_limit=limit, start=start)
-    return merged(instance, old, result), result.signal_number
+    return merged(old, entry_of(result)), result.signal_number
 
 
-def merged(instance: Instance, old: dict[str, Any] | None, new: SolveResult) -> dict[str, Any]:
-    """Return the entry of the table: best schedule, best bound, how and when."""
+def entry_of(new: SolveResult) -> Entry:
+    """Return the entry of the table that a result gives."""
     assert new.starts is not None
     assert new.lower_bound is not None
-    entry: dict[str, Any] = {
-        "instance": instance.hash,
-        "objective": new.objective,
-        "starts": list(new.starts),
-        "lower_bound": new.lower_bound,
-        "bound_source": str(new.bound_source),
-        "bounded_by": new.bounded_by,
+    facts = {
+        "who": WHO,
         "date": datetime.date.today().isoformat(),
         "version": __version__,
         "seconds": round(new.seconds, 1),
     }
-    if old is not None and old["lower_bound"] >= new.lower_bound:
-        for key in ("lower_bound", "bound_source", "bounded_by", "date", "version", "seconds"):
-            entry[key] = old[key]
-    return entry
+    return {
+        "instance": new.instance.hash,
+        "objective": new.objective,
+        "starts": list(new.starts),
+        "schedule": facts,
+        "lower_bound": new.lower_bound,
+        "bound_source": str(new.bound_source),
+        "bounded_by": new.bounded_by,
+        **facts,
+    }
 
 
-def save(known: dict[str, Any]) -> None:
-    """Write the table, one instance a line."""
-    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known))
-    write_atomically(TABLE, "{\n" + rows + "\n}\n")
+def standard(library: Library, options: argparse.Namespace) -> int | None:
+    """Certify what is open, unchecked or named and enter it; return a signal that ended it."""
+    run = {"time_limit": options.time_limit or STANDARD_SECONDS, "threads": options.threads}
+    for name in options.names or [*library.paths]:
+        entry = library.entries.get(name)
+        is_known = closed(entry) and entry is not None and entry["bound_source"] == "checked"
+        if is_known or (entry is not None and entry.get("run") == run):
+            continue
+        instance = library.instance(name)
+        clock = clock_of(instance)
+        start = Schedule(instance, entry["starts"]) if entry and clock.is_even else None
+        found = certify(instance, schedule=start, clock=clock, **run)
+        if found.signal_number is not None:
+            return found.signal_number
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{name}.json"
+            write_certificate(replace(found, runs=()), path)
+            try:
+                _, said = library.submit(path, WHO)
+            except InvalidInput as error:
+                said = [error.reason]
+        if name in library.entries:
+            library.entries[name]["run"] = run
+            library.save()
+        print(name, *said, sep="; ", flush=True)
+    return None
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def certificate_text(certificate: Certificate) -> str:
         "narrower": [_sides_to_json(optimum) for optimum in certificate.narrower],
         "slower": None if slower is None else [_slower_to_json(certificate, b) for b in slower],
         "policies": [
-            {"policy": run.policy, "outcome": run.outcome, **_run_to_json(run)}
+            {"policy": run.policy, "outcome": run.outcome, **run_to_json(run)}
             for run in certificate.runs
         ],
     }
@@ -90,7 +90,7 @@ def certificate_text(certificate: Certificate) -> str:
     if slower is None:
         del members["slower"]
     if (in_time := certificate.in_time) is not None:
-        best = in_time.best and {"attained": in_time.best_attained, **_run_to_json(in_time.best)}
+        best = in_time.best and {"attained": in_time.best_attained, **run_to_json(in_time.best)}
         members["deadlines"] = {**_deadline_to_json(in_time), "best": best}
     members["budget"] = MOST_STATED  # a check that needs less takes less
     members["provenance"] = {**certificate.provenance, "notes": certificate.notes}
@@ -141,14 +141,18 @@ def _certificate(value: Json) -> Certificate:
     in_time, claim = None, value.get("deadlines")
     if claim is not None:
         named = {"policy": "best in time", "outcome": "completed"}
-        run = None if claim["best"] is None else _run({**named, **claim["best"]}, instance, clock)
+        run = (
+            None
+            if claim["best"] is None
+            else run_from_json({**named, **claim["best"]}, instance, clock)
+        )
         in_time = _in_time(claim, run, said, instance, rounds=clock.is_even)
     slower = value.get("slower")
     return Certificate(
         instance=instance,
         upper=sides[-1].upper,
         lower=sides[-1].lower,
-        runs=tuple(_run(row, instance, clock) for row in value.get("policies", ())),
+        runs=tuple(run_from_json(row, instance, clock) for row in value.get("policies", ())),
         provenance=provenance,
         notes=tuple(map(str, notes if isinstance(notes, list) else [notes])),
         clock=clock,
@@ -172,7 +176,7 @@ def _sides_to_json(optimum: Optimum) -> Json:
     upper, lower = optimum.upper, optimum.lower
     return {
         "scope": optimum.scope,
-        "upper": upper and _run_to_json(upper),
+        "upper": upper and run_to_json(upper),
         "lower": lower and {"value": lower.value, "proof": proof_to_json(lower.proof)},
     }
 
@@ -183,7 +187,7 @@ def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) ->
     if claim is not None:
         name = str(provenance.get("found_by") or "best run")
         said = {"policy": name, "outcome": "completed", **claim}
-        made = _run(said, instance, clock)
+        made = run_from_json(said, instance, clock)
         upper = made.schedule if clock.is_even else made
     lower = None
     if bound is not None:
@@ -213,7 +217,7 @@ def _slower(claim: Json, lower: Json | None, instance: Instance) -> SlowerBound:
 # ---- runs -------------------------------------------------------------------------------
 
 
-def _run_to_json(run: Schedule) -> Json:
+def run_to_json(run: Schedule) -> Json:
     """Return the claims about a run and the times by which they are checked."""
     if not run.is_complete:
         return {"value": None}
@@ -235,7 +239,8 @@ def _run_to_json(run: Schedule) -> Json:
     return {"value": run.objective, **claim, **{name: row for name, row in more.items() if row}}
 
 
-def _run(claim: Json, instance: Instance, clock: Clock) -> PolicyRun:
+def run_from_json(claim: Json, instance: Instance, clock: Clock) -> PolicyRun:
+    """Return the run that is claimed; nothing is checked here."""
     policy = claim["policy"]
     if claim["value"] is None:
         return PolicyRun.unknown(instance, policy, Outcome(claim["outcome"]), clock)

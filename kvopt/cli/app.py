@@ -25,6 +25,7 @@ from kvopt.cli import (
     run,
     solve,
     study,
+    submit,
     tools,
 )  # fmt: skip
 from kvopt.cli.common import filled_in, option
@@ -84,6 +85,7 @@ PANELS: dict[str, dict[Work, tuple[str, ...]]] = {
         research.report_command: ("kvopt report smoke",),
         research.hunt_command: ("kvopt hunt --policy mc-sf --n 4 --memory 4 -o worst.cert.json",),
         research.theory_command: ("kvopt theory theorem-6.2",),
+        submit.submit_command: ("kvopt submit a.cert.json --who Ada --library samples/library",),
         research.reduce_command: ("kvopt reduce three-partition --target 40 11 11 12 11 17 18",),
     },
     "Tools": {

@@ -20,6 +20,19 @@ for (const heading of document.querySelectorAll("th[aria-sort]")) {
     heading.setAttribute("aria-sort", down ? "descending" : "ascending");
   });
 }
+for (const filters of document.querySelectorAll(".filters")) {
+  const choices = [...filters.querySelectorAll("select")];
+  const body = filters.parentElement.querySelector("table").tBodies[0];
+  filters.hidden = false;
+  filters.addEventListener("change", () => {
+    for (const row of body.rows) {
+      const fits = (each) => !each.value || row.cells[each.dataset.column].textContent === each.value;
+      row.hidden = !choices.every(fits);
+      const target = document.getElementById(row.querySelector("a").hash.slice(1));
+      if (target) target.hidden = row.hidden;
+    }
+  });
+}
 let folded = [];
 window.addEventListener("beforeprint", () => {
   folded = [...document.querySelectorAll("details:not([open])")];

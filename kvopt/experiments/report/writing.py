@@ -12,7 +12,7 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -119,22 +119,45 @@ def write_report(
 
 
 def _page(context: Context) -> str:
-    """Return the page as text."""
+    """Return the page of a study as text."""
+    study = context.study
+    title = None if study.title == study.name else study.title
+    sections = {name: (part.title, part.body) for name, part in sections_of(context).items()}
+    return page_text("kvopt study", study.name, title, sections, "the records of the study")
+
+
+def page_text(
+    kind: str,
+    name: str,
+    title: str | None,
+    sections: Mapping[str, tuple[str, str]],
+    source: str,
+) -> str:
+    """Return a page that needs nothing else.
+
+    Parameters
+    ----------
+    kind, name, title
+        What it is, of what, and a line about it.
+    sections
+        Title and content by their address on the page; what is no markup is escaped.
+    source
+        What it was made from.
+    """
     style = ENVIRONMENT.get_template("page.css").render(palette=PALETTE)
     script = ENVIRONMENT.get_template("page.js").render()
     rules = [
         "default-src 'none'",
-        *(f"{name}-src '{_digest(part)}'" for name, part in (("style", style), ("script", script))),
+        *(f"{part}-src '{_digest(text)}'" for part, text in (("style", style), ("script", script))),
         "img-src data:; base-uri 'none'; form-action 'none'",
     ]
     return ENVIRONMENT.get_template("page.html").render(
         policy=Markup("; ".join(rules)),
         version=__version__,
-        study=context.study,
-        sections=sections_of(context),
+        kind=kind, name=name, title=title, sections=sections, source=source,
         style=Markup(style),
         script=Markup(script),
-    )
+    )  # fmt: skip
 
 
 def _digest(part: str) -> str:

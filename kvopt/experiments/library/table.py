@@ -1,0 +1,264 @@
+"""The table of the library: the better of two schedules, of two bounds, and who found them."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kvopt.certificates.files import read_certificate, run_from_json, run_to_json
+from kvopt.errors import InvalidInput
+from kvopt.files.atomic import atomic_path, write_atomically
+from kvopt.files.reading import blamed_on, parse_json, read_text
+from kvopt.incumbent.certificate import Certificate
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.hardware.batch_time_files import batch_time
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import read_instance
+from kvopt.problem.scopes import Scope
+from kvopt.timetable.runs import PolicyRun
+
+Entry = dict[str, Any]
+"""What is known of an instance; ``instances/README.md`` describes the fields."""
+
+TABLE, CHALLENGE, CERTIFICATES = "best-known.json", "challenge", "certificates"
+
+LARGEST_KEPT = 150_000
+"""Bytes of a compressed certificate that is kept; a larger one was verified, and is dropped."""
+
+CLASSES = ("easy", "medium", "hard", "open")
+
+STANDARD_SECONDS = 600.0
+"""Limit of the standard run, on two cores."""
+_EASY = 60.0
+"""Seconds of a proof up to which an instance is easy."""
+
+_UPPER = ("objective", "starts", "workers", "lost", "waits", "schedule")
+_LOWER = (
+    "lower_bound", "bound_source", "bounded_by", "who", "date", "version", "seconds", "threads",
+    "certificate",
+)  # fmt: skip
+_SPANS = _UPPER[1:-1]
+
+
+def closed(entry: Entry | None) -> bool:
+    """Whether the best schedule meets the best bound."""
+    return entry is not None and entry["objective"] == entry["lower_bound"]
+
+
+def difficulty(entry: Entry) -> str:
+    """Return the class of an instance: by the time of the proof, where there is one."""
+    seconds = entry["seconds"]
+    is_hard = seconds is None or seconds > STANDARD_SECONDS
+    place = 2 if is_hard else int(seconds > _EASY)
+    return CLASSES[place if closed(entry) else 3]
+
+
+def merged(old: Entry | None, new: Entry) -> Entry:
+    """Return the better of both on each side; of equal ones the old one.
+
+    Of equal bounds the better one is that which was checked, then that with a certificate.
+    """
+    if old is None:
+        return new
+    upper = new if _value(new) < _value(old) else old
+    lower = new if _strength(new) > _strength(old) else old
+    kept = {name: upper[name] for name in _UPPER if name in upper}
+    kept |= {name: lower[name] for name in _LOWER if name in lower}
+    rest = {name: old[name] for name in old if name not in (*_UPPER, *_LOWER)}
+    return {**rest, **kept}
+
+
+def _value(entry: Entry) -> float:
+    value = entry["objective"]
+    return float("inf") if value is None else value
+
+
+def _strength(entry: Entry) -> tuple[int, bool, bool]:
+    value = entry["lower_bound"]
+    checked = entry["bound_source"] == "checked"
+    return -1 if value is None else value, checked, bool(entry.get("certificate"))
+
+
+def clock_of(instance: Instance) -> Clock:
+    """Return the clock of an instance of the library: that of a model that its notes name."""
+    notes = instance.notes if isinstance(instance.notes, dict) else {}
+    return Seconds(batch_time(notes["batch_time"])) if "batch_time" in notes else ROUNDS
+
+
+@dataclass(frozen=True)
+class Library:
+    """A folder of instances with the table of what is known of them."""
+
+    folder: Path
+
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """The entries by the name of their instance."""
+        path = self.folder / TABLE
+        with blamed_on(path):
+            found = parse_json(read_text(path))
+            if not isinstance(found, dict) or not all(
+                isinstance(row, dict) and {"instance", *_LOWER[:3], *_UPPER[:2]} <= {*row}
+                for row in found.values()
+            ):
+                raise InvalidInput("is not the table of an instance library")
+            return found
+
+    @cached_property
+    def paths(self) -> dict[str, Path]:
+        """The file of each instance by its name."""
+        found = [*self.folder.glob("*.json"), *self.folder.glob(f"{CHALLENGE}/*.json")]
+        known = {path.stem: path for path in sorted(found) if path.name != TABLE}
+        for name in self.entries:
+            if name not in known:
+                reason = f"there is no file of the instance {name}"
+                raise InvalidInput(reason, file=str(self.folder / TABLE))
+        return known
+
+    def instance(self, name: str) -> Instance:
+        """Read an instance."""
+        return read_instance(self.paths[name])
+
+    def run_of(self, name: str) -> PolicyRun:
+        """Return the best schedule that is known of an instance."""
+        entry, instance = self.entries[name], self.instance(name)
+        claim = {"policy": name, "outcome": "completed", "value": entry["objective"]}
+        claim |= {key: entry[key] for key in _SPANS if key in entry}
+        return run_from_json(claim, instance, clock_of(instance))
+
+    def save(self) -> None:
+        """Write the table, one instance a line."""
+        known = self.entries
+        rows = ",\n".join(f"{json.dumps(k)}: {json.dumps(known[k])}" for k in sorted(known))
+        write_atomically(self.folder / TABLE, "{\n" + rows + "\n}\n")
+
+    def submit(
+        self, path: Path, who: str, seconds: float | None = None, budget: float | None = None
+    ) -> tuple[str, list[str]]:
+        """Enter what a certificate says better than the table.
+
+        Parameters
+        ----------
+        path
+            The certificate.
+        who, seconds
+            Who found it, in how much time; the time of the certificate when left out.
+        budget
+            As of `read_certificate`, which checks it.
+
+        Returns
+        -------
+        tuple[str, list[str]]
+            The name of the instance, and what is better in words.
+
+        Raises
+        ------
+        InvalidInput
+            If the certificate is not valid, of no instance of the library, or not better.
+        """
+        if _plain(who) != who or not who:
+            reason = "must be up to 60 letters, digits, blanks and .,:;@+()/-"
+            raise InvalidInput(reason, field="who")
+        found = read_certificate(path, budget)
+        with blamed_on(path):
+            name = self._name_of(found)
+            raw, old = read_text(path).encode(), self.entries.get(name)
+            new = _entry_of(found, raw, name, who, seconds)
+            entry = merged(old, new)
+            if entry["objective"] is None or entry["lower_bound"] is None:
+                raise InvalidInput(f"is the first of {name}, and has to have both sides")
+            if said := _gained(old, entry):
+                self.entries[name] = entry
+                self._keep(name, entry, new, raw)
+                self.save()
+                return name, said
+            assert old is not None
+            sides = ("upper", "objective"), ("lower", "lower_bound")
+            known = "; ".join(f"{side} {new[key]}, known {old[key]}" for side, key in sides)
+            raise InvalidInput(f"nothing is better than what is known of {name}: {known}")
+
+    def _name_of(self, found: Certificate) -> str:
+        """Return the name of the instance that a certificate is of, on the clock that it has."""
+        digest, known = found.instance.hash, self.entries
+        for name in self.paths:
+            said = known[name]["instance"] if name in known else self.instance(name).hash
+            if said == digest and (instance := self.instance(name)).hash == digest:
+                if clock_of(instance) == found.clock:
+                    return name
+                raise InvalidInput(f"is not that of {name} in the library", field="clock")
+        raise InvalidInput(f"{digest} is of no instance of the library", field="hash")
+
+    def _keep(self, name: str, entry: Entry, new: Entry, raw: bytes) -> None:
+        """Keep the certificate of a bound that is new, in place of the one before."""
+        kept = self.folder / CERTIFICATES / f"{name}.json.xz"
+        if any(entry.get(key) != new.get(key) for key in _LOWER):
+            return
+        if entry.get("certificate"):
+            kept.parent.mkdir(exist_ok=True)
+            with atomic_path(kept) as temporary:
+                temporary.write_bytes(lzma.compress(raw))
+        else:
+            kept.unlink(missing_ok=True)
+
+
+def _gained(old: Entry | None, new: Entry) -> list[str]:
+    """Return in words what is better in an entry."""
+    before = old or dict.fromkeys(("objective", "lower_bound", "bound_source"))
+    said = [
+        f"{key.replace('_', ' ')} {new[key]:,}, known before: {before[key] or 'nothing'}"
+        for key in ("objective", "lower_bound")
+        if new[key] != before[key]
+    ]
+    if not said and old is not None and new != old:
+        said.append(f"lower bound {new['lower_bound']:,} has a certificate that was checked")
+    return said
+
+
+def _entry_of(found: Certificate, raw: bytes, name: str, who: str, seconds: float | None) -> Entry:
+    """Return the entry that a certificate gives; it was checked."""
+    sides = (*found.narrower, found.whole)
+    bounds = [side.lower for side in sides if side.lower and side.scope.covers(Scope.RUNS)]
+    lower = max(bounds, key=lambda bound: bound.value, default=None)
+    runs = [side.upper for side in sides if side.upper and Scope.RUNS.covers(side.upper.scope)]
+    upper = run_to_json(min(runs, key=lambda run: run.objective)) if runs else {}
+    made = found.provenance
+    spent, threads = made.get("seconds") if seconds is None else seconds, made.get("threads")
+    versions = made.get("versions")
+    facts = {
+        "who": who,
+        "date": _day(made.get("created")),
+        "version": _plain(versions.get("kvopt", "-")) if isinstance(versions, dict) else "-",
+        "seconds": round(spent, 1) if isinstance(spent, int | float) else None,
+        "threads": threads if isinstance(threads, int) else None,
+    }
+    is_small = len(raw) <= 40 * LARGEST_KEPT and len(lzma.compress(raw)) <= LARGEST_KEPT
+    return {
+        "instance": found.instance.hash,
+        "objective": upper.get("value"),
+        **{key: upper[key] for key in _SPANS if key in upper},
+        "schedule": facts,
+        "lower_bound": lower and lower.value,
+        "bound_source": "checked",
+        "bounded_by": lower and _plain(lower.bounded_by),
+        **facts,
+        "certificate": f"{CERTIFICATES}/{name}.json.xz" if lower and is_small else None,
+    }
+
+
+def _day(text: object) -> str:
+    """Return the day with which a text begins, a dash if there is none."""
+    try:
+        return date.fromisoformat(str(text)[:10]).isoformat()
+    except ValueError:
+        return "-"
+
+
+def _plain(text: object) -> str:
+    """Return what others wrote without what a table or a page could take for markup."""
+    return re.sub(r"[^\w .,:;@+()/-]", "?", str(text))[:60]
