@@ -159,8 +159,8 @@ ROUTER = option(
     "--router", "Of a fleet, how requests come to workers: one of {routers}.",
     "NAME[:KEY=VALUE,...]", "routers", "central",
 )  # fmt: skip
-ALLOWS = _scope("runs")
-COVERS = _scope("that of the policies, else runs")
+ALLOWS = _scope("runs, or sharing if prompts have prefixes")
+COVERS = _scope("that of the policies, else runs or sharing")
 DEADLINE = option(
     "--deadline",
     "How many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens.",
