@@ -173,15 +173,7 @@ _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
     "exact search": (partial(solve, _FEW, "exact", params=_BRIEF),),
     "beam search": (partial(solve, _FEW, "exact", params=_AS_MANY),),
     "local search": (_local,),
-    "schedules of fleets": (
-        _fleets,
-        partial(
-            solve,
-            replace(generate("arrival-1", n=4, seed=3), workers=2),
-            "exact",
-            quick_start=False,
-        ),
-    ),
+    "schedules of fleets": (_fleets, partial(solve, _PAIR, "exact", quick_start=False)),
     "bounds by prices": (
         partial(bound, _CHAT, "lagrangian", params=_BRIEF),
         partial(bound, generate("arrival-1", n=20, seed=1), "slots", params=_BRIEF),

@@ -60,11 +60,12 @@ def test_the_quick_optimum_is_the_optimum() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("processor_clock")
 @pytest.mark.parametrize(
-    ("memory", "arrivals", "equal"), [(4, 0, False), (4, 1, False), (8, 0, True), (4, 2, True)]
+    ("memory", "arrivals", "equal"), [(4, 0, False), (4, 1, False), (6, 0, True), (4, 2, True)]
 )
 def test_a_hunt_finds_the_worst_there_is(memory: int, arrivals: int, equal: bool) -> None:
-    n = 4 if memory == 8 else 3
+    n = 4 if memory == 6 else 3
     worst = Fraction(1)
     for smaller, requests in every_problem(memory, n, arrivals):
         if equal and len({s for _, s, _ in requests}) > 1:
@@ -173,9 +174,10 @@ def test_livelocks_are_counted_and_have_no_ratio(run: Run) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("processor_clock")
 def test_the_command_writes_a_certificate(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "worst.json"
-    arguments = ("hunt", "-P", "mc-sf", "--n", 4, "--memory", 9, "--equal-prompts")
+    arguments = ("hunt", "-P", "mc-sf", "--n", 4, "--memory", 6, "--equal-prompts")
     code, out, _ = run(*arguments, "-o", file, "--json")
     found = json.loads(out)
     assert code == 0

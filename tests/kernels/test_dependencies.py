@@ -49,30 +49,15 @@ def test_good_releases_pass(version: str | None) -> None:
     refuse_known_bad("ortools", "1.14.0")
 
 
-def install_bad_release(folder: Path) -> None:
-    """Put the metadata of another release first on the path, as if it were installed."""
-    info = folder / "highspy-1.14.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: highspy\nVersion: 1.14.0\n")
-
-
 @pytest.mark.slow
 def test_an_installed_bad_release_stops_every_solver_and_no_other_engine(tmp_path: Path) -> None:
-    install_bad_release(tmp_path)
+    """Its metadata are first on the path."""
+    info = tmp_path / "highspy-1.14.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: highspy\nVersion: 1.14.0\n")
     code = SOLVE_WITH.format(engines=["exact", "auto"]) + REFUSED
     done = run_python(code, tmp_path)
     assert (done.returncode, done.stdout) == (0, "highs cpsat pyomo "), done.stderr
-
-
-@pytest.mark.slow
-def test_a_bad_release_does_not_end_a_search_that_compiles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where loops are compiled a solver works beside them; it is missed, and that is all."""
-    install_bad_release(tmp_path)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    done = run_python(SOLVE_WITH.format(engines=["auto"]), tmp_path)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from commands import Run
 from known import known
 
-from kvopt import InvalidInput, bound, certify, generate, solve, write_instance
+from kvopt import InvalidInput, bound, generate, solve, write_instance
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels import memory as budget
 from kvopt.kernels.memory import parsed_size, used
@@ -153,10 +153,3 @@ def test_the_environment_gives_a_budget() -> None:
     command = [sys.executable, "-c", script]
     told = {**os.environ, "KVOPT_RAM": "300M"}
     assert subprocess.check_output(command, env=told, text=True).strip() == str(300 * MB)
-
-
-@pytest.mark.slow
-def test_certify_keeps_a_budget() -> None:
-    found = certify(LONG, ["svf"], time_limit=2, ram=used() + 100 * MB)
-    assert found.upper is not None
-    assert found.lower is not None

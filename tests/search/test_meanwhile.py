@@ -16,6 +16,7 @@ from kvopt import generate
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.result import BoundSource
 from kvopt.kernels import compile_clock as compiling
+from kvopt.kernels import dependencies
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
@@ -117,6 +118,19 @@ def test_an_end_of_the_others_ends_the_solver() -> None:
     with solver_while_compiling(search, presolve=True):
         search.interrupt()
     assert not search.proved
+
+
+@pytest.mark.usefixtures("compiler")
+def test_a_release_that_is_refused_is_missed_and_that_is_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dependencies, "installed_version", lambda _: "1.14.0")
+    search = search_of(5)
+    with solver_while_compiling(search, presolve=True):
+        while not search.notes:
+            time.sleep(0.01)
+    assert "solver: highspy 1.14.0 returns wrong optima" in search.notes[0]
+    assert not search.should_stop()
 
 
 @pytest.mark.slow
