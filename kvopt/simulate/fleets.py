@@ -24,7 +24,7 @@ def route(workload: Workload, workers: Sequence[Worker], router: ArrivalRouter) 
         for worker in workers:
             worker.come_to(workload.arrivals[i])
         prompt = workload.instance.requests[i].prompt
-        chosen = router.choose(workers, prompt, workers[0].believed[i])
+        chosen = router.send(workers, i, prompt, workers[0].believed[i])
         if type(chosen) is not int or not 0 <= chosen < len(workers):
             said = f"chose {shown(chosen)}, workers are 0 .. {len(workers) - 1}"
             raise PolicyFault(f"router {router.name}: {said}")

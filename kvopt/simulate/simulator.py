@@ -18,7 +18,7 @@ from typing import Any
 
 from kvopt.errors import InvalidInput, KvoptError, PolicyFault
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_prefixes
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.requests import volume_of
 from kvopt.simulate.policies.base import Need, Policy, View
 from kvopt.timetable.work import Chunks, Lost
@@ -100,6 +100,7 @@ class Worker(ABC):
         self.believed = believed
         self.members: list[int] = []
         self.requests = self.volume = self.time = 0
+        self._uses = [0] * len(self.instance.forest.weights)
         self.found: list[Any] = [None] * len(self.instance)
         self.lost: list[Lost] = []
         self.chunks: list[Chunks] = []
@@ -115,6 +116,13 @@ class Worker(ABC):
             return  # there is no choice between workers
         self.requests += sign
         self.volume += sign * volume_of(self.instance.requests[i].prompt, self.believed[i])
+        for node in self.instance.forest.paths[i]:
+            self._uses[node] += sign
+
+    def matched(self, i: int) -> int:
+        """Return the tokens of a request's prefix that unfinished requests here use."""
+        forest = self.instance.forest
+        return sum(forest.weights[v] for v in forest.paths[i] if self._uses[v])
 
     @abstractmethod
     def deliver(self, i: int) -> None:
@@ -155,9 +163,8 @@ class Simulation(Worker):
     def __init__(self, workload: Workload, policy: Policy) -> None:
         instance, clock = workload.instance, workload.clock
         refuse_blocks(instance, "a simulated policy")
-        refuse_prefixes(instance, "a simulated policy")
         if Need.ARRIVALS in policy.needs and "after" in instance.extras:
-            refuse_extras(instance, policy.name, ("weight", "max_active"))
+            refuse_extras(instance, policy.name, ("weight", "max_active", "prefix"))
         if Need.ARRIVALS in policy.needs:
             if instance.workers > 1:
                 raise InvalidInput("plans for one worker, not for a fleet", field=policy.name)

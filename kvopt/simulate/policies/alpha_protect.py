@@ -57,7 +57,7 @@ class AlphaProtect(Policy):
         while line:
             i = line[0][1]
             waits = i not in self._gone
-            if waits and view.next_load + view.prompts[i] + 1 > self._limit:
+            if waits and view.next_load + view.prompts[i] - view.matched(i) + 1 > self._limit:
                 return
             heapq.heappop(line)
             if waits:

@@ -84,26 +84,38 @@ class View:
         Start round of each active request.
     arrivals, prompts
         Of each request, by position; how many there will be is known.
+    private, paths
+        Prompt tokens of each request that it shares with no other, and the nodes of its prefix.
+    weights
+        Tokens of each node: while a request that uses it is active it is held, once.
     range
         The smallest lower and the largest upper end of all intervals.
     """
 
-    __slots__ = ("_base", "active", "arrivals", "beliefs", "memory", "now", "prompts", "range")
+    __slots__ = (
+        "_base", "_users", "active", "arrivals", "beliefs", "memory", "now", "paths", "private",
+        "prompts", "range", "weights",
+    )  # fmt: skip
 
     def __init__(self, instance: Instance, beliefs: Beliefs) -> None:
         self.memory = instance.memory
         self.arrivals = [request.arrival for request in instance]
         self.prompts = [request.prompt for request in instance]
+        forest = instance.forest
+        self.private, self.paths = list(forest.private), list(forest.paths)
+        self.weights = forest.weights
+        self._users = [0] * len(self.weights)
         self.beliefs = beliefs
         self.range = min(beliefs.lower, default=1), max(beliefs.upper, default=1)
         self.now = 0
         self.active: dict[int, int] = {}
-        self._base = 0  # sum of prompt - start over active requests
+        self._base = 0  # sum of private - start over active requests, and of nodes that they use
 
     @property
-    def columns(self) -> tuple[list[int], ...]:
+    def columns(self) -> tuple[list[Any], ...]:
         """Data of each request from its arrival on, by position."""
-        return self.prompts, self.beliefs.output, self.beliefs.lower, self.beliefs.upper
+        believed = self.beliefs.output, self.beliefs.lower, self.beliefs.upper
+        return self.prompts, self.private, self.paths, *believed
 
     def before_arrivals(self, policy: Policy) -> View:
         """Return the view before anything arrives."""
@@ -113,6 +125,7 @@ class View:
         view = View(Instance(self.memory, []), Beliefs([], [], []))
         for column in (view.arrivals, *view.columns):
             column += [hidden] * len(self.prompts)
+        view.weights, view._users = self.weights, self._users
         view.range = self.range if Need.RANGE in policy.needs else hidden
         return view
 
@@ -125,15 +138,23 @@ class View:
         """Return the tokens that an active request has produced so far."""
         return self.now - self.active[i]
 
+    def matched(self, i: int) -> int:
+        """Return the tokens of a request's prefix that active requests hold."""
+        return sum(self.weights[v] for v in self.paths[i] if self._users[v])
+
     def start(self, i: int) -> None:
         """Make a request active."""
         self.active[i] = self.now
-        self._base += self.prompts[i] - self.now
+        self._base += self.prompts[i] - self.matched(i) - self.now
+        for v in self.paths[i]:
+            self._users[v] += 1
 
     def stop(self, i: int) -> int:
         """Make a request inactive and return when it had started."""
         start = self.active.pop(i)
-        self._base -= self.prompts[i] - start
+        for v in self.paths[i]:
+            self._users[v] -= 1
+        self._base -= self.prompts[i] - self.matched(i) - start
         return start
 
 

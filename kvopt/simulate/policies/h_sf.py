@@ -24,7 +24,8 @@ class HSf(AheadPolicy):
 
     Among largest sets the least sum of outputs wins, then the one that is earlier by
     (output, prompt, arrival, position).  Shortest first finds such a set only where prompts
-    are equal, so it is searched for.
+    are equal, so it is searched for.  Of shared prefixes it counts once what is held already; the
+    set to start counts whole prompts.
     """
 
     name = "h-sf"
@@ -51,7 +52,7 @@ class HSf(AheadPolicy):
             return
         for candidate in self._chosen(view, waiting):
             self._waiting.remove(candidate)
-            self._ahead.add(candidate.prompt, candidate.output, view.now)
+            self.promise(view, candidate.position)
             yield candidate.position
         self._wake = view.now + 1 if len(self._waiting.candidates) else None
 
@@ -61,7 +62,8 @@ class HSf(AheadPolicy):
     def _none_fits(self, view: View, waiting: list[Candidate]) -> bool:
         """Whether no request fits, to be woken before the first one may."""
         narrowest = self._waiting.prompts.items()[0]
-        if self._must_wait(view, narrowest, waiting[0].output):
+        wait = self._ahead.wait(narrowest, waiting[0].output, view.now)
+        if self._must_wait(view, wait):
             return True  # a request larger in both waits no less
         least, prompt = 0, -1
         for candidate in waiting:  # by output: only a smaller prompt can fit better
@@ -77,11 +79,13 @@ class HSf(AheadPolicy):
         return True
 
     def _chosen(self, view: View, waiting: list[Candidate]) -> list[Candidate]:
-        outputs, prompts, now = view.beliefs.output, view.prompts, view.now
-        running = [
-            (prompts[i] + now - start, max(outputs[i] + start - now, 1))
-            for i, start in view.active.items()
-        ]
+        outputs, now, found, running = view.beliefs.output, view.now, set[int](), []
+        ends = {i: max(outputs[i] + start, now + 1) for i, start in view.active.items()}
+        for i in sorted(ends, key=ends.__getitem__, reverse=True):
+            mine = {*view.paths[i]} - found  # a node is held until the last of its users ends
+            found |= mine
+            held = view.private[i] + sum(view.weights[v] for v in mine)
+            running.append((held + now - view.active[i], ends[i] - now))
         places = largest_set(*columns(waiting), running, view.memory)
         return [waiting[place] for place in places]
 

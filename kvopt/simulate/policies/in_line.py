@@ -19,7 +19,7 @@ class AheadPolicy(Policy):
 
     def begin(self, view: View) -> None:
         """Start with nothing promised."""
-        self._ahead = LookAhead(self.capacity(view))
+        self._ahead = LookAhead(self.capacity(view), view.weights)
         self._wake: int | None = None
         self._refused: int | None = None  # what does not fit before the round to wake in
 
@@ -33,7 +33,8 @@ class AheadPolicy(Policy):
 
     def finished(self, view: View, i: int, start: int) -> None:
         """Release the promised memory."""
-        if self._ahead.remove(view.prompts[i], self.belief(view, i), start, view.now):
+        belief, path = self.belief(view, i), view.paths[i]
+        if self._ahead.remove(view.private[i], belief, start, view.now, path):
             self._refused = None
 
     def evicted(self, view: View, i: int, start: int) -> None:
@@ -49,9 +50,16 @@ class AheadPolicy(Policy):
         """Ask again when the first in line may fit."""
         return self._wake
 
-    def _must_wait(self, view: View, prompt: int, output: int) -> int:
-        """Return 0 if a request fits, else how long it must wait at least, and be woken then."""
-        wait = self._ahead.wait(prompt, output, view.now)
+    def waits(self, view: View, i: int) -> int:
+        """Return 0 if a request fits beside what is promised, else how long it must wait."""
+        return self._ahead.wait(view.private[i], self.belief(view, i), view.now, view.paths[i])
+
+    def promise(self, view: View, i: int) -> None:
+        """Keep memory for a request that starts now."""
+        self._ahead.add(view.private[i], self.belief(view, i), view.now, view.paths[i])
+
+    def _must_wait(self, view: View, wait: int) -> int:
+        """Return how long a request must wait at least, and be woken then; 0 if it fits."""
         # Alone it would fit or never will: another has to leave first.
         self._wake = view.now + wait if wait and len(self._ahead) else None
         return wait
@@ -98,12 +106,11 @@ class PrefixPolicy(AheadPolicy):
                 continue
             if i == self._refused and self._wake is not None and view.now < self._wake:
                 return
-            prompt, output = view.prompts[i], self.belief(view, i)
-            if self._must_wait(view, prompt, output):
+            if self._must_wait(view, self.waits(view, i)):
                 self._refused = i
                 return
             heapq.heappop(line)
-            self._ahead.add(prompt, output, view.now)
+            self.promise(view, i)
             yield i
         self._wake = None
 

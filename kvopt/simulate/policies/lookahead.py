@@ -3,13 +3,18 @@
 Memory grows between completions, so the believed completions of what is active and that of the
 newcomer are all the times that a look-ahead has to visit.  What is held at them does not depend on
 what time it is: it is kept, and changes when something starts or leaves.
+
+A node of a shared prefix is held until the last believed completion of those that use it.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
 
 import numpy as np
+
+from kvopt.problem.arrays import Integers
 
 _most, _sum = np.maximum.reduce, np.add
 
@@ -23,10 +28,13 @@ class LookAhead:
     ----------
     capacity
         Tokens that may be held at any time.
+    weights
+        Tokens of each node of shared prefixes.
     """
 
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
+    def __init__(self, capacity: int, weights: Sequence[int] = ()) -> None:
+        self._capacity, self._weights = capacity, weights
+        self._uses: dict[int, list[int]] = {}  # of each node held, the completions of its users
         self._ends: list[int] = []  # believed completions, negated: the last one comes first
         self._times = np.zeros(64, np.int64)  # believed completions
         self._beside = np.zeros(64, np.int64)  # how many complete then or later
@@ -38,32 +46,52 @@ class LookAhead:
     def __len__(self) -> int:
         return self._size
 
-    def wait(self, prompt: int, output: int, now: int) -> int:
+    def wait(self, prompt: int, output: int, now: int, path: Sequence[int] = ()) -> int:
         """Return 0 if a request fits at ``now``, else how many rounds it must wait at least.
+
+        Its prompt is that beside the nodes of its path.
 
         Starting a round later lowers what it holds at a given time by one token, and times
         before its start no longer matter.  Requests that outlived their believed completion
         are expected to need one more round.
         """
         ends = self._ends
+        own = sum(self._weights[v] for v in path)
         if not ends:
-            return int(prompt + output > self._capacity)
+            return int(own + prompt + output > self._capacity)
         alive = bisect_left(ends, -now)
         later = bisect_right(ends, -now - output, 0, alive)
-        most = prompt + output + self._held(later, now + output)
+        times, shared = self._times[later:alive], own
+        if self._uses:
+            beside = self._beside_path(path, np.append(times, (now + output, 0))) + own
+            shared = beside.item(-2)
+        most = prompt + output + self._held(later, now + output) + shared
         if alive < len(ends):
-            most = max(most, self._total + self._size * (now + 1) + prompt + 1)
+            everything = beside.item(-1) if self._uses else own
+            most = max(most, self._total + self._size * (now + 1) + prompt + 1 + everything)
         wait = int(most > self._capacity)
         if later < alive:
             tops, free = self._tops[later:alive], self._capacity + now - prompt
+            tops = tops + beside[:-2] if self._uses else tops + own if own else tops
             if _most(tops) > free:
-                least = np.minimum(tops - free, self._times[later:alive] - now)
+                least = np.minimum(tops - free, times - now)
                 wait = max(wait, int(_most(least)))
         return wait
 
-    def add(self, prompt: int, output: int, now: int) -> None:
+    def _beside_path(self, path: Sequence[int], times: Integers) -> Integers:
+        """Return what nodes off a path hold at these times; time 0 counts all of them."""
+        others = [(uses[-1], self._weights[v]) for v, uses in self._uses.items() if v not in path]
+        if not others:
+            return np.zeros(len(times), np.int64)
+        last, tokens = np.array(sorted(others)).T
+        found: Integers = np.append(tokens[::-1].cumsum()[::-1], 0)[np.searchsorted(last, times)]
+        return found
+
+    def add(self, prompt: int, output: int, now: int, path: Sequence[int] = ()) -> None:
         """Add a request that starts at ``now`` and is believed to produce ``output`` tokens."""
         end = now + output
+        for node in path:
+            insort(self._uses.setdefault(node, []), end)
         place = bisect_left(self._ends, -end)
         if end not in self._numbers:
             self._insert(place, end)
@@ -72,9 +100,15 @@ class LookAhead:
         self._total += prompt - now
         self._change(place, 1, prompt - now)
 
-    def remove(self, prompt: int, output: int, start: int, now: int) -> bool:
+    def remove(
+        self, prompt: int, output: int, start: int, now: int, path: Sequence[int] = ()
+    ) -> bool:
         """Remove a request that was added with these; return whether it was to stay for longer."""
         end = start + output
+        for node in path:
+            self._uses[node].remove(end)
+            if not self._uses[node]:
+                del self._uses[node]
         is_early = end > now
         self._numbers[end] -= 1
         self._size -= 1

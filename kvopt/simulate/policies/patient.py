@@ -78,16 +78,15 @@ class Patient(Svf):
             first, i = -line[-1][-1], -item[-1]
             if place and passed[first] >= self.patience:
                 return
-            prompt, output = view.prompts[i], self.belief(view, i)
             # The look-ahead would say no too, but takes longer.
-            no_room = view.next_load + prompt + 1 > view.memory
-            if no_room or self._ahead.wait(prompt, output, view.now):
+            no_room = view.next_load + view.prompts[i] - view.matched(i) + 1 > view.memory
+            if no_room or self.waits(view, i):
                 place += 1
                 continue
             if place:
                 passed[first] += 1
             self._queue.remove(item)
-            self._ahead.add(prompt, output, view.now)
+            self.promise(view, i)
             yield i
 
 
@@ -120,8 +119,7 @@ class LeastShare(Patient):
         while place < min(len(line), self.window):
             item = line[-1 - place]
             i = -item[-1]
-            prompt, output = view.prompts[i], self.belief(view, i)
-            if wait := self._ahead.wait(prompt, output, view.now):
+            if wait := self.waits(view, i):
                 waits.append(wait)
                 place += 1
                 if self._passed[i] >= self.patience:
@@ -129,7 +127,7 @@ class LeastShare(Patient):
                 continue
             self._passed.update(-before[-1] for before in line[len(line) - place :])
             self._queue.remove(item)
-            self._ahead.add(prompt, output, view.now)
+            self.promise(view, i)
             yield i
         # Alone every request fits: with nothing active none waits.
         self._wake = view.now + min(waits) if waits else None

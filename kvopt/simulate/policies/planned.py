@@ -82,14 +82,15 @@ class PlannedPolicy(PrefixPolicy):
         )  # without what is evicted before the plan goes on
         self._unplaced = len(waiting)
         if waiting:
-            self._smallest = self._waiting.prompts.items()[0], waiting[0].output
+            least = min(view.private[candidate.position] for candidate in waiting)
+            self._smallest = least, waiting[0].output
         self._plan = self.plan(view, waiting)
 
     def _continue_plan(self, view: View) -> bool:
         """Put the next part of the plan in line, unless none of it can start now."""
         if not self._unplaced:
             return False
-        if self._must_wait(view, *self._smallest):
+        if self._must_wait(view, self._ahead.wait(*self._smallest, view.now)):
             return False
         for i in next(self._plan):
             self._places[i] = self._next_place

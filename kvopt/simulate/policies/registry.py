@@ -30,6 +30,7 @@ Made = TypeVar("Made", bound=_Named)
 
 _BUILT_IN = {
     "orders": ("fcfs", "mc-sf", "mc-sf-total", "svf", "svf-1bit", "paced", "a-random"),
+    "prefixes": ("svf-private", "k-lpm", "lpm"),
     "patient": ("patient",),
     "h_sf": ("h-sf",),
     "alpha_protect": ("alpha-protect", "alpha-beta"),

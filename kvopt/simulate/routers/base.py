@@ -21,6 +21,9 @@ class Load(Protocol):
     def tokens(self) -> int:
         """Return the tokens that it holds now."""
 
+    def matched(self, i: int) -> int:
+        """Return the tokens of a request's prefix that unfinished requests there use."""
+
 
 @dataclass
 class Router(Extensible, ABC):
@@ -48,6 +51,10 @@ class ArrivalRouter(Router):
 
     def begin(self, workers: int) -> None:
         """Forget everything and get ready for a run with so many workers."""
+
+    def send(self, loads: Sequence[Load], i: int, prompt: int, output: int) -> int:  # noqa: ARG002
+        """Return the worker for the request at a position."""
+        return self.choose(loads, prompt, output)
 
     @abstractmethod
     def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:

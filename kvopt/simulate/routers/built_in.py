@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from kvopt.problem.requests import checked_integer
 from kvopt.simulate.routers.base import ArrivalRouter, Load, Router
 from kvopt.simulate.routers.registry import ROUTERS, register
 
@@ -134,3 +135,31 @@ class LeastVolume(Least):
     def measure(self, load: Load) -> int:
         """Return the token-rounds of requests that have not finished."""
         return load.volume
+
+
+@register
+@dataclass
+class LongestPrefix(LeastRequests):
+    """Send each request to the worker whose requests share most of its prefix.
+
+    Of equal ones the worker with the fewest requests takes it.
+
+    Parameters
+    ----------
+    slack
+        Requests that a worker may have beyond the one with the fewest, to be considered.
+    """
+
+    name = "longest-prefix"
+    source = "the cache-aware routing of SGLang and llm-d"
+
+    slack: int = 8
+
+    def __post_init__(self) -> None:
+        checked_integer(self.slack, "slack", 0)
+
+    def send(self, loads: Sequence[Load], i: int, prompt: int, output: int) -> int:  # noqa: ARG002
+        """Return the first worker with the longest match."""
+        most = min(load.requests for load in loads) + self.slack
+        fit = [worker for worker, load in enumerate(loads) if load.requests <= most]
+        return min(fit, key=lambda w: (-loads[w].matched(i), loads[w].requests))
