@@ -68,6 +68,8 @@ class KeptOptions:
     )
     output_column: str | None = option("--output-column", "Output tokens, likewise.", "NAME")
     time_column: str | None = option("--time-column", "Arrival, likewise.", "NAME")
+    prefixes: bool = option("--prefixes", "Keep the blocks that prompts share.")
+    block_tokens: int | None = option("--block-tokens", "Their tokens in csv; 16.", "B", min=1)
 
 
 def import_command(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import tee
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kvopt.kernels.registry import Registry
-from kvopt.problem.batch_time import MILLISECOND
+from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
+from kvopt.problem.requests import checked_integer
 from kvopt.problem.traces.recognition import recognised
 from kvopt.problem.traces.rows import Columns, Found, csv_rows, from_rows, read_json_lines
 
@@ -26,11 +28,14 @@ class Trace(NamedTuple):
         What times are: nanoseconds of a clock, rounds, or nothing.
     columns
         What was taken for what, in words, where the file decided that.
+    block_tokens
+        Tokens of the blocks that rows name, None where they name none.
     """
 
     lines: Iterable[Found]
     clock: Clock = "seconds"
     columns: str | None = None
+    block_tokens: int | None = None
 
 
 Format = Callable[..., Trace]
@@ -40,7 +45,7 @@ it has a parameter."""
 FORMATS: Registry[Format] = Registry(
     "format",
     "kvopt.formats",
-    dict.fromkeys(("azure", "mooncake", "lengths", "csv", "openai"), __name__),
+    dict.fromkeys(("azure", "mooncake", "bailian", "lengths", "csv", "openai"), __name__),
     "path",
     Trace,
 )
@@ -59,9 +64,21 @@ def azure(path: Path) -> Trace:
 
 @register("mooncake")
 def mooncake(path: Path) -> Trace:
-    """Read a JSON object on each line, with milliseconds."""
-    columns = Columns("input_length", "output_length", "timestamp", MILLISECOND)
-    return Trace(read_json_lines(path, columns))
+    """Read a JSON object on each line, with milliseconds and blocks of 512 tokens."""
+    return _hashed(path, MILLISECOND, 512)
+
+
+@register("bailian")
+def bailian(path: Path) -> Trace:
+    """Read a JSON object on each line, with seconds and blocks of 16 tokens."""
+    return _hashed(path, NANOSECONDS, 16)
+
+
+def _hashed(path: Path, unit: int, block: int) -> Trace:
+    columns = Columns(
+        "input_length", "output_length", "timestamp", unit, blocks="hash_ids", block_tokens=block
+    )
+    return Trace(read_json_lines(path, columns), block_tokens=block)
 
 
 @register("lengths")
@@ -78,13 +95,16 @@ def csv(
     prompt_column: str | None = None,
     output_column: str | None = None,
     time_column: str | None = None,
+    block_tokens: int = 16,
 ) -> Trace:
     """Read a CSV file in seconds, in rounds or without times, by its header."""
     given = {"prompt": prompt_column, "output": output_column, "time": time_column}
     rows, ahead = tee(csv_rows(path))  # standard input can be read once only
     columns, said = recognised(ahead, given)
     clock: Clock = "none" if columns.time is None else "seconds" if columns.unit else "rounds"
-    return Trace(from_rows(rows, columns), clock, said)
+    shares = columns.session is not None or columns.system is not None
+    columns = replace(columns, block_tokens=checked_integer(block_tokens, "block-tokens", 1))
+    return Trace(from_rows(rows, columns), clock, said, block_tokens if shares else None)
 
 
 @register("openai")

@@ -42,6 +42,11 @@ class TraceOptions(TypedDict, total=False):
         Leave out requests of more tokens than that, prompt and output together.
     prompt_column, output_column, time_column
         Names of columns, for ``lengths`` and ``csv``, which else looks for names that it knows.
+    prefixes
+        Keep the blocks that prompts begin with, so that requests share them: the whole ones of
+        ``hash_ids``, or of ``session`` and ``system_prompt`` in a CSV file.
+    block_tokens
+        Tokens of a block there, 16 by default.
     """
 
     limit: int | None
@@ -53,6 +58,8 @@ class TraceOptions(TypedDict, total=False):
     prompt_column: str | None
     output_column: str | None
     time_column: str | None
+    prefixes: bool
+    block_tokens: int | None
 
 
 def import_trace(
@@ -70,8 +77,8 @@ def import_trace(
     path
         The file, perhaps of gzip; ``-`` is standard input.
     format
-        ``azure``, ``mooncake``, ``lengths`` (two columns, no arrivals), ``csv``, ``openai``, or one
-        that was registered.
+        ``azure``, ``mooncake``, ``bailian``, ``lengths`` (two columns, no arrivals), ``csv``,
+        ``openai``, or one that was registered.
     memory
         Cache size; requests that do not fit into it are left out.
     options
@@ -85,16 +92,24 @@ def import_trace(
     path, given = Path(path), dict[str, Any](options)
     round_ms, all_at_once = given.pop("round_ms", None), given.pop("all_at_once", False)
     checked_integer(memory, "memory", 1)
+    prefixes = given.pop("prefixes", False)
     with blamed_on(path):
-        columns = {key: given.pop(key) for key in [*given] if key.endswith("_column")}
+        own = [key for key in given if key.endswith("_column") or key == "block_tokens"]
+        columns = {key: given.pop(key) for key in own}
         trace = _opened(path, format, **columns)
+        if prefixes and trace.block_tokens is None:
+            reason = (
+                "needs hash_ids (mooncake, bailian), or in csv a column session, or system_prompt "
+                "with system_prompt_tokens"
+            )
+            raise InvalidInput(reason, field="prefixes")
         clock: Clock = "none" if all_at_once else trace.clock
         selection = Selection(memory, **given)
         with blamed(f"format {format}", FORMATS.find(format)):
             selection.take(trace.lines)
         # In order of arrival; at the same time, and without times, in the order of the file.
         kept = sorted(selection.kept, key=lambda found: (found[0].time, found[1]))
-        rows = [row for row, _ in kept]
+        rows = [row if prefixes else row._replace(prefix=()) for row, _ in kept]
         if round_ms is not None:
             checked_number(round_ms, "round-ms", positive=True)
         if clock == "none":
@@ -116,13 +131,17 @@ def import_trace(
                 **selection.notes(),
             },
             round_ms=round_ms,
+            block_tokens=trace.block_tokens,
         )
 
 
 def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> list[Request]:
     """Return requests, on a clock whose time begins at the first arrival where it has seconds."""
     if round_ms is None or clock == "rounds":
-        return [Request(row.time * (clock == "rounds"), row.prompt, row.output) for row in rows]
+        return [
+            Request(row.time * (clock == "rounds"), row.prompt, row.output, prefix=row.prefix)
+            for row in rows
+        ]
     length = Fraction(str(round_ms)) * MILLISECOND  # as it is written: 0.1 is one tenth
     first = rows[0].time if rows else 0
     return [
@@ -131,13 +150,14 @@ def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> list[Req
             row.prompt,
             row.output,
             arrival_seconds=(row.time - first) / NANOSECONDS,
+            prefix=row.prefix,
         )
         for row in rows
     ]
 
 
-def _opened(path: Path, format: str, **columns: str | None) -> Trace:  # noqa: A002
-    """Return the rows of a file in a format; names of columns go to formats with columns."""
+def _opened(path: Path, format: str, **columns: Any) -> Trace:  # noqa: A002
+    """Return the rows of a file in a format; what is said of columns goes to formats with them."""
     read = FORMATS.find(format)
     given = {option: name for option, name in columns.items() if name is not None}
     for option in given:

@@ -91,7 +91,15 @@ def recognised(
     if time is None and {*header} - {prompt, output}:
         said += "; --time-column names a column of arrivals"
     cached = next((name for name in header if _plain(name).endswith("cachedtokens")), None)
-    return Recognised(Columns(prompt, output, time, unit, cached), said)
+    names = {_plain(name): name for name in header}
+    session = names.get("session", names.get("sessionid"))
+    system = (names.get("systemprompt"), names.get("systemprompttokens"))
+    if None in system:  # without a length nothing is known to be equal
+        system = None, None
+    if session or system[0]:
+        said += f", prefixes in {' and '.join(filter(None, (session, *system)))}"
+    columns = Columns(prompt, output, time, unit, cached, None, 1, session, *system)
+    return Recognised(columns, said)
 
 
 def _plain(name: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TextIO
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import blamed_on, open_text
 from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.problem.prefixes import Block
 
 _LONGEST_COUNT = 18
 """Digits of a count of tokens; more are no count."""
@@ -33,13 +34,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Row(NamedTuple):
     """A request of a trace; ``time`` in nanoseconds or, of a trace in rounds, in rounds.
 
-    Of its prompt so many tokens were ``cached``.
+    Of its prompt so many tokens were ``cached``; it begins with the blocks of ``prefix``.
     """
 
     time: int
     prompt: int
     output: int
     cached: int = 0
+    prefix: tuple[Block, ...] = ()
 
 
 class Unread(NamedTuple):
@@ -66,6 +68,12 @@ class Columns:
         Nanoseconds of a plain number in it; 0 where it counts rounds.
     cached
         Name of the prompt tokens that were in the cache, None where no column has them.
+    blocks, block_tokens
+        Name of the ids of the blocks of a prompt, and the tokens of a block.
+    session
+        Name of what tells sessions apart; a later prompt begins with the earlier ones.
+    system, system_tokens
+        Names of what tells system prompts apart, and of their lengths.
     """
 
     prompt: str
@@ -73,6 +81,11 @@ class Columns:
     time: str | None = None
     unit: int = NANOSECONDS
     cached: str | None = None
+    blocks: str | None = None
+    block_tokens: int = 16
+    session: str | None = None
+    system: str | None = None
+    system_tokens: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -168,7 +181,23 @@ def _from_fields(fields: Mapping[str | None, Any], columns: Columns) -> Row | Un
     moment = nanoseconds(time, columns.unit) if columns.unit else _count(time)
     if moment is None:
         return Unread("unreadable time")
-    return Row(moment, prompt, output, _count(str(fields.get(columns.cached))) or 0)
+    cached = _count(str(fields.get(columns.cached))) or 0
+    return Row(moment, prompt, output, cached, tuple(_prefix(fields, columns, prompt)))
+
+
+def _prefix(fields: Mapping[str | None, Any], columns: Columns, prompt: int) -> Iterator[Block]:
+    """Yield the ids of the whole blocks of a prompt that others may begin with too."""
+    ids = fields.get(columns.blocks)
+    most, common = prompt // columns.block_tokens, 0
+    if isinstance(ids, list) and all(type(each) in (int, str) for each in ids):
+        yield from ids[:most]
+    if name := str(fields.get(columns.system) or "").strip():
+        tokens = _count(str(fields.get(columns.system_tokens))) or 0
+        common = min(most, tokens // columns.block_tokens)
+        yield from (f"system {name}, {place}" for place in range(common))
+    if session := str(fields.get(columns.session) or "").strip():
+        head = f"{session} of {name}" if name else session
+        yield from (f"session {head}, {place}" for place in range(common, most))
 
 
 def _count(text: str) -> int | None:
