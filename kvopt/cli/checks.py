@@ -14,7 +14,8 @@ from kvopt.cli.messages import say
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.reading import is_standard_input
 from kvopt.timetable.schedule_files import read_schedule
-from kvopt.verify import Verdict, verify
+from kvopt.verify import Verdict
+from kvopt.verify.apart import verify_apart
 
 
 def verify_command(
@@ -22,14 +23,17 @@ def verify_command(
     file: Path = argument("CERT", "Certificate file; - is standard input."),
     json: bool = common.JSON,
     budget: float | None = option("--budget", "Allow K times half a minute and 850 MB.", "K"),
+    naive: bool = option("--naive", "Evaluate proofs by their definitions; for small instances."),
     proved: bool = option("--proved", "Check it a second time, by the program proved in Coq."),
 ) -> None:
     """Check every claim of a certificate in exact integers, and print the proved ones.
 
     No solver is used, and nothing of what made the certificate.  ``python -m kvopt.verify``
     does the same with the standard library alone.  A file is granted the time that it says it
-    needs, up to about ten minutes and 4 GB.  Exit status: 0 valid, 1 invalid, 130 after Ctrl-C,
-    2 unreadable, more to check than it says or the budget allows, or not covered by --proved.
+    needs, up to about ten minutes.  The system limits the memory of the check.
+
+    Exit status: 0 valid, 1 invalid, 130 after Ctrl-C, 2 unreadable, more to check than it says or
+    the budget allows, or not covered by --proved.
     """
     if budget is not None and not 0 < budget < math.inf:
         raise InvalidInput("must be a positive number", field="--budget")
@@ -41,7 +45,7 @@ def verify_command(
         again.proved_checker()
     path = Path("/dev/stdin") if is_standard_input(file) else file
     try:
-        verdict = verify(path, budget, lambda line: say(f"kvopt: {line}"))
+        verdict = verify_apart(path, budget, lambda line: say(f"kvopt: {line}"), naive=naive)
     except KeyboardInterrupt:
         say("kvopt: interrupted, nothing is known of the file")
         raise typer.Exit(common.INTERRUPTED) from None
@@ -83,7 +87,7 @@ def check_command(
     or not for this instance.
     """
     if schedule is None:
-        verify_command(file=problem.file, json=json, budget=None, proved=False)
+        verify_command(file=problem.file, json=json, budget=None, naive=False, proved=False)
         return
     instance = problem.read()
     summary = None

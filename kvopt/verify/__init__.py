@@ -1,6 +1,6 @@
 """Check a certificate of kvopt in exact integers, with the standard library alone.
 
-    python -m kvopt.verify FILE [--budget K]      exit status 0 valid, 1 invalid, 2 unreadable
+    python -m kvopt.verify FILE [--budget K] [--naive]
 
 This package needs nothing else of kvopt.  ``make verify.pyz`` makes one file of it, which runs
 alone.
@@ -16,7 +16,8 @@ schedules may do, and ``narrower`` holds both sides of optima of narrower scopes
 when it does not have the shape in `reading`, and invalid when it has but says something that is
 not so.  A file may state how long its check takes, and is granted that up to about ten minutes.
 One that takes more steps is unreadable too, with the budget that it needs where that is known;
-``--budget K`` allows K times half a minute.
+``--budget K`` allows K times half a minute.  ``--naive`` evaluates small proofs by `definitions`.
+The exit status is 0 if it is valid, 1 if it is invalid, and 2 if it is unreadable.
 
 Of a fleet there are ``workers`` such caches; a schedule names the worker of each request, and on
 each worker no more than M tokens may be held.
@@ -34,7 +35,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from kvopt.verify.reading import read_certificate
+from kvopt.verify.reading import certificate_of, text_of
 from kvopt.verify.report import report_on
 from kvopt.verify.work import Invalid, Unreadable, Work
 
@@ -57,6 +58,8 @@ def verify(
     path: str | os.PathLike[str],
     budget: float | None = None,
     progress: Callable[[str], None] | None = None,
+    *,
+    naive: bool = False,
 ) -> Verdict:
     """Check a certificate file; whatever the file holds, the answer is a verdict.
 
@@ -69,15 +72,25 @@ def verify(
         states, up to about ten minutes.
     progress
         Called with a line every quarter of a minute or so.
+    naive
+        Evaluate proofs by their definitions, which is for small instances.
 
     Raises
     ------
     ValueError
         If the budget is not a positive number.
     """
-    work = Work(budget, progress)
+    return _verdict(lambda: text_of(path), Work(budget, progress, naive=naive))
+
+
+def verify_text(text: str) -> Verdict:
+    """Check a certificate of which the text is at hand."""
+    return _verdict(lambda: text, Work())
+
+
+def _verdict(read: Callable[[], str], work: Work) -> Verdict:
     try:
-        certificate = read_certificate(path, work)
+        certificate = certificate_of(read(), work)
         work.grant(certificate.get("budget"))
         return Verdict(True, True, tuple(report_on(certificate, work)))
     except Invalid as error:

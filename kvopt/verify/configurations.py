@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kvopt.verify import definitions
 from kvopt.verify.pairs import paired
-from kvopt.verify.prices import reach
+from kvopt.verify.prices import check_prices, reach
 from kvopt.verify.problem import Problem
 from kvopt.verify.search import Search
 from kvopt.verify.stages import Stage, TokenStage
@@ -29,6 +30,15 @@ from kvopt.verify.work import Invalid, Work
 # Each request keeps its cheapest start, whose reduced cost is 0.
 
 
+def configuration_steps(problem: Problem, proof: dict[str, Any]) -> int:
+    """Estimate what stages take, but for copies of states that are left, and for a search."""
+    if proof["kind"] != "search":
+        return sum(stage.steps() for stage in _stages(problem, proof, Work()))
+    check_prices(proof)
+    early = min((request.arrival for request in problem.requests), default=0)
+    return (200 * len(problem.requests) + 2000) * max(0, reach(proof)[1] - early)
+
+
 def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tuple[int, str]:
     """Return the value of stages of prices, one after the other, and a description.
 
@@ -42,9 +52,6 @@ def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tu
     if cuts and not searched:
         raise Invalid("lower: cuts are those of a search")
     stages: Sequence[Stage | TokenStage]
-    if is_tokens:
-        early = min((request.arrival for request in problem.requests), default=0)
-        work.spend((200 * len(problem.requests) + 2000) * max(0, reach(proof)[1] - early))
     stages = [TokenStage(problem, proof, work)] if is_tokens else _stages(problem, proof, work)
     requests, last, times, how = stages[0].requests, stages[0].last, 0, "prices"
     starts: Sequence[Sequence[int]]
@@ -68,6 +75,9 @@ def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tu
     assert target is not None, "a search has one"
     if not searched:
         return min(target, value), how
+    if work.naive:
+        tried = definitions.search(problem, target, work)
+        return target, f"{how} and all of {tried:,} ways to start requests, none below {target:,},"
     search = Search(stage, left, target, budget, work, cuts)
     known = search.run(proof.get("kept", ()))
     if search.completions:

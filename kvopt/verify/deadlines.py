@@ -10,6 +10,7 @@ from itertools import accumulate
 from operator import itemgetter, le
 from typing import Any
 
+from kvopt.verify import definitions
 from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
 from kvopt.verify.runs import checked_run
@@ -114,8 +115,11 @@ def most_in_time(
         raise Invalid("deadlines: several lines do not cover prompts in pieces")
     table = TimePrices(borders, prices)
     total, misses = problem.workers * memory * table.paid[-1], 0
+    ends = (end + first * r.output for r, end in paired(problem.requests, due))
+    cells = (table.cells(r.arrival, end) for r, end in paired(problem.requests, ends))
+    work.spend(90 * sum(max(0, right - left) for left, right in cells))
     for request, end in paired(problem.requests, due):
-        arrival, prompt, output = request
+        arrival, prompt, _ = request
         brief = request._replace(output=1) if first else request
         if clock is None:
             alone, amount, top = brief.output, brief.output, prompt + brief.output
@@ -124,13 +128,14 @@ def most_in_time(
         if arrival + alone > end:
             misses += 1
             continue
-        left, right = table.cells(arrival, end + first * output)
-        work.spend(90 * (right - left))
         if clock is None and not problem.pauses:  # a run goes on after its first token
-            cost = table.of_run(request, arrival, end - brief.output)
+            latest = end - brief.output
+            cost = (definitions.cheapest_run(borders, prices, request, latest, work)
+                    if work.naive else table.of_run(request, arrival, latest))  # fmt: skip
         else:
-            rate = 1 if clock is None else memory
-            cost = table.of_cheapest(arrival, end, amount, top, int(clock is None), rate)
+            asked = arrival, end, amount, top, int(clock is None), 1 if clock is None else memory
+            cost = (definitions.cheapest_time(borders, prices, *asked, work)
+                    if work.naive else table.of_cheapest(*asked))  # fmt: skip
         total += max(0, one - cost)
     return min(total // one, len(due) - misses), misses
 

@@ -11,6 +11,7 @@ from itertools import accumulate, count, repeat
 from operator import add, mul, sub
 from typing import Any
 
+from kvopt.verify import definitions
 from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import Problem
 from kvopt.verify.work import Invalid, Work
@@ -40,6 +41,22 @@ def reach(proof: dict[str, Any]) -> tuple[int, int]:
     return min([begin, *borders]), max([begin + len(proof["numerators"]), *borders])
 
 
+def price_steps(problem: Problem, proof: dict[str, Any]) -> int:
+    """Estimate what the tables of prices take: of tokens, and of each threshold of slots."""
+    check_prices(proof)
+    begin, end = reach(proof)
+    slots = proof.get("slots", ())
+    priced = 60 * len(slots) * (end - begin)
+    kinds = {r for r in problem.requests if r.arrival + r.output > begin}
+    if not kinds:
+        return priced
+    first = min([begin, *(request.arrival for request in kinds)])
+    length = end - first + min(max(request.output for request in kinds), end - first)
+    lines = (50 + 15 * (length >> SMALL).bit_length()) * length + 30 * len(kinds)
+    thresholds: int = sum(1 + each["count"] for each in slots)
+    return priced + lines + (500 + 60 * length) * thresholds
+
+
 def price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     """Return what prices of tokens prove, or of whole blocks, or of tokens and of slots.
 
@@ -57,23 +74,21 @@ def price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     together.  So the cost of a start may add a price for each slot at each time, and M sum_t p_t
     becomes that plus the prices of all c slots.  In a fleet each worker has its own.
     """
+    if work.naive:
+        return definitions.prices(problem, proof, work)
     scale: int = proof["denominator"]
     requests, (begin, end) = problem.requests, reach(proof)
-    work.spend(60 * len(proof.get("slots", ())) * (end - begin))
-    slots = [(each["count"], _slot_prices(proof, each)) for each in proof.get("slots", ())]
-    paid = problem.memory * sum(proof["numerators"]) + sum(many * sum(row) for many, row in slots)
-    total: int = scale * sum(request.output for request in requests) - problem.used * paid
     # A request that can be done before the first price costs o, and nothing costs less.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
     kinds = Counter(request for request in requests if request.arrival + request.output > begin)
+    slots = [(each["count"], _slot_prices(proof, each)) for each in proof.get("slots", ())]
+    paid = problem.memory * sum(proof["numerators"]) + sum(many * sum(row) for many, row in slots)
+    total: int = scale * sum(request.output for request in requests) - problem.used * paid
     if kinds:
         first = min([begin, *(request.arrival for request in kinds)])
         longest = max(request.output for request in kinds)
-        length = end - first + min(longest, end - first)
-        work.spend((50 + 15 * (length >> SMALL).bit_length()) * length)
         prices = [0] * (proof["first"] - 1 - first) + proof["numerators"]
         prices += [0] * (end - first - len(prices))
-        work.spend((500 + 60 * length) * sum(1 + many for many, _ in slots))
         stairs: dict[int, list[int]] = {}
         for many, row in slots:
             line = [0] * (proof["borders"][0] - first) + row
@@ -185,10 +200,10 @@ class Costs:
         best = wait * (self.last - arrival)
         blocks = [(0, arrival, self.last + 1)]
         steps = self._steps(prompt, peak)
+        looked = 0
         while blocks and blocks[0][0] < best:
             _, begin, end = heappop(blocks)
-            size = min(end - begin, 1 << SMALL)
-            self.work.spend(20 + 2 * size + len(steps) * (20 + 4 * size))
+            looked += 10 + min(end - begin, 1 << SMALL)
             if end - begin <= 1 << SMALL:
                 costs = self.of_starts(begin, end, arrival, prompt, output)
                 for before, sums in steps:
@@ -207,6 +222,7 @@ class Costs:
                     bound += max(0, sums[k + output] - sums[after - 1 + before]) << self.shift
                 if bound < best:
                     heappush(blocks, (bound, k, after))
+        self.work.spend((2 + 4 * len(steps)) * looked)  # a table was paid for, this is less
         return best >> self.shift
 
     def _steps(self, prompt: int, peak: int) -> list[tuple[int, list[int]]]:
@@ -270,12 +286,13 @@ class PausedCosts:
         last = min(most // self.scale, max(0, len(self.prices) - arrival)) + output
         if rise >= last:
             return most
-        self.work.spend(10 * last)
         prices = self.prices[arrival : arrival + last]
         prices += [0] * (last - len(prices))
         costs = enumerate(self._in_a_row([*accumulate(prices, min)], prompt, output))
         end = max((output + c for c, cost in costs if cost < most), default=0)
-        return most if rise >= end else min(most, self._with_pauses(prices[:end], prompt, output))
+        has_pauses = rise < end
+        self.work.spend(10 * last + 5 * output * max(0, end - output + 1) * has_pauses)
+        return min(most, self._with_pauses(prices[:end], prompt, output)) if has_pauses else most
 
     def _in_a_row(self, prices: list[int], prompt: int, output: int) -> Iterator[int]:
         """Yield what tokens at the times k + 1 .. k + o cost, and waiting for k rounds."""
@@ -288,7 +305,6 @@ class PausedCosts:
 
     def _with_pauses(self, prices: list[int], prompt: int, output: int) -> int:
         slack = len(prices) - output
-        self.work.spend(5 * output * (slack + 1))
         held = [-(-(prompt + j) // self.block) * self.block for j in range(1, output + 1)]
         made = [0] * (slack + 1)
         for j, tokens in enumerate(held):

@@ -3,69 +3,124 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from operator import mul
-from typing import Any
+from typing import Any, NamedTuple
 
-from kvopt.verify.configurations import by_configurations
+from kvopt.verify.configurations import by_configurations, configuration_steps
 from kvopt.verify.pairs import paired, pairwise
-from kvopt.verify.prices import check_prices, price_bound
+from kvopt.verify.prices import price_bound, price_steps
 from kvopt.verify.problem import Problem, Request
-from kvopt.verify.seconds import by_shares
-from kvopt.verify.volume import volume_bound
+from kvopt.verify.seconds import by_shares, share_steps
+from kvopt.verify.volume import volume_bound, volume_steps
 from kvopt.verify.work import Invalid, Work
 
+Proof = dict[str, Any]
+
+
+class Kind(NamedTuple):
+    """A kind of proof: the modules to read, what it takes, and how it is evaluated.
+
+    ``steps`` estimates before any work begins; ``value`` returns a bound, and how it was found.
+    """
+
+    modules: str
+    steps: Callable[[Problem, Proof], int]
+    value: Callable[[Problem, Proof, Work], tuple[int, str]]
+
+
+def _priced(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
+    names = {"slot-prices": "prices of tokens and slots", "block-prices": "prices of whole blocks"}
+    is_plain = proof["kind"] == "block-prices" and problem.block == 1
+    how = "prices" if is_plain else names.get(proof["kind"], "prices")
+    return price_bound(problem, proof, work), how
+
+
+_PRICES = Kind("prices", price_steps, _priced)
+_SEARCH = "search profiles processes"
+KINDS = {
+    "prices": _PRICES,
+    "slot-prices": _PRICES,
+    "block-prices": _PRICES,
+    "volume": Kind(
+        "volume",
+        lambda problem, proof: volume_steps(problem, proof.get("staircases", [])),
+        lambda problem, proof, work: (
+            volume_bound(problem, proof.get("staircases", []), work),
+            "volume",
+        ),
+    ),
+    "configurations": Kind("configurations stages", configuration_steps, by_configurations),
+    "search": Kind("configurations stages prices", configuration_steps, by_configurations),
+    "shares": Kind(
+        "seconds volume",
+        share_steps,
+        lambda problem, proof, work: (by_shares(problem, proof, work), "shares of the machine"),
+    ),
+}
 _OF_RUNS = ("configurations", "search", "slot-prices")
 """Proofs that look ahead along a run."""
 
 
-def value_of_proof(problem: Problem, proof: dict[str, Any], work: Work) -> tuple[int, str]:
+def modules_of(proof: Proof) -> set[str]:
+    """Return the modules that evaluate a proof."""
+    parts = [p["proof"] for p in proof["parts"]] if proof["kind"] == "split" else [proof]
+    names = [KINDS[part["kind"]].modules for part in parts]
+    names += [_SEARCH for part in parts if part.get("searched", part["kind"] == "search")]
+    names += ["completions" for part in parts if part.get("cuts")]
+    return {"proofs", *" ".join(names).split()}
+
+
+def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     """Return the lower bound of a proof, and a description of the check.
+
+    A limit of active requests and an order only restrict, and no latency is below the output.  From
+    a release latency may be less than from the arrival: with an order outputs alone are counted.
+    """
+    if not problem.is_restricted:
+        return _value_of_plain(problem, proof, work)
+    outputs = [request.output for request in problem.requests]
+    plain = replace(problem, weights=(), after=(), most=None)
+    more = sum(map(mul, problem.weights, outputs)) - sum(outputs) if problem.weights else 0
+    value, how = _value_of_plain(plain, proof, work)
+    return (sum(outputs) + more, "outputs") if problem.after else (value + more, how)
+
+
+def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
+    """Return the same where nothing is restricted.
 
     Configurations, searches, slots and staircases judge runs as wholes: they do not cover pauses.
     Blocks only restrict: every bound for the tokens of all blocks holds.
     """
-    if problem.is_restricted:
-        # A limit and an order only restrict, and no latency is below the output.  From a release
-        # latency may be less than from the arrival: with an order outputs alone are counted.
-        outputs, plain = (
-            [r.output for r in problem.requests],
-            replace(problem, weights=(), after=(), most=None),
-        )
-        more = sum(map(mul, problem.weights, outputs)) - sum(outputs) if problem.weights else 0
-        value, how = value_of_proof(plain, proof, work)
-        return (sum(outputs) + more, "outputs") if problem.after else (value + more, how)
-    kind = proof["kind"]
+    kind, suffix = proof["kind"], ""
     if (kind == "shares") != (problem.clock is not None):
         raise Invalid("lower: shares of the machine are of a clock in seconds, all else of rounds")
-    if problem.pauses and (kind in _OF_RUNS or proof.get("staircases")):
-        raise Invalid("lower: configurations, searches, slots and staircases do not cover pauses")
     if problem.block > 1:
         problem = replace(problem, memory=problem.memory - problem.memory % problem.block)
         if kind != "block-prices":
-            value, how = value_of_proof(replace(problem, block=1), proof, work)
-            return value, f"{how}, in tokens,"
-    if kind == "split":
-        judged = [value_of_proof(part, own, work)[0] for part, own in _parts(problem, proof)]
-        parts = proof["parts"]
-        kinds = dict.fromkeys(part["proof"]["kind"] for part in parts)
-        return sum(judged), f"{len(parts):,} part{'s' * (len(parts) > 1)} ({', '.join(kinds)})"
+            problem, suffix = replace(problem, block=1), ", in tokens,"
+    parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]
+    for part, own in parts:
+        if part.pauses and (own["kind"] in _OF_RUNS or own.get("staircases")):
+            raise Invalid("lower: configurations, searches, slots and staircases do not cover "
+                          "pauses")  # fmt: skip
     work.part = f"lower: {kind}: "
-    if "first" in proof:
-        check_prices(proof)
-    if kind == "shares":
-        return by_shares(problem, proof, work), "shares of the machine"
-    if kind in ("search", "configurations"):
-        return by_configurations(problem, proof, work)
-    if kind == "volume":
-        return volume_bound(problem, proof.get("staircases", []), work), "volume"
-    names = {"slot-prices": "prices of tokens and slots", "block-prices": "prices of whole blocks"}
-    how = "prices" if kind == "block-prices" and problem.block == 1 else names.get(kind, kind)
-    return price_bound(problem, proof, work), how
+    needed = [KINDS[own["kind"]].steps(part, own) for part, own in parts]
+    work.expect(sum(needed))
+    judged = []
+    for (part, own), steps in paired(parts, needed):
+        work.part = f"lower: {own['kind']}: "
+        work.spend(steps)
+        judged.append(KINDS[own["kind"]].value(part, own, work))
+    if kind != "split":
+        return judged[0][0], judged[0][1] + suffix
+    count, kinds = len(proof["parts"]), dict.fromkeys(p["proof"]["kind"] for p in proof["parts"])
+    how = f"{count:,} part{'s' * (count > 1)} ({', '.join(kinds)}){suffix}"
+    return sum(value for value, _ in judged), how
 
 
-def _parts(problem: Problem, proof: dict[str, Any]) -> Iterator[tuple[Problem, dict[str, Any]]]:
+def _parts(problem: Problem, proof: Proof) -> Iterator[tuple[Problem, Proof]]:
     """Yield parts of the requests, each with its proof; what these give adds up.
 
     A part holds the requests that arrive from its ``from`` on, before that of the next one.  A

@@ -87,23 +87,30 @@ _CERTIFICATE = {
 _OLDER = [f"kvopt.{kind}certificate/{n}" for kind in ("", "seconds-") for n in (1, 2)]
 
 
-def read_certificate(path: str | os.PathLike[str], work: Work) -> dict[str, Any]:
-    """Return the object of a file that has the shape of a certificate."""
+def text_of(path: str | os.PathLike[str]) -> str:
+    """Return the text of a file that is not too large."""
     try:
         with open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             raw = stream.read(LARGEST_FILE + 1) if size <= LARGEST_FILE else b""
         if max(size, len(raw)) > LARGEST_FILE:
             raise Unreadable(f"has more than {LARGEST_FILE:,} bytes")
-        text = raw.decode("utf-8-sig")
-        if sum(map(text.count, "[{,")) > MOST_PARTS:
-            raise Unreadable(f"has more than {MOST_PARTS:,} parts")
+        return raw.decode("utf-8-sig")
+    except (OSError, ValueError) as error:  # a file that is not there, or not text
+        raise Unreadable(f"cannot be read: {quoted(str(error))}") from None
+
+
+def certificate_of(text: str, work: Work) -> dict[str, Any]:
+    """Return the object of a text that has the shape of a certificate."""
+    if sum(map(text.count, "[{,")) > MOST_PARTS:
+        raise Unreadable(f"has more than {MOST_PARTS:,} parts")
+    try:
         value = json.loads(text, object_pairs_hook=_no_doubles,
                            parse_int=functools.partial(_short_integer, work),
                            parse_float=_finite, parse_constant=_finite)  # fmt: skip
     except RecursionError:
         raise Unreadable("is nested too deeply") from None
-    except (OSError, ValueError) as error:  # a file that is not there, not text or not JSON
+    except ValueError as error:  # it is not JSON
         raise Unreadable(f"cannot be read: {quoted(str(error))}") from None
     schema = value.get("schema") if type(value) is dict else None
     if schema != _CERTIFICATE["schema"]:

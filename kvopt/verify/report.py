@@ -7,7 +7,7 @@ from typing import Any
 
 from kvopt.verify.deadlines import check_in_time
 from kvopt.verify.problem import problem_of
-from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.proofs import modules_of, value_of_proof
 from kvopt.verify.runs import checked_run
 from kvopt.verify.scopes import COVERED_BY, uncovered
 from kvopt.verify.slower import check_slower, no_slower
@@ -104,7 +104,21 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             lines.append(COVERED_BY[own])
     if beyond or any(run["value"] is not None for run in runs):
         lines.append("not checked: that a policy would decide as recorded under its name")
-    return [*lines, "VALID"]
+    return [*lines, *_modules(certificate, work), "VALID"]
+
+
+def _modules(certificate: dict[str, Any], work: Work) -> list[str]:
+    """Say which modules found this valid, and so have to be read by who wants to trust it."""
+    claims = [*certificate.get("narrower", []), certificate]
+    proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
+    proofs += [claim["proof"] for claim in certificate.get("slower", []) if "proof" in claim]
+    names = {"problem", "reading", "report", "runs", "scopes", "words", "pairs", "work"}
+    names = names.union(*map(modules_of, proofs))
+    names |= {"slower"} if certificate.get("slower") else set()
+    if "deadlines" in certificate:
+        names |= {"deadlines"} if certificate["clock"] == "rounds" else {"deadlines", "seconds"}
+    found = sorted(names | ({"definitions"} if work.naive else set()))
+    return [f"checked by {len(found)} modules of kvopt/verify: {', '.join(found)}"]
 
 
 def _conclusions(

@@ -38,10 +38,10 @@ def checked_run(
     size = 2 + (problem.workers > 1)  # a wait of a fleet names its worker
     if any(len(row) != size or row[0] < 0 or not {*row[2:]} <= {*on} for row in waits):
         raise Invalid(f"{what}: a wait must be [round, time{', worker' * (size > 2)}]")
-    work.part = f"{what}: "
-    if clock is not None:
-        count = len(pieces) + len(waits) + sum(1 + len(row["tokens"]) for row in chunks)
-        work.spend(8 * len(clock.lines) * count)
+    work.part, block = f"{what}: ", problem.block
+    count = len(pieces) + len(waits) + sum(1 + len(row["tokens"]) for row in chunks)
+    lines = 8 * len(clock.lines) if clock else 0
+    work.spend(count * (lines + (block > 1) * (20 + 8 * min(block, len(requests)))))
     ends = [end for _, _, end, _ in pieces[: len(requests)]]
     asked = [begin + 1 for begin in begins] if first else ends
     parts: dict[int, _Part] = defaultdict(lambda: ([], [], {}, set()))
@@ -53,7 +53,7 @@ def checked_run(
         parts[sum(row[2:])][2][row[0]] = row[1]
     for worker, mark in paired(on, asked):
         parts[worker][3].add(mark)
-    swept = {worker: _swept(problem, part, what, work) for worker, part in parts.items()}
+    swept = {worker: _swept(problem, part, what) for worker, part in parts.items()}
     times = [swept[worker][1][end] for worker, end in paired(on, ends)]
     released = [request.arrival for request in requests]
     for i, before, gap in problem.after:
@@ -139,7 +139,7 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
     return rows
 
 
-def _swept(problem: Problem, part: _Part, what: str, work: Work) -> tuple[int, dict[int, int]]:
+def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int]]:
     """Go through the rounds of a worker; return its most tokens, and when rounds end.
 
     Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  On a
@@ -191,7 +191,6 @@ def _swept(problem: Problem, part: _Part, what: str, work: Work) -> tuple[int, d
                           f"{problem.most:,} may be")  # fmt: skip
         if block > 1:  # the tokens, and what rounding up adds
             taken = defaultdict(int, {rest: n for rest, n in taken.items() if n})
-            work.spend(10 + 4 * len(taken))
             spare = sum(n * (-(rest + following) % block) for rest, n in taken.items())
             if (blocks := (offset + active * following + spare) // block) > problem.memory // block:
                 raise Invalid(f"{what}: {blocks:,} blocks are held at one time, there are "

@@ -8,10 +8,19 @@ from itertools import accumulate
 from operator import add
 from typing import Any
 
+from kvopt.verify import definitions
 from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import Clock, Problem, Request
 from kvopt.verify.volume import serve
 from kvopt.verify.work import Invalid, Work
+
+
+def share_steps(problem: Problem, proof: dict[str, Any]) -> int:
+    """Estimate what shares take, but for company, which depends on when windows end."""
+    assert problem.clock is not None, "shares are of a clock in seconds"
+    count: int = proof.get("parts", 0)
+    lines = len({*proof["lines"]}) + 2 * len(problem.clock.lines)
+    return (600 * (1 + max(0, count)) + 16 * lines) * len(problem.requests)
 
 
 def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
@@ -63,8 +72,8 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
         raise Invalid("lower: needs a weight, and company, for each request, or none at all")
     if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
         raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
-    work.spend((600 * (1 + count) + 16 * (len(chosen) + len(clock.lines))) * len(requests))
-    parts = [part_of(problem.memory, request, clock, chosen) for request in requests]
+    part = definitions.part_of if work.naive else part_of
+    parts = [part(problem.memory, request, clock, chosen) for request in requests]
     # Memory of this size is served as fast as that of all workers.
     memory, unit = problem.memory * problem.used, max((p[0] for p in parts), default=1) << 30
     total, jobs, works, windows = 0, [], [], []
@@ -77,12 +86,16 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
         works.append([(begin, added, free) for begin, _, added, free in cut])
         windows.append((arrival, arrival + alone))
     # The least sum of 2 slope t dt: the largest slope is served first.
-    total -= sum(rank * (end * end - begin * begin) for rank, begin, end, _ in serve(jobs))
+    if work.naive:
+        total += definitions.served(jobs)
+    else:
+        total -= sum(rank * (end * end - begin * begin) for rank, begin, end, _ in serve(jobs))
     if any(company):
         if problem.chunks or not count:
             works = [[(0, *_prompt(r.prompt, clock, problem.chunks))] for r in requests]
         rest = [64 - share for share in map(add, weights, company)]
-        total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest, work)
+        in_company = definitions.company if work.naive else _company
+        total += 2 * memory * (unit >> 6) * in_company(windows, works, company, rest, work)
     return -(-total // (2 * memory * unit * scale))
 
 
@@ -141,20 +154,21 @@ def _company(
     lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
     total = 0
     for (arrival, _), parts, share, rate in paired(windows, works, company, rest):
-        work, paid = sum(added for _, added, _ in parts), 0
+        work, paid, looked = sum(added for _, added, _ in parts), 0, 0
         for begin, added, early in parts if rate and work else ():  # without rest it waits for ever
             place = bisect_right(times, arrival + begin)
             best, free = work * prices[place], arrival + begin + early
             while place < len(times) and rate * (times[place] - free) < best:
                 end = min((place | 63) + 1, len(times))
                 least = rate * max(times[place] - free, 0) + work * lows[place >> 6]
-                is_near = least < best
-                budget.spend(12 + 6 * is_near * (end - place))
-                if is_near:
+                looked += 2
+                if least < best:
+                    looked += end - place
                     part = paired(times[place:end], prices[place + 1 : end + 1])
                     best = min(best, *(rate * max(t - free, 0) + work * p for t, p in part))
                 place = end
             paid += added * best
+        budget.spend(6 * looked)
         total += (paid // work if work else 0) - share * work
     return total
 

@@ -9,6 +9,7 @@ from itertools import accumulate
 from operator import add
 from typing import Any
 
+from kvopt.verify import definitions
 from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.prices import Costs
 from kvopt.verify.problem import Problem, Request
@@ -48,6 +49,8 @@ class TokenStage:
 
     def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
         """Set ``total``, L, and return the reduced cost of each start; all starts are given."""
+        if self.work.naive:
+            return _reduced(self, definitions.costs(self, starts, self.work))
         longest = max((request.output for request in self.requests), default=0)
         table = Costs(self.scale, self.prices[1:], longest, self.work)
         self.total, reduced = -self.before - sum(self.most), []
@@ -74,7 +77,8 @@ class Stage:
     def __init__(self, problem: Problem, stage: dict[str, Any], keep: bool, work: Work) -> None:
         self.memory, self.used, self.work = problem.memory, problem.used, work
         offset, self.requests = _from_first(problem)
-        self.scale, self.rows, self.keep = stage["denominator"], stage["numerators"], keep
+        self.rows: list[list[int]] = stage["numerators"]
+        self.scale, self.keep = stage["denominator"], keep
         if self.scale < 1 or min(stage["times"], default=0) < 1:
             raise Invalid("lower: needs a denominator and times of at least 1")
         self.times = [time - offset for time in stage["times"]]
@@ -110,14 +114,36 @@ class Stage:
         gap, later = self.times[x + 1] - known, self.rows[x + 1][places[r]]
         return int(((gap - time + known) * price + (time - known) * later) // gap)
 
+    def steps(self) -> int:
+        """Estimate what costs and R take, but for what depends on the copies that are left."""
+        many = max(map(len, self.alike.values()), default=0)
+        kept = len(self.requests) if self.keep else many
+        rounds = sum(len(self._rounds(peak)) for peak in self.alike)
+        last: int = self.last
+        tables = 200 * last * (kept + 9) + 15 * (last + 1) * len(self.requests)
+        return tables + rounds * (6 * last + 30 * len(self.times))
+
+    def _rounds(self, peak: int) -> range:
+        """Return the places of the prices of a peak that its requests reach."""
+        places = self.places.get(peak, range(0))
+        return places[: max(self.requests[i].output for i in self.alike[peak])]
+
     def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
         """Set R, which is ``most`` at 0, 1, ... and ``before`` in all earlier, and ``total``, L.
 
         Return the reduced cost of each start, or of the cheapest ones only.
         """
+        if not self.work.naive:
+            return _reduced(self, self._fast(starts))
+        knots = definitions.heaviest(self, starts, self.work)
+        self.most = [definitions.between(self.times, knots, t) for t in range(self.last + 1)]
+        early = definitions.counted(range(self.times[0], 0), self.work)
+        self.before = sum(definitions.between(self.times, knots, t) for t in early)
+        return _reduced(self, definitions.costs(self, starts, self.work))
+
+    def _fast(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Set R and return the costs, or the least ones only."""
         costs: list[list[int]] = [[]] * len(starts)
-        kept = len(starts) if self.keep else max(map(len, self.alike.values()), default=0)
-        self.work.spend(200 * self.last * (kept + 9) + 15 * self.last * len(starts))
         states = [state for peak in self.alike for state in self._along(peak, starts, costs)]
         states.sort(reverse=True)
         heaviest = []
@@ -127,9 +153,7 @@ class Stage:
         # Rounded down as well: what states cost is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
         self.before = _sum_before(self.times, heaviest)
-        least = list(map(min, costs))
-        self.total = sum(least) - sum(self.most) - self.before
-        return [[cost - low for cost in row] for row, low in paired(costs, least)]
+        return costs
 
     def _along(
         self, peak: int, starts: Sequence[Sequence[int]], costs: list[list[int]]
@@ -141,11 +165,10 @@ class Stage:
         requests of more than r rounds that may complete at c.  So at time t at most ends[t + r]
         are in the state of r: the largest of those counts in a window limits its copies in R.
         """
-        places, last, scale = self.places.get(peak, range(0)), self.last, self.scale
+        places, last, scale = self._rounds(peak), self.last, self.scale
         outputs = {i: self.requests[i].output for i in self.alike[peak]}
         waiting = sorted(outputs, key=lambda i: -outputs[i])
-        rounds = min(len(places), outputs[waiting[0]])
-        self.work.spend(15 * len(outputs) + rounds * (6 * last + 30 * len(self.times)))
+        rounds = len(places)
         paid, ends = ([0] * (2 * last + rounds + 1) for _ in range(2))
         done = {}  # from last + rounds on nothing is paid, and those may count as one
         for i in outputs:
@@ -169,6 +192,13 @@ class Stage:
                 copies = [max(ends[a + 1 + r : b + r]) if a + 1 < b else 0 for a, b in self.windows]
                 states.append((r, peak - r, places[r], copies))
         return states
+
+
+def _reduced(stage: Stage | TokenStage, costs: list[list[int]]) -> list[list[int]]:
+    """Set L from the costs of starts, and return their reduced costs."""
+    least = list(map(min, costs))
+    stage.total = sum(least) - sum(stage.most) - stage.before
+    return [[cost - low for cost in row] for row, low in paired(costs, least)]
 
 
 def _filled(times: list[int], values: list[int]) -> list[int]:
@@ -209,6 +239,17 @@ def _sum_of_floors(count: int, divisor: int, step: int, begin: int) -> int:
         count, begin, divisor, step = height // divisor, height % divisor, step, divisor
 
 
+def _steps_of(memory: int, members: int, states: list[tuple[int, int, int, int]]) -> int:
+    """Return what `_heaviest` takes: each state is added to every sum that it may go with."""
+    low, steps = memory, 0
+    for r, h, _, copies in states:
+        low = min(low, h)
+        count = min(members, memory // (low + r))
+        sizes = range(memory - h - r + 1, 0, -low - r)[:count]
+        steps += (12 * count + 2 * sum(sizes)) * (copies if copies < memory // (h + r) else 1)
+    return steps
+
+
 def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) -> int:
     """Return the largest weight of states (r, h, weight, copies) that fit together.
 
@@ -220,15 +261,13 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) 
     if not states:
         return 0
     members = min(sum(state[3] for state in states), memory // min(state[1] for state in states))
-    work.spend(20 + 29 * (members + 1) * (memory + 1))
+    work.spend(20 + 29 * (members + 1) * (memory + 1) + _steps_of(memory, members, states))
     best = [[0] * (memory + 1) for _ in range(members + 1)]
     low = memory
     for r, h, weight, copies in states:
         low = min(low, h)
         counts: Sequence[int] = range(min(members, memory // (low + r)))
-        sizes = range(memory - h - r + 1, 0, -low - r)[: len(counts)]
         passes = copies if copies < memory // (h + r) else 0
-        work.spend((12 * len(counts) + 2 * sum(sizes)) * max(passes, 1))
         # Counts upwards add a state to what may have it already, downwards they add one copy.
         if passes:
             counts = [*reversed(counts)] * passes

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from kvopt.verify import definitions
 from kvopt.verify.pairs import paired
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.work import Invalid, Work
+
+
+def volume_steps(problem: Problem, staircases: list[list[int]]) -> int:
+    """Estimate what staircases take: each request passes all of their thresholds."""
+    many, outputs = len(problem.requests), sum(request.output for request in problem.requests)
+    return len(staircases) * (100 * many + 5 * outputs) + 4 * many * sum(map(len, staircases))
 
 
 def volume_bound(problem: Problem, staircases: list[list[int]], work: Work) -> int:
@@ -19,16 +26,16 @@ def volume_bound(problem: Problem, staircases: list[list[int]], work: Work) -> i
     of a fleet has as much of both.
     """
     memory, requests = problem.memory, problem.requests
-    each = 100 * len(requests) + 5 * sum(request.output for request in requests)
-    work.spend(len(staircases) * each + 4 * len(requests) * sum(map(len, staircases)))
     volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
     soonest = sorted(request.arrival + request.output for request in requests)
-    ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory)))
+    ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory, work)))
     for thresholds in staircases:
         if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
             raise Invalid("lower: thresholds of a staircase ascend, from 1 on")
-        needed = [_passed(memory, thresholds, request) for request in requests]
-        ranks = list(map(max, ranks, _fluid(requests, needed, problem.used * len(thresholds))))
+        count = definitions.passed if work.naive else _passed
+        needed = [count(memory, thresholds, request) for request in requests]
+        rate = problem.used * len(thresholds)
+        ranks = list(map(max, ranks, _fluid(requests, needed, rate, work)))
     return sum(ranks) - sum(request.arrival for request in requests)
 
 
@@ -47,12 +54,14 @@ def _passed(memory: int, thresholds: list[int], request: Request) -> int:
     return count
 
 
-def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
+def _fluid(requests: list[Request], volumes: list[int], rate: int, work: Work) -> list[int]:
     """Return completions of the fluid that serves the least remaining volume first, ascending.
 
     By every time it completes as many requests as any schedule can.  Time is counted in units:
     round t is the units (t - 1) rate + 1 .. t rate.
     """
+    if work.naive:
+        return definitions.fluid(requests, volumes, rate, work)
     jobs = [(r.arrival * rate, 0, v) for r, v in paired(requests, volumes)]
     return [-(-end // rate) for _, _, end, is_done in serve(jobs) if is_done]
 

@@ -11,7 +11,7 @@ BYTES = 850_000_000
 """Bytes of tables that come with so many steps, about, at most."""
 MOST_STATED = 20
 """Times as many steps that are granted to a file that states them: about ten minutes."""
-UNLISTED = 3
+UNLISTED = 2
 """Times as many for a search of which a file does not state how large its rounds are."""
 MOST_TIMES = 1_000_000
 """Times the default budget; a refusal does not name more than this."""
@@ -30,9 +30,13 @@ class Invalid(Exception):
 class Work:
     """Counter of the steps of a check, so that no file keeps the checker busy for hours.
 
-    What is linear in the size of a file is bounded with that.  All else is charged before it is
-    done, part by part.  Tables are charged so that BYTES come with STEPS at most; integers of many
-    digits are slow, and large: a step counts ``weight`` times then.  ``part`` is what is looked at.
+    What is linear in the size of a file is bounded with that.  Of each kind of proof an estimate
+    is charged before its work begins.  Loops whose length follows from the numbers of a proof, not
+    from how many there are, are charged as they go: starts that prices do not rule out, copies of
+    states that are left, labels of a search.  Tables are charged so that BYTES come with STEPS at
+    most; integers of many digits are slow, and large: a step counts ``weight`` times then.
+
+    ``part`` is what is looked at, and ``naive`` whether proofs are evaluated by `definitions`.
     """
 
     def __init__(
@@ -41,10 +45,12 @@ class Work:
         progress: Callable[[str], None] | None = None,
         *,
         jobs: int = 1,
+        naive: bool = False,
     ) -> None:
         if times is not None and not 0 < times < math.inf:  # which NaN is not
             raise ValueError("budget: must be a positive number")
-        self.is_told, self.progress, self.times = times is not None, progress, times or 1.0
+        self.naive, self.is_told, self.progress = naive, times is not None, progress
+        self.times = times or 1.0
         self.used, self.weight, self.mark, self.part = 0, 1, MARK, ""
         self.jobs = jobs
 
@@ -76,8 +82,9 @@ class Work:
 
     def expect(self, steps: int) -> None:
         """Refuse work of so many steps, about, that is known before it is begun."""
-        if self.used + steps > self.times * STEPS:
-            raise Unreadable(f"{self.part}needs about {_needed(-(-(self.used + steps) // STEPS))}")
+        needed = self.used + steps * self.weight
+        if needed > self.times * STEPS:
+            raise Unreadable(f"{self.part}needs about {_needed(-(-needed // STEPS))}")
 
     def hold(self, size: int) -> None:
         """Refuse a table of so many bytes, about, if it is more than comes with the budget."""

@@ -22,7 +22,7 @@ from kvopt.certificates.files import write_certificate
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance_files import instance_from_json
-from kvopt.verify import verify
+from kvopt.verify import apart, verify
 from kvopt.verify import work as budget
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.proofs import value_of_proof
@@ -200,6 +200,39 @@ class TestSmallFiles:
             assert work.used < 10_000
 
 
+class TestMemory:
+    """What needs too much ends with a sentence, whatever happens to the process that checks."""
+
+    @pytest.mark.parametrize("module", ["kvopt", "kvopt.verify"])
+    def test_a_table_that_the_system_refuses(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, module: str
+    ) -> None:
+        path = tmp_path / "c.json"
+        path.write_text(json.dumps({**a_long_gap(), "budget": 20}))
+        small = "import kvopt.verify.apart as a; a._FILE, a.BYTES = 10**8, 0\n"
+        before, call, after = apart._CODE.partition("apart.answer")
+        monkeypatch.setattr(apart, "_CODE", f"{before}{small}{call}{after}")
+        if module == "kvopt":
+            code, out, _ = run("verify", path)
+            assert (code, out) == (2, "UNREADABLE: needs more memory than there is\n")
+        else:
+            assert apart.verify_apart(path).lines == (
+                "UNREADABLE: needs more memory than there is",
+            )
+
+    def test_a_check_that_is_killed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(apart, "_CODE", "import os; os.kill(os.getpid(), 9)")
+        verdict = apart.verify_apart(tmp_path / "c.json")
+        assert verdict.exit_status == 2
+        assert "ended without a verdict, with status -9, most likely for want" in verdict.lines[0]
+
+    def test_it_says_the_same_as_in_this_process(self, tmp_path: Path) -> None:
+        path = tmp_path / "c.json"
+        for content in (a_repeated_line(), claimed(9, rows((0, 1, 2)), {"kind": "volume"}, 9)):
+            path.write_text(json.dumps(content))
+            assert apart.verify_apart(path) == verify(path)
+
+
 class TestBudget:
     """``--budget K`` allows K times the default; no file helps itself to more."""
 
@@ -242,7 +275,7 @@ class TestBudget:
     ) -> None:
         monkeypatch.setattr("kvopt.verify.work.STEPS", 5_000_000)
         verdict = judged(tmp_path / "c", an_endless_search())
-        assert "budget of 15,000,000 steps is used up: verify --budget 6" in verdict.lines[0]
+        assert "budget of 10,000,000 steps is used up: verify --budget 4" in verdict.lines[0]
         said = an_endless_search()
         said["lower"]["proof"]["kept"] = [100] * 60
         verdict = judged(tmp_path / "c", said)
@@ -355,6 +388,6 @@ class TestWritten:
         found = kvopt.certify(instance, ["mc-sf"], time_limit=1, **{"slower": False, **asked})
         write_certificate(found, tmp_path / "c")
         works = [Work()]
-        monkeypatch.setattr(checker, "Work", lambda *_: works[0])
+        monkeypatch.setattr(checker, "Work", lambda *_, **__: works[0])
         assert verify(tmp_path / "c").valid
         assert works[0].used <= 5 * budget.STEPS

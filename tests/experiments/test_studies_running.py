@@ -32,7 +32,7 @@ from kvopt.experiments.studies import StudyProgress, read_records, read_study, r
 from kvopt.experiments.studies.description import builtin_study, builtin_text
 from kvopt.experiments.studies.folder import locked
 from kvopt.experiments.studies.records import Record
-from kvopt.experiments.studies.tasks import Unverified, tasks_of, verify_text
+from kvopt.experiments.studies.tasks import Unverified, require_valid, tasks_of
 from kvopt.experiments.studies.workers import WorkerPool
 from kvopt.experiments.studies.workers import run as work_here
 from kvopt.files.reading import read_text
@@ -68,9 +68,7 @@ class TestFolder:
     """What a run leaves."""
 
     @pytest.mark.slow
-    def test_records_are_true_and_link_to_certificates_thatverify_text(
-        self, tmp_path: Path
-    ) -> None:
+    def test_records_are_true_and_link_to_certificates_that_verify(self, tmp_path: Path) -> None:
         folder = tmp_path / "out"
         found = run_study(read_study(tiny(tmp_path / "tiny.toml", narrow=True)), folder, jobs=1)
         records = read_records(folder)
@@ -337,10 +335,10 @@ class TestFailures:
 def test_a_certificate_that_does_not_verify_is_a_failure() -> None:
     found = kvopt.certify(kvopt.generate("geometric", n=5, memory=300), ["mc-sf"])
     assert found.lower is not None
-    verify_text(certificate_text(found))
+    require_valid(certificate_text(found))
     false = replace(found, lower=replace(found.lower, value=found.lower.value + 1))
     with pytest.raises(Unverified, match="does not verify"):
-        verify_text(certificate_text(false))
+        require_valid(certificate_text(false))
 
 
 def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:

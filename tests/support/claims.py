@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import block_oracle
@@ -58,6 +59,10 @@ class Problem:
         if not self.in_rounds:
             lines = [(line["round_ns"], line["token_ns"]) for line in model["lines"]]
             self.server = Server(lines, model["prompt_ns"], model["kv_ns"])
+        self.most: int = instance.get("max_active", len(self.rows))
+        self.is_restricted = "max_active" in instance or any(
+            "weight" in row or "after" in row for row in self.rows
+        )
         self.requests = [(self._arrival(r), r["prompt"], r["output"]) for r in self.rows]
 
     def _arrival(self, row: Content) -> int:
@@ -71,6 +76,8 @@ class Problem:
         """Return the least total latency on a machine that is phi times slower."""
         if not self.requests:
             return Fraction(0)
+        if self.is_restricted:
+            return self._least_restricted()
         if self.block > 1:
             pauses = "pauses" in self.scope
             least = block_oracle.optimum(self.memory, self.requests, self.block, pauses=pauses)
@@ -79,6 +86,31 @@ class Problem:
         return min(
             sum((self._alone(tuple(part), phi) for part in parts), Fraction(0)) for parts in deals
         )
+
+    def _least_restricted(self) -> Fraction:
+        """Return the least weighted latency over all starts, in rounds, of runs of one worker."""
+        gaps = sum(row["after"].get("gap", 0) for row in self.rows if "after" in row)
+        end = oracle.last_time(self.requests) + gaps
+        ranges = [range(a, end - o + 1) for a, _, o in self.requests]
+        found = map(self.weighted, product(*ranges))
+        return Fraction(min(value for value in found if value is not None))
+
+    def weighted(self, starts: Sequence[int]) -> int | None:
+        """Return the weighted latency of starts, None if they break a rule."""
+        ends = [k + o for k, (_, _, o) in zip(starts, self.requests, strict=True)]
+        ids = [row.get("id", f"r{i}") for i, row in enumerate(self.rows)]
+        total = 0
+        for start, end, row in zip(starts, ends, self.rows, strict=True):
+            after, release = row.get("after"), row["arrival"]
+            if after:
+                release = max(release, ends[ids.index(after["request"])] + after.get("gap", 0))
+            if start < release:
+                return None
+            total += row.get("weight", 1) * (end - release)
+        for time in range(1, max(ends) + 1):
+            if sum(k < time <= end for k, end in zip(starts, ends, strict=True)) > self.most:
+                return None
+        return total if oracle.feasible(self.memory, self.requests, starts) else None
 
     def _alone(self, part: Sequence[Triple], phi: Fraction) -> Fraction:
         """Return the same of a worker with some of the requests."""
@@ -98,6 +130,8 @@ class Problem:
 
         What was lost is looked at with one worker; of seconds, runs of one worker without pauses.
         """
+        if self.is_restricted:
+            return bool(run["value"] == self.weighted(run["starts"]))
         if not self.in_rounds:
             is_plain = self.workers == 1 and "starts" in run
             return not is_plain or run["value"] == self.nanoseconds(run)

@@ -13,7 +13,6 @@ from kvopt.certificates.files import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order
-from kvopt.experiments.studies.tasks import verdict_on
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.instance_files import instance_to_json
@@ -24,6 +23,7 @@ from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.schedule import Schedule
+from kvopt.verify import verify_text
 
 MOST_REQUESTS = 12
 """Limit of the requests of an instance; beyond, its optimum takes more than milliseconds."""
@@ -203,7 +203,7 @@ def hunt(
         interrupted, 0.0, covered, runs,
     )  # fmt: skip
     verified = bool(hunted.sides) and all(
-        verdict_on(certificate_text(found)).valid for found in hunted.sides
+        verify_text(certificate_text(found)).valid for found in hunted.sides
     )
     return replace(hunted, verified=verified, seconds=working_time() - began)
 

@@ -5,7 +5,6 @@ A task is run from its instance to its records and a certificate that was verifi
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -35,7 +34,7 @@ from kvopt.simulate.routers.registry import parts_of
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.runs import Outcome, PolicyRun
-from kvopt.verify import Verdict, verify
+from kvopt.verify import verify_text
 from kvopt.version import __version__
 
 
@@ -195,7 +194,7 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
             text = certificate_text(found)
             announce("verify", _VERIFYING)
             if not (is_interrupted := found.signal_number is not None):
-                verify_text(text)
+                require_valid(text)
     except KeyboardInterrupt:
         is_interrupted = True
         found = found or _certified(instance, runs, task, 0.0)
@@ -306,17 +305,9 @@ def _measures(run: Result) -> dict[str, Any]:
     }
 
 
-def verdict_on(text: str) -> Verdict:
-    """Return the verdict of the verifier on the text of a certificate."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "certificate.json"
-        write_atomically(path, text)
-        return verify(path)
-
-
-def verify_text(text: str) -> None:
+def require_valid(text: str) -> None:
     """Refuse a certificate that the verifier does not agree with."""
-    verdict = verdict_on(text)
+    verdict = verify_text(text)
     if not verdict.valid:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
 

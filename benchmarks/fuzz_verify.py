@@ -1,0 +1,180 @@
+"""Feed false claims to `kvopt.verify`: none may be accepted, and none may make it crash.
+
+Instances are tiny, and brute force knows their optima.  A proof climbs: a number of it is changed,
+two are exchanged, an entry is dropped or doubled, and the new proof is kept if the checker makes no
+less of it.  Each claims one more than is true.  Runs claim less than the optimum, ceilings and
+slower machines one too much.  Whole certificates are changed too, with the hash of what results.
+
+    nice python benchmarks/fuzz_verify.py --claims 1000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from certificates import numbers_in
+from claims import Problem, untrue
+from configuration_proofs import drawn_cuts, drawn_stage, good_stage, with_cuts
+from drawn_claims import MACHINES, Content, drawn, proof_of, restricted, some_lines
+
+from kvopt.kernels.pipes import ended_by_reader
+from kvopt.verify import verify_text
+from kvopt.verify.problem import hash_of
+from kvopt.verify.work import Invalid
+
+STEPS = 40
+"""Changes of one proof, one after the other."""
+_NOTES = ("tight", "WRONG")
+"""Counts that are not of claims: proofs that reached the optimum, and false accepts."""
+_GIVES = re.compile(r"gives? (-?[\d,]+)$")
+CHANGES: tuple[Callable[[int], int], ...] = (
+    lambda n: n + 1, lambda n: n - 1, lambda n: 2 * n, lambda n: n // 2, lambda n: -n,
+    lambda n: n + 5, lambda n: 0 * n, lambda n: n + 10**17,
+)  # fmt: skip
+
+
+def changed(value: Any, source: random.Random) -> Any:
+    """Return JSON with a number changed, two exchanged, or an entry of a list less or more."""
+    found = json.loads(json.dumps(value))
+
+    def at(place: tuple[str | int, ...]) -> Any:
+        inner = found
+        for step in place[:-1]:
+            inner = inner[step]
+        return inner
+
+    places = list(numbers_in(found))
+    if not places:
+        return found
+    one, other = source.choice(places), source.choice(places)
+    if source.random() < 0.6:
+        at(one)[one[-1]] = source.choice(CHANGES)(int(at(one)[one[-1]]))
+    elif source.random() < 0.5 or not isinstance(row := at(one), list):
+        at(one)[one[-1]], at(other)[other[-1]] = at(other)[other[-1]], at(one)[one[-1]]
+    elif source.random() < 0.5:
+        row.pop(source.randrange(len(row)))
+    else:
+        row.insert(source.randrange(len(row)), source.choice(row))
+    return found
+
+
+class Attack:
+    """Claims about one instance after the other; ``counts`` holds what became of them."""
+
+    def __init__(self, seed: int) -> None:
+        self.source, self.counts = random.Random(seed), Counter[str]()
+
+    def judged(self, content: Content, name: str, *, is_false: bool = True) -> tuple[str, float]:
+        """Return the verdict on a certificate, and the value that is named in it, if any."""
+        text = json.dumps(content)
+        self.counts[name] += 1
+        try:
+            verdict = verify_text(text)
+            said, is_wrong = verdict.lines[-1], verdict.valid and (is_false or any(untrue(content)))
+        except Exception as error:  # whatever it is, it is a crash
+            said, is_wrong = f"crash: {error!r}", True
+        if is_wrong:
+            self.counts[f"WRONG {name}"] += 1
+            print(f"{name}: {said}\n{text}", flush=True)
+        value = _GIVES.search(said)
+        return said.partition(":")[0], int(value[1].replace(",", "")) if value else -math.inf
+
+    def run(self) -> None:
+        """Attack one instance with claims of every kind."""
+        source = self.source
+        content = restricted(source) if source.random() < 0.1 else drawn(source)
+        problem, rows = Problem(content), content["instance"]["requests"]
+        best = problem.least()
+        for proof in self.proofs(content, problem, int(best)):
+            kept, most = proof, -math.inf
+            for step in range(STEPS):
+                other = changed(kept, source) if step else kept
+                lower = {"value": math.floor(best) + 1, "proof": other}
+                _, value = self.judged({**content, "lower": lower}, f"bound by {proof['kind']}")
+                kept, most = (other, value) if value >= most else (kept, most)
+            self.counts[f"tight {proof['kind']}"] += most == best
+        starts = [row["arrival"] + source.randint(0, 4) for row in rows]
+        run: Content = {"value": 0, "starts": starts}
+        if source.random() < 0.5:
+            pairs = zip(starts, rows, strict=True)
+            run = {"value": 0, "segments": [[[k + 1, k + row["output"]]] for k, row in pairs]}
+        if problem.workers > 1:
+            run["workers"] = [source.randrange(problem.workers) for _ in rows]
+        for _ in range(STEPS):
+            _, value = self.judged({**content, "upper": run}, "upper", is_false=run["value"] < best)
+            run = {**changed(run, source), "value": int(max(value, 0))}
+        if problem.is_restricted:
+            return
+        machine, after = source.choice(MACHINES), source.randint(0, 30)
+        slow = math.ceil(problem.least(Fraction(*machine)))
+        prices = {"times": sorted(source.sample(range(30), 4)), "numerators": [1, 1, 1],
+                  "denominator": source.randint(1, 20)}  # fmt: skip
+        if content["clock"] != "rounds":
+            prices["lines"] = some_lines(content, source)
+        due: Content = {"aim": "completion", "after": after, "attained": [], "best": None,
+                        "ceiling": 0, "proof": prices}  # fmt: skip
+        while any(problem.untrue_in_time(due)):
+            due["ceiling"] += 1
+        due["ceiling"] -= 1
+        for _ in range(STEPS):
+            claim = {"machine": machine, "value": slow, "proof": changed(proof, source)}
+            self.judged({**content, "slower": [claim]}, "slower")
+            due["proof"] = changed(prices, source)
+            self.judged({**content, "deadlines": due}, "deadlines")
+        lower = {"value": source.randint(0, int(best)), "proof": kept}
+        for _ in range(STEPS):
+            whole = changed({**content, "upper": run, "lower": lower}, source)
+            with suppress(Invalid):  # a time that is none
+                whole["hash"] = hash_of(whole["instance"])
+            self.judged(whole, "whole", is_false=False)
+
+    def proofs(self, content: Content, problem: Problem, best: int) -> Iterator[Content]:
+        """Yield proofs of kinds that go with the instance, searches with the optimum as target."""
+        source = self.source
+        for _ in range(4):
+            proof = proof_of(content, source)
+            if proof.get("target") is not None and source.random() < 0.7:
+                proof["target"] = best + source.choice((0, 0, 1))
+            yield proof
+        if content["clock"] == "rounds" and problem.workers == problem.block == 1 and problem.rows:
+            plain = problem.memory, tuple(problem.requests)
+            stage = (
+                good_stage(source, plain)
+                if source.random() < 0.5
+                else drawn_stage(source, plain, 6)
+            )
+            yield with_cuts([stage], best + source.choice((0, 1)), drawn_cuts(source, stage))
+            yield {"kind": "configurations", "target": None, "searched": False, "stages": [stage]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--claims", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    attack, asked = Attack(options.seed), 0
+    while asked < options.claims:
+        attack.run()
+        asked = sum(n for name, n in attack.counts.items() if name.split()[0] not in _NOTES)
+    print(*(f"{name}: {count:,}" for name, count in sorted(attack.counts.items())), sep="\n")
+    wrong = sum(n for name, n in attack.counts.items() if name.startswith("WRONG"))
+    sys.exit(f"{asked:,} claims, {wrong} false accepts or crashes") if wrong else None
+    print(f"{asked:,} claims, no false accept, no crash")
+
+
+if __name__ == "__main__":
+    with ended_by_reader():
+        main()

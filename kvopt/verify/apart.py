@@ -1,0 +1,88 @@
+"""Check a file in a process of its own, whose memory the operating system limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kvopt.verify import Verdict, verify
+from kvopt.verify.work import BYTES, MOST_STATED, Work
+
+_FILE = 4_000_000_000
+"""Bytes that the largest file and what is read of it may take, with the interpreter."""
+_CODE = """
+import sys
+sys.path[0] = sys.argv[1]  # not the folder where it is called
+import json
+from kvopt.verify import apart
+apart.answer(*json.loads(sys.argv[2]))
+"""
+
+
+def verify_apart(
+    path: str | os.PathLike[str],
+    budget: float | None = None,
+    progress: Callable[[str], None] | None = None,
+    *,
+    naive: bool = False,
+) -> Verdict:
+    """Check a file as `kvopt.verify.verify` does: what needs too much memory ends with a sentence.
+
+    Raises
+    ------
+    ValueError
+        If the budget is not a positive number.
+    """
+    Work(budget)  # which looks at it
+    root = Path(__file__).parents[2]  # a folder, or a file of zip
+    asked = json.dumps([os.fspath(path), budget, naive])
+    command = [sys.executable, "-c", _CODE, str(root), asked]
+    verdict = None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
+        assert child.stdout is not None
+        try:
+            for line in child.stdout:
+                said = json.loads(line)
+                if isinstance(said, list):
+                    valid, readable, lines = said
+                    verdict = Verdict(valid, readable, tuple(lines))
+                elif progress is not None:
+                    progress(said)
+        except BaseException:
+            child.kill()
+            raise
+    if verdict is not None:
+        return verdict
+    reason = f"the check ended without a verdict, with status {child.returncode}, most likely for "
+    return Verdict(False, False, (f"UNREADABLE: {reason}want of memory",))
+
+
+def answer(path: str, budget: float | None, naive: bool) -> None:
+    """Check a file with limited memory, and write what is said of it, a line of JSON each."""
+    _limit_memory(_FILE + int(BYTES * (budget or MOST_STATED)))
+
+    def say(said: Any) -> None:
+        print(json.dumps(said), flush=True)
+
+    try:
+        found = verify(path, budget, say, naive=naive)
+    except KeyboardInterrupt:  # which the process that asked hears too
+        sys.exit(130)
+    say([found.valid, found.readable, found.lines])
+
+
+def _limit_memory(size: int) -> None:
+    """Have the system refuse more than so many bytes, or than most of what the machine has."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limits = [size, there * 9 // 10, *([] if hard == resource.RLIM_INFINITY else [hard])]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))

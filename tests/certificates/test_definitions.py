@@ -1,0 +1,136 @@
+"""Definitions agree with fast evaluators; modules that a check names are those that it runs."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from types import FrameType
+
+import pytest
+from certificates import EC1, certificate, judged, paused_certificate, with_deadlines
+from configuration_proofs import content_of as content_of_proof
+from configuration_proofs import drawn_cuts, drawn_problem, drawn_stage, with_cuts
+from drawn_claims import Content, drawn, proof_of, restricted
+from effort import many
+
+import kvopt.verify as checker
+from kvopt.verify import verify, verify_text
+from kvopt.verify.problem import problem_of
+from kvopt.verify.proofs import KINDS, value_of_proof
+from kvopt.verify.report import report_on
+from kvopt.verify.work import Invalid, Unreadable, Work
+
+FOLDER = Path(checker.__file__).parent
+
+
+def found(content: Content, proof: Content, *, naive: bool) -> int | str:
+    """Return what a proof gives, or why it is refused; which schedule refutes it may differ."""
+    problem = problem_of(content).within(content["scope"])
+    try:
+        return value_of_proof(problem, proof, Work(naive=naive))[0]
+    except Invalid as error:
+        return str(error).partition(" total latency of ")[0]
+
+
+@pytest.mark.slow
+def test_definitions_give_what_fast_evaluators_give() -> None:
+    source, known = random.Random(9), Counter[str]()
+    for _ in range(many(150)):
+        content = restricted(source) if source.random() < 0.1 else drawn(source)
+        proof = proof_of(content, source)
+        try:
+            slow = found(content, proof, naive=True)
+        except Unreadable:
+            continue
+        assert found(content, proof, naive=False) == slow, (content, proof)
+        known.update({proof["kind"]: isinstance(slow, int)})
+    assert known.keys() >= {"prices", "slot-prices", "volume", "configurations", "shares"}
+    assert min(known[kind] for kind in ("prices", "slot-prices", "volume", "shares")) > 3
+
+
+@pytest.mark.slow
+def test_searches_with_completion_bounds_agree_with_all_schedules() -> None:
+    source, refuted = random.Random(4), 0
+    for _ in range(many(30)):
+        problem = drawn_problem(source, most=3)
+        stage = drawn_stage(source, problem, source.randint(1, 6))
+        proof = with_cuts([stage], source.randint(3, 12), drawn_cuts(source, stage))
+        content = content_of_proof(problem, proof, 0)
+        slow = found(content, proof, naive=True)
+        assert found(content, proof, naive=False) == slow, (problem, proof)
+        refuted += isinstance(slow, str)
+    assert 0 < refuted < many(30)
+
+
+@pytest.mark.slow
+def test_ceilings_by_definition() -> None:
+    source = random.Random(5)
+    for made in (certificate, paused_certificate):
+        for _ in range(many(8)):
+            content = with_deadlines(made(EC1, source), source)
+            slow = report_on(json.loads(json.dumps(content)), Work(naive=True))
+            fast = report_on(content)
+            assert [line for line in slow if "modules" not in line] == [
+                line for line in fast if "modules" not in line
+            ]
+
+
+def test_a_file_that_is_too_large_for_definitions_is_refused(tmp_path: Path) -> None:
+    content = certificate(EC1, random.Random(1))
+    content["lower"] = {"value": 0, "proof": {"kind": "volume", "staircases": []}}
+    content["instance"]["requests"][3]["arrival"] = 10**9
+    content.update(hash=checker.problem.hash_of(content["instance"]), upper=None, policies=[])
+    assert judged(tmp_path / "c.json", content).valid
+    verdict = verify(tmp_path / "c.json", naive=True)
+    assert verdict.lines[0].startswith("UNREADABLE: lower: volume: the budget of ")
+
+
+def executed(text: str) -> tuple[set[str], str]:
+    """Return the modules of which a check runs a function, and the line that names them."""
+    ran: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.parent == FOLDER:
+            ran.add(path.stem)
+
+    sys.setprofile(note)
+    try:
+        verdict = verify_text(text)
+    finally:
+        sys.setprofile(None)
+    assert verdict.valid, verdict.lines
+    return ran - {"__init__"}, verdict.lines[-2]
+
+
+@pytest.mark.slow
+def test_modules_that_are_named_are_those_that_run() -> None:
+    source = random.Random(3)
+    ran, named = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    for number in range(many(200)):
+        content = drawn(source)
+        proof = proof_of(content, source)
+        if number % 10 == 0:
+            problem = drawn_problem(source, most=3)
+            stage = drawn_stage(source, problem, 6)
+            proof = with_cuts([stage], 3, drawn_cuts(source, stage))
+            content = content_of_proof(problem, proof, 0)
+        content["lower"] = {"value": -1000, "proof": proof}
+        try:
+            problem_of(content)
+            value_of_proof(problem_of(content).within(content["scope"]), proof, Work())
+        except Invalid:
+            continue
+        modules, line = executed(json.dumps(content))
+        names = set(line.partition(": ")[2].split(", "))
+        assert modules <= names, (modules, line)
+        assert line.startswith(f"checked by {len(names)} modules of kvopt/verify: ")
+        for part in proof.get("parts", [{"proof": proof}]):
+            ran[part["proof"]["kind"]] |= modules
+            named[part["proof"]["kind"]] |= names
+    assert named.keys() == KINDS.keys()
+    for kind, names in named.items():
+        assert names - ran[kind] <= {"runs", "scopes", "words"}, kind  # of schedules

@@ -1,0 +1,123 @@
+"""Random certificates of tiny instances, where features meet, and random proofs for them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from certificates import random_proof
+from strategies import random_shape
+
+from kvopt.verify.problem import hash_of
+
+Content = dict[str, Any]
+SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")
+KINDS = ("prices", "volume", "staircases", "configurations", "search", "slots", "split", "blocks")
+LINES = ([(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(0, 4)])
+MACHINES = ([1, 1], [1001, 1000], [7, 6], [3, 2], [12, 5], [5, 1])
+
+
+def drawn(source: random.Random) -> Content:
+    """Return a certificate that claims nothing, of one of the kinds of problems there are."""
+    timed = source.random() < 0.5
+    block = 1 if timed else source.choice((1, 1, 2, 3))
+    memory = block * source.randint(2, 8 if block == 1 else 4) + source.randrange(block)
+    rows = []
+    for _ in range(source.choice((1, 2, 2, 3, 3))):
+        prompt, output = random_shape(source, memory // block * block, 3)
+        arrival = source.choice((0, 0, 1, 2, 4, 7))
+        rows.append(
+            {"arrival": arrival, "prompt": min(prompt, 3) if timed else prompt, "output": output,
+             "deadline": source.randint(1, 8), "arrival_seconds": 3e-9 * arrival}
+        )  # fmt: skip
+    instance = {"schema": "kvopt.instance/2", "memory": memory, "requests": rows, "round_ms": 3e-6}
+    if block > 1:
+        instance["block_size"] = block
+    elif source.random() < 0.4:
+        instance["workers"] = source.choice((2, 3))
+    content = {"schema": "kvopt.certificate/3", "clock": "rounds", "instance": instance,
+               "hash": hash_of(instance), "scope": source.choice(SCOPES), "upper": None,
+               "lower": None}  # fmt: skip
+    if timed:
+        content["clock"] = {
+            "lines": [{"round_ns": a, "token_ns": b} for a, b in source.choice(LINES)],
+            "kv_ns": source.choice((0, 0, 1)), "prompt_ns": source.choice((0, 0, 1)),
+        }  # fmt: skip
+    return content
+
+
+def restricted(source: random.Random) -> Content:
+    """Return one in rounds with weights, an order and a limit of active requests, or some of it."""
+    memory, rows = source.randint(3, 7), list[Content]()
+    for i in range(source.choice((1, 2, 3))):
+        prompt, output = random_shape(source, memory, 3)
+        row: Content = {"arrival": source.choice((0, 0, 1, 3)), "prompt": prompt, "output": output}
+        if source.random() < 0.6:
+            row["weight"] = source.randint(1, 4)
+        if i and source.random() < 0.5:
+            row["after"] = {"request": f"r{source.randrange(i)}", "gap": source.randint(0, 2)}
+        rows.append(row)
+    instance: Content = {"schema": "kvopt.instance/2", "memory": memory, "requests": rows}
+    if source.random() < 0.5:
+        instance["max_active"] = source.randint(1, 2)
+    return {"schema": "kvopt.certificate/3", "clock": "rounds", "instance": instance,
+            "hash": hash_of(instance), "scope": "runs", "upper": None, "lower": None}  # fmt: skip
+
+
+def proof_of(content: Content, source: random.Random) -> Content:
+    """Return a proof of a kind that may go with the problem."""
+    memory, rows = content["instance"]["memory"], content["instance"]["requests"]
+    if content["clock"] != "rounds":
+        lines = some_lines(content, source)
+        weights = [source.choice((0, 16, 32, 64)) for _ in rows] if source.random() < 0.6 else []
+        shares = {"kind": "shares", "lines": lines, "weights": weights, "company": []}
+        if weights and source.random() < 0.7:
+            shares["company"] = [source.randint(0, 64 - weight) for weight in weights]
+        return {**shares, "mix": [1 + i for i in lines]} if source.random() < 0.4 else shares
+    kind = source.choice(KINDS)
+    if kind == "volume":
+        return {"kind": "volume"}
+    if kind == "staircases":
+        steps = sorted(source.randint(1, memory) for _ in range(source.randint(1, 3)))
+        return {"kind": "volume", "staircases": [steps]}
+    if kind == "split":
+        first = random_proof(source)
+        parts = [{"from": 0, "proof": source.choice((first, with_slots(first, source)))}]
+        parts.append({"from": source.randint(1, 7), "proof": {"kind": "volume"}})
+        return {"kind": "split", "parts": parts}
+    if kind == "configurations":
+        return configurations(rows, source)
+    proof = random_proof(source)
+    if kind == "search":
+        return {**proof, "kind": "search", "target": source.randint(1, 30)}
+    if kind == "slots":
+        return with_slots(proof, source)
+    if kind == "blocks" and "block_size" in content["instance"]:
+        proof["kind"] = "block-prices"
+    return proof
+
+
+def with_slots(proof: Content, source: random.Random) -> Content:
+    borders = sorted(source.sample(range(12), source.randint(2, 5)))
+    slots = [
+        {"count": count, "numerators": [source.randint(0, 5) for _ in borders]}
+        for count in source.sample(range(1, 6), source.randint(0, 3))
+    ]
+    return {**proof, "kind": "slot-prices", "borders": borders, "slots": slots}
+
+
+def configurations(rows: list[Content], source: random.Random) -> Content:
+    sizes = sorted({row["prompt"] + row["output"] for row in rows})
+    peaks = [[size, source.randint(1, 3)] for size in sizes]
+    times = sorted(source.sample(range(1, 10), source.randint(1, 3)))
+    states, scale = sum(rounds for _, rounds in peaks), source.choice((1, 2, 4))
+    prices = [[source.randint(0, scale) for _ in range(states)] for _ in times]
+    stage = {"denominator": scale, "peaks": peaks, "times": times, "numerators": prices}
+    target = source.choice((None, source.randint(1, 30)))
+    searched = target is not None and source.random() < 0.5
+    return {"kind": "configurations", "target": target, "searched": searched, "stages": [stage]}
+
+
+def some_lines(content: Content, source: random.Random) -> list[int]:
+    count = len(content["clock"]["lines"])
+    return source.sample(range(count), source.randint(1, count))
