@@ -133,4 +133,4 @@ def test_modules_that_are_named_are_those_that_run() -> None:
             named[part["proof"]["kind"]] |= names
     assert named.keys() == KINDS.keys()
     for kind, names in named.items():
-        assert names - ran[kind] <= {"runs", "scopes", "words"}, kind  # of schedules
+        assert names - ran[kind] <= {"pairs", "runs", "scopes", "words"}, kind
