@@ -23,6 +23,7 @@ def verify_command(
     file: Path = argument("CERT", "Certificate file; - is standard input."),
     json: bool = common.JSON,
     budget: float | None = option("--budget", "Allow K times half a minute and 850 MB.", "K"),
+    jobs: int = option("--jobs", "Processes that share a search.", "N", default=1),
     naive: bool = option("--naive", "Evaluate proofs by their definitions; for small instances."),
     proved: bool = option("--proved", "Check it a second time, by the program proved in Coq."),
 ) -> None:
@@ -45,7 +46,9 @@ def verify_command(
         again.proved_checker()
     path = Path("/dev/stdin") if is_standard_input(file) else file
     try:
-        verdict = verify_apart(path, budget, lambda line: say(f"kvopt: {line}"), naive=naive)
+        verdict = verify_apart(
+            path, budget, lambda line: say(f"kvopt: {line}"), jobs=jobs, naive=naive
+        )
     except KeyboardInterrupt:
         say("kvopt: interrupted, nothing is known of the file")
         raise typer.Exit(common.INTERRUPTED) from None
@@ -87,7 +90,7 @@ def check_command(
     or not for this instance.
     """
     if schedule is None:
-        verify_command(file=problem.file, json=json, budget=None, naive=False, proved=False)
+        verify_command(file=problem.file, json=json, budget=None, jobs=1, naive=False, proved=False)
         return
     instance = problem.read()
     summary = None

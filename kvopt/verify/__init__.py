@@ -1,6 +1,6 @@
 """Check a certificate of kvopt in exact integers, with the standard library alone.
 
-    python -m kvopt.verify FILE [--budget K] [--naive]
+    python -m kvopt.verify FILE [--budget K] [--jobs N] [--naive]
 
 This package needs nothing else of kvopt.  ``make verify.pyz`` makes one file of it, which runs
 alone.
@@ -59,6 +59,7 @@ def verify(
     budget: float | None = None,
     progress: Callable[[str], None] | None = None,
     *,
+    jobs: int = 1,
     naive: bool = False,
 ) -> Verdict:
     """Check a certificate file; whatever the file holds, the answer is a verdict.
@@ -72,6 +73,8 @@ def verify(
         states, up to about ten minutes.
     progress
         Called with a line every quarter of a minute or so.
+    jobs
+        Processes that share a search.
     naive
         Evaluate proofs by their definitions, which is for small instances.
 
@@ -80,7 +83,7 @@ def verify(
     ValueError
         If the budget is not a positive number.
     """
-    return _verdict(lambda: text_of(path), Work(budget, progress, naive=naive))
+    return _verdict(lambda: text_of(path), Work(budget, progress, jobs=jobs, naive=naive))
 
 
 def verify_text(text: str) -> Verdict:

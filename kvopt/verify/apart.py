@@ -29,6 +29,7 @@ def verify_apart(
     budget: float | None = None,
     progress: Callable[[str], None] | None = None,
     *,
+    jobs: int = 1,
     naive: bool = False,
 ) -> Verdict:
     """Check a file as `kvopt.verify.verify` does: what needs too much memory ends with a sentence.
@@ -40,7 +41,7 @@ def verify_apart(
     """
     Work(budget)  # which looks at it
     root = Path(__file__).parents[2]  # a folder, or a file of zip
-    asked = json.dumps([os.fspath(path), budget, naive])
+    asked = json.dumps([os.fspath(path), budget, jobs, naive])
     command = [sys.executable, "-c", _CODE, str(root), asked]
     verdict = None
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
@@ -62,7 +63,7 @@ def verify_apart(
     return Verdict(False, False, (f"UNREADABLE: {reason}want of memory",))
 
 
-def answer(path: str, budget: float | None, naive: bool) -> None:
+def answer(path: str, budget: float | None, jobs: int, naive: bool) -> None:
     """Check a file with limited memory, and write what is said of it, a line of JSON each."""
     _limit_memory(_FILE + int(BYTES * (budget or MOST_STATED)))
 
@@ -70,7 +71,7 @@ def answer(path: str, budget: float | None, naive: bool) -> None:
         print(json.dumps(said), flush=True)
 
     try:
-        found = verify(path, budget, say, naive=naive)
+        found = verify(path, budget, say, jobs=jobs, naive=naive)
     except KeyboardInterrupt:  # which the process that asked hears too
         sys.exit(130)
     say([found.valid, found.readable, found.lines])

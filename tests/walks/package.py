@@ -1,8 +1,8 @@
 """Build sdist and wheel and use both as a user does: ``python tests/walks/package.py OUT``.
 
 The wheel holds the package and nothing else, and every engine of it runs in a clean environment,
-with HiGHS and OR-Tools loaded in either order.  The sdist, unpacked
-elsewhere, makes its own environment and passes its own quick tests.
+with HiGHS and OR-Tools loaded in either order.  The checker as one file runs alone.  The sdist,
+unpacked elsewhere, makes its own environment and passes its own quick tests.
 """
 
 from __future__ import annotations
@@ -113,6 +113,9 @@ def main(out: Path) -> None:
         print(run(programs / "kvopt", "--version", cwd=folder).strip())
         run(programs / "kvopt", "certify", model, "--policy", "svf", "-o", "c.json", cwd=folder)
         print(run(programs / "python", "-m", "kvopt.verify", "c.json", cwd=folder).strip())
+        alone = out.resolve() / "verify.pyz"
+        run("make", "verify.pyz", f"OUT={alone}", f"PYZ={folder / 'pyz'}", cwd=ROOT)
+        print(run(sys.executable, "-I", alone, "c.json", cwd=folder).splitlines()[-1])
         try_engines(programs, model, folder)
         with tarfile.open(sdist) as archive:
             archive.extractall(folder, filter="data")
