@@ -16,6 +16,7 @@ import numpy as np
 
 from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.fluid import fluid_prices
+from kvopt.bounds.shares import shared_out
 from kvopt.heuristics.habits import USUAL, arrange, note
 from kvopt.heuristics.kept import Beam, BeamPlan, Operations, Work, one_kept, tries_of
 from kvopt.heuristics.passing import Trace, advance, cost_of_waiting
@@ -30,7 +31,6 @@ from kvopt.heuristics.scenes import (
     copy_scene,
     crowd_of,
     empty_scenes,
-    most_active,
 )
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SlotPrices
@@ -51,7 +51,7 @@ def line_of(search: Search) -> tuple[Crowd, Floats]:
 
     They line up by volume, or where slots have prices in the order in which these start them.
     """
-    instance, (crowd, keys) = search.instance, crowd_of(search.instance)
+    instance, (crowd, keys) = shared_out(search.instance), crowd_of(search.instance)
     proof = None if search.checked is None else search.checked.proof
     if isinstance(proof, SlotPrices):
         starts = CoarsePrices.of(proof, instance).likely_starts(instance)
@@ -65,8 +65,9 @@ def drawn_trace(search: Search, crowd: Crowd, keys: Floats, random: np.random.Ge
     With less than all of it they last as long as requests really wait, as those of a bound do not.
     """
     share = min(1.0, filled_share(crowd) * random.uniform(*_FILLED))
-    prices = fluid_prices(search.instance.pooled(), share)
-    return Trace(crowd, worth_of(search.instance, prices, search.threads), keys)
+    plain = shared_out(search.instance)
+    prices = fluid_prices(plain.pooled(), share)
+    return Trace(crowd, worth_of(plain, prices, search.threads), keys)
 
 
 def filled_share(crowd: Crowd) -> float:
@@ -99,8 +100,7 @@ def drawn_weight(random: np.random.Generator) -> float:
 
 def beam_from(crowd: Crowd, plan: BeamPlan) -> Beam:
     """Return a beam that begins with empty caches."""
-    count, most = len(crowd.line), most_active(crowd)
-    here, there = (empty_scenes(plan.width, count, crowd.workers, most) for _ in range(2))
+    here, there = (empty_scenes(crowd, plan.width) for _ in range(2))
     return Beam(here, there, one_kept(plan, USUAL))
 
 
@@ -127,6 +127,7 @@ def _row(scenes: Scene, row: int) -> Scene:
         scenes.ends[row],
         scenes.offsets[row],
         scenes.loads[row],
+        scenes.until[row],
     )
 
 

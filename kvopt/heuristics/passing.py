@@ -36,7 +36,6 @@ from kvopt.heuristics.scenes import (
     free_memory,
     meet,
     mixed,
-    most_active,
     nothing_made,
     start_on,
     worker_for,
@@ -87,8 +86,7 @@ class Room(NamedTuple):
 
 def room_for(crowd: Crowd) -> Room:
     """Return work arrays of one expansion."""
-    count = len(crowd.line)
-    return Room(first_scene(count, crowd.workers, most_active(crowd)), nothing_made(count))
+    return Room(first_scene(crowd), nothing_made(len(crowd.line)))
 
 
 @compiled
@@ -165,14 +163,14 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
             stop = front + 1
         for place in range(front, stop):
             i, gain = crowd.line[queue[place]], 0.0
-            prompt, output = crowd.prompts[i], crowd.outputs[i]
-            if prompt >= free:  # most do not fit, and are passed over at once
+            if crowd.private[i] >= free:  # most do not fit, and are passed over at once
                 continue
             if gaining:
+                prompt, output = crowd.prompts[i], crowd.outputs[i]
                 gain = price * prompt + tokens_of(paid, moment, later, prompt, output)
                 gain -= tokens_of(paid, moment, now, prompt, output)
             if gain > most and not _is_kept_back(crowd, scene, worth, habit, i):
-                fits = worker_for(crowd, scene, prompt, output, habit.choice)
+                fits = worker_for(crowd, scene, i, habit.choice)
                 if fits >= 0:
                     worker, best, most = fits, place, gain
                     if not gaining:
@@ -196,7 +194,7 @@ def _start(crowd: Crowd, scene: Scene, worth: Worth, made: Made, place: int, wor
     """Start the request at a place of the queue, and return its reduced cost."""
     queue, front, now = scene.queue, scene.counts[FRONT], scene.counts[NOW]
     i = crowd.line[queue[place]]
-    start_on(scene, worker, crowd.prompts[i], crowd.outputs[i])
+    start_on(crowd, scene, worker, i)
     made.starts[i], made.workers[i] = now, worker
     if place > front:
         scene.passed[queue[front]] += 1

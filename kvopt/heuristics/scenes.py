@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kvopt.bounds.shares import shared_out
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, place_of
 from kvopt.problem.arrays import Floats, Integers, columns_of
@@ -34,7 +35,7 @@ class Crowd(NamedTuple):
     memory
         M, of each worker.
     arrivals, prompts, outputs
-        Of each request.
+        Of each request; prompts count shares of what several use (`kvopt.bounds.shares`).
     line
         Requests in the order in which they line up.  The place there is a request's **rank**.
     coming
@@ -43,6 +44,11 @@ class Crowd(NamedTuple):
         Of all requests, in rounds.
     workers
         Of the fleet.
+    private, paths, nodes
+        Prompt tokens that a request holds alone, and its nodes of the forest:
+        ``nodes[paths[i]:paths[i + 1]]``.
+    weights
+        Tokens of each node, which is held once on a worker.
     """
 
     memory: int
@@ -53,6 +59,10 @@ class Crowd(NamedTuple):
     coming: Integers
     mean_output: int
     workers: int
+    private: Integers
+    paths: Integers
+    nodes: Integers
+    weights: Integers
 
 
 class Made(NamedTuple):
@@ -80,6 +90,8 @@ class Scene(NamedTuple):
         In a row for each worker, of each active request: its completion, ascending, its prompt
         less its start (plus t that is what it holds at t), and what all of the worker hold
         together at its completion.
+    until
+        In a row for each worker, when the last active user of each node completes.
     """
 
     counts: Integers
@@ -90,23 +102,30 @@ class Scene(NamedTuple):
     ends: Rows
     offsets: Rows
     loads: Rows
+    until: Rows
 
 
 def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
     """Return an instance as arrays, lined up by volume, and the logarithms of the volumes."""
-    arrivals, prompts, outputs = columns_of(instance)
-    volumes = np.array([float(request.volume) for request in instance])
+    arrivals, prompts, outputs = columns_of(plain := shared_out(instance))
+    volumes = np.array([float(request.volume) for request in plain])
+    forest = instance.without_common_prefix().forest
     line = np.lexsort((arrivals, prompts, volumes))
     coming = np.argsort(arrivals[line], kind="stable")
     mean = int(outputs.mean()) if len(outputs) else 0
-    workers = instance.workers
-    crowd = Crowd(instance.memory, arrivals, prompts, outputs, line, coming, mean, workers)
+    crowd = Crowd(
+        plain.memory, arrivals, prompts, outputs, line, coming, mean, instance.workers,
+        np.array(forest.private, dtype=np.int64),
+        np.cumsum([0, *map(len, forest.paths)]),
+        np.array([node for path in forest.paths for node in path], dtype=np.int64),
+        np.array(forest.weights, dtype=np.int64),
+    )  # fmt: skip
     return crowd, np.log(volumes)
 
 
 def most_active(crowd: Crowd) -> int:
     """Return how many requests may be active on a worker, and one more."""
-    held = np.sort(crowd.prompts) + 1
+    held = np.sort(crowd.private) + 1
     return int(np.searchsorted(held.cumsum(), crowd.memory, side="right")) + 1
 
 
@@ -115,19 +134,20 @@ def nothing_made(count: int) -> Made:
     return Made(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
 
 
-def first_scene(count: int, workers: int = 1, most: int | None = None) -> Scene:
-    """Return the node before any of so many requests has arrived."""
-    scenes = empty_scenes(1, count, workers, count if most is None else most)
-    return Scene(*(field[0] for field in scenes))
+def first_scene(crowd: Crowd) -> Scene:
+    """Return the node before any request has arrived."""
+    return Scene(*(field[0] for field in empty_scenes(crowd, 1)))
 
 
-def empty_scenes(width: int, count: int, workers: int, most: int) -> Scene:
+def empty_scenes(crowd: Crowd, width: int) -> Scene:
     """Return empty nodes, one in each row."""
+    count, workers, most = len(crowd.line), crowd.workers, most_active(crowd)
     counts = np.tile(np.array([count, count, 0, 0, 0], dtype=np.int64), (width, 1))
     active, bases = np.zeros((2, width, workers), dtype=np.int64)
     queue, passed = (np.zeros((width, size), dtype=np.int64) for size in (2 * count, count))
     ends, offsets, loads = np.zeros((3, width, workers, most), dtype=np.int64)
-    return Scene(counts, active, bases, queue, passed, ends, offsets, loads)
+    until = np.zeros((width, workers, len(crowd.weights)), dtype=np.int64)
+    return Scene(counts, active, bases, queue, passed, ends, offsets, loads, until)
 
 
 @compiled
@@ -147,6 +167,7 @@ def copy_scene(scene: Scene, copy: Scene, seen: int) -> None:
         copy_into(copy.ends[worker], scene.ends[worker], active)
         copy_into(copy.offsets[worker], scene.offsets[worker], active)
         copy_into(copy.loads[worker], scene.loads[worker], active)
+        copy_into(copy.until[worker], scene.until[worker], scene.until.shape[1])
 
 
 @compiled
@@ -201,13 +222,33 @@ def free_memory(crowd: Crowd, scene: Scene) -> int:
     """Return the most tokens that a request may hold one round from now, on any worker."""
     free = -1
     for worker in range(len(scene.active)):
-        held = scene.bases[worker] + scene.active[worker] * (scene.counts[NOW] + 1)
+        held = _held_before(scene, worker, 0, scene.counts[NOW] + 1)
         free = max(free, crowd.memory - held)
     return free
 
 
 @compiled
-def worker_for(crowd: Crowd, scene: Scene, prompt: int, output: int, choice: int) -> int:
+def _held_before(scene: Scene, worker: int, x: int, time: int) -> int:
+    """Return what is held at a time up to the completion in place x, after the one before it."""
+    active = scene.active[worker]
+    if x == active:
+        return 0
+    return int(scene.loads[worker, x] - (active - x) * (scene.ends[worker, x] - time))
+
+
+@compiled
+def _added(crowd: Crowd, scene: Scene, worker: int, i: int, time: int) -> int:
+    """Return the prompt tokens that a request adds at a time: nodes that are there it shares."""
+    tokens = crowd.private[i]
+    for place in range(crowd.paths[i], crowd.paths[i + 1]):
+        node = crowd.nodes[place]
+        if scene.until[worker, node] < time:
+            tokens += crowd.weights[node]
+    return int(tokens)
+
+
+@compiled
+def worker_for(crowd: Crowd, scene: Scene, i: int, choice: int) -> int:
     """Return the worker that takes a request now, -1 if it fits on none."""
     best, least, now = -1, 0, scene.counts[NOW]
     for worker in range(len(scene.active)):
@@ -216,25 +257,25 @@ def worker_for(crowd: Crowd, scene: Scene, prompt: int, output: int, choice: int
             held = -held
         if best >= 0 and (choice == FIRST or held >= least):
             continue
-        if _fits(crowd, scene, worker, prompt, output):
+        if _fits(crowd, scene, worker, i):
             best, least = worker, held
     return best
 
 
 @compiled
-def _fits(crowd: Crowd, scene: Scene, worker: int, prompt: int, output: int) -> bool:
+def _fits(crowd: Crowd, scene: Scene, worker: int, i: int) -> bool:
     """Tell whether a request that starts now fits at every completion, its own included."""
-    active, now = scene.active[worker], scene.counts[NOW]
-    if scene.bases[worker] + active * (now + 1) + prompt + 1 > crowd.memory:
+    active, now, output = scene.active[worker], scene.counts[NOW], crowd.outputs[i]
+    begun = _held_before(scene, worker, 0, now + 1) + 1
+    if begun + _added(crowd, scene, worker, i, now + 1) > crowd.memory:
         return False
     end, x = now + output, 0
     while x < active and scene.ends[worker, x] < end:
-        if scene.loads[worker, x] + prompt + scene.ends[worker, x] - now > crowd.memory:
+        more = _added(crowd, scene, worker, i, scene.ends[worker, x])
+        if scene.loads[worker, x] + more + scene.ends[worker, x] - now > crowd.memory:
             return False
         x += 1
-    own = prompt + output + (active - x) * end
-    for later in range(x, active):
-        own += scene.offsets[worker, later]
+    own = _held_before(scene, worker, x, end) + _added(crowd, scene, worker, i, end) + output
     return bool(own <= crowd.memory)
 
 
@@ -247,25 +288,28 @@ def mixed(first: int, second: int) -> int:
 
 
 @compiled
-def start_on(scene: Scene, worker: int, prompt: int, output: int) -> None:
+def start_on(crowd: Crowd, scene: Scene, worker: int, i: int) -> None:
     """Make a request active now."""
     ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
-    now = scene.counts[NOW]
-    end, offset = now + output, prompt - now
+    now, output = scene.counts[NOW], crowd.outputs[i]
+    end, offset = now + output, crowd.prompts[i] - now
     x = active = scene.active[worker]
-    own = prompt + output
     while x > 0 and ends[x - 1] >= end:
         x -= 1
-        own += offsets[x] + end
+    last = _added(crowd, scene, worker, i, end) + output
+    own = _held_before(scene, worker, x, end) + last
     for y in range(active, x, -1):
         ends[y], offsets[y], loads[y] = ends[y - 1], offsets[y - 1], loads[y - 1]
     ends[x], offsets[x], loads[x] = end, offset, own
     for y in range(x):
-        loads[y] += offset + ends[y]
+        loads[y] += _added(crowd, scene, worker, i, ends[y]) + ends[y] - now
     y = x + 1
     while y <= active and ends[y] == end:
-        loads[y] += offset + end
+        loads[y] += last
         y += 1
+    for place in range(crowd.paths[i], crowd.paths[i + 1]):
+        node = crowd.nodes[place]
+        scene.until[worker, node] = max(scene.until[worker, node], end)
     scene.active[worker] += 1
     scene.bases[worker] += offset
     scene.counts[STATE] += mixed(end, offset)

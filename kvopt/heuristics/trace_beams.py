@@ -12,6 +12,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_end
+from kvopt.bounds.shares import shared_out
 from kvopt.heuristics.beams import (
     beam_from,
     between_starts,
@@ -37,7 +38,7 @@ _BYTES = 100
 
 def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
     """Improve the schedule of a search by wider and wider beams, as far as time or memory lasts."""
-    instance = search.instance
+    instance = shared_out(search.instance)
     if search.schedule is None or len(instance) < 2:
         return
     if fluid_end(instance.pooled()) > search.params.lagrangian.longest:

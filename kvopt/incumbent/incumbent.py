@@ -23,7 +23,7 @@ from kvopt.incumbent.result import BoundSource, Progress, SolveResult, StageLog,
 from kvopt.kernels import memory
 from kvopt.kernels.compile_clock import compile_seconds, working_time
 from kvopt.problem.deadlines import Deadline
-from kvopt.problem.instance import Instance, refuse_prefixes
+from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
@@ -67,7 +67,6 @@ class Search:
         self, problem: Problem | Instance, limits: Limits | None = None, *, checkable: bool = False
     ) -> None:
         self.problem, self.checkable = as_problem(problem), checkable
-        refuse_prefixes(self.problem.instance, "a search, which knows the scope runs,")
         self.instance, self.clock = self.problem.instance, self.problem.clock
         self.limits = limits = limits or Limits()
         self.seed, self.threads = limits.seed, limits.threads

@@ -152,18 +152,20 @@ def _has_deadline(search: Search) -> bool:
     return search.problem.deadline is not None
 
 
-def _has_extras(search: Search) -> bool:
-    return bool(search.instance.extras)
+def _is_behind_a_prefix(search: Search) -> bool:
+    """Whether all that it has beside the problem of the papers is one prefix of all."""
+    return bool(search.instance.extras) and not restricted.is_apart(search)
+
+
+def _is_solved_by_program(search: Search) -> bool:
+    return len(search.instance) * (len(search.instance) - 1) <= LARGEST_PAIRS
+
+
+def _is_searched_by_beams(search: Search) -> bool:
+    return restricted.shares_prefixes(search) and len(search.instance) > _PROVED_AT_ONCE
 
 
 # ---- the tables ---------------------------------------------------------------------------------
-
-RESTRICTED = (
-    Stage("relaxation", _has_extras,
-          lambda s, t: restricted.bound_by_relaxation(s, t, bounding), 0.3, at_once=True),
-    Stage("policies", _has_extras, restricted.offer_policies, at_once=True),
-)  # fmt: skip
-"""What comes first where weights, an order or a limit of active requests are beside the rest."""
 
 IN_TIME = (
     Stage("ceiling", _has_deadline, attaining.bound_in_time, "deadlines.share", at_once=True),
@@ -263,6 +265,34 @@ SEARCHES = (
 )  # fmt: skip
 """Better schedules, and proofs that no other one is better."""
 
+RESTRICTED = (
+    Stage("without the common prefix", _is_behind_a_prefix,
+          lambda s, _: restricted.without_common_prefix(s, lambda inner: run(FIRST, inner)),
+          at_once=True),
+    Stage("one after another", restricted.shares_prefixes, restricted.offer_one_after_another,
+          at_once=True),
+    Stage("relaxation", restricted.is_apart,
+          lambda s, t: restricted.bound_by_relaxation(s, t, bounding), 0.3, at_once=True),
+    Stage("policies", lambda s: restricted.is_apart(s) and "prefix" not in s.instance.extras,
+          restricted.offer_policies, at_once=True),
+)  # fmt: skip
+"""What comes first where weights, an order, a limit of active requests or shared prefixes are
+beside the rest."""
+
+SEARCHES_OF_RESTRICTED = (
+    Stage("without the common prefix", _is_behind_a_prefix,
+          lambda s, _: restricted.without_common_prefix(s, _auto_in_parts)),
+    Stage("beams", lambda s: _is_searched_by_beams(s) and _is_solved_by_program(s),
+          restricted.improve_sharing, 0.3),
+    Stage("beams", lambda s: _is_searched_by_beams(s) and not _is_solved_by_program(s),
+          restricted.improve_sharing),
+    Stage("optimum with shares", lambda s: restricted.shares_prefixes(s)
+          and restricted.is_apart(s) and _is_solved_by_program(s),
+          lambda s, t: restricted.bound_by_relaxation(s, t, _auto_in_parts), 0.3),
+    Stage("proof by a solver", restricted.is_apart, restricted.prove),
+)  # fmt: skip
+"""Better schedules, and proofs that no other one is better."""
+
 
 NARROWER_SHARE = 0.4
 """Of the limit of `certify` for optima of narrower scopes, where some policies need no more."""
@@ -336,7 +366,7 @@ def auto(search: Search, *, presolve: bool = True) -> None:
     """Bound and search as suits the size."""
     search.presolve = presolve
     if search.instance.extras:
-        restricted.prove(search)
+        run(SEARCHES_OF_RESTRICTED, search)
         return
     if search.schedule is None and _in_rounds(search):
         stages.offer_lists(search)
@@ -356,8 +386,7 @@ def bounding(search: Search, _: float = math.inf) -> None:
 def explained(search: Search) -> Iterator[tuple[str, float]]:
     """Yield the rows that apply to a search, and the seconds that each has at most."""
     if search.instance.extras:
-        yield from _explained(RESTRICTED, search, search.remaining, "")
-        yield "proof by a solver", search.remaining
+        yield from _explained(RESTRICTED + SEARCHES_OF_RESTRICTED, search, search.remaining, "")
         return
     run(FIRST, search)
     yield from _explained(IN_TIME, search, search.remaining, "")

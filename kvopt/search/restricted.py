@@ -1,16 +1,22 @@
-"""Problems with weights, an order of requests or a limit of active ones.
+"""Problems with weights, an order of requests, a limit of active ones, or shared prefixes.
 
 They are bounded by the problem of the papers: a limit and an order only restrict, and every latency
 is at least the output, so each weight above 1 adds so many outputs.  Latency that counts from a
-release may be less than from the arrival, so with an order the sum of outputs is the bound.
+release may be less than from the arrival, so with an order the sum of outputs is the bound.  Of a
+shared prefix each request pays its share (`kvopt.bounds.shares`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from kvopt.bounds.shares import shared_out
 from kvopt.errors import PolicyFault
+from kvopt.heuristics.fleets.central_line import offer_central_lines
+from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices
 from kvopt.search.meanwhile import prover
 from kvopt.search.registry import ENGINES
@@ -29,12 +35,55 @@ def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search],
     if "after" in instance.extras:
         search.offer_checked(sure, "outputs", Prices((), 1))
         return
-    inner = search.inside(instance.without_extras(), seconds)
+    more = sure - instance.total_output
+
+    def hear(_: object) -> None:
+        if (found := inner.checked) is not None:
+            search.offer_checked(found.value + more, found.bounded_by, found.proof)
+
+    inner = search.inside(shared_out(instance).without_extras(), seconds, observer=hear)
     work(inner)
     search.take_notes(inner)
-    if (found := inner.checked) is not None:
-        more = sure - instance.total_output
-        search.offer_checked(found.value + more, found.bounded_by, found.proof)
+
+
+def is_apart(search: Search) -> bool:
+    """Whether it is more than the problem of the papers behind a common prefix."""
+    return bool(search.instance.without_common_prefix().extras)
+
+
+def shares_prefixes(search: Search) -> bool:
+    """Whether prefixes are all that it has beside."""
+    return search.instance.extras == ("prefix",)
+
+
+def without_common_prefix(search: Search, work: Callable[[Search], object]) -> None:
+    """Let something work on the problem of the papers that has the same schedules."""
+
+    def hear(_: object) -> None:
+        if inner.best is not None:
+            found = replace(inner.best, instance=search.instance)
+            search.offer(found, inner.found_by or inner.engine)
+        if inner.checked is not None:
+            search.offer_bound(inner.checked)
+        if inner.lower_bound is not None:
+            search.offer_claimed(inner.lower_bound, inner.bounded_by or inner.engine)
+
+    plain = search.instance.without_common_prefix()
+    inner = search.inside(plain, observer=hear)
+    if search.best is not None:
+        inner.offer(replace(search.best, instance=plain), search.found_by or inner.engine)
+    if search.checked is not None:
+        inner.offer_bound(search.checked)
+    try:
+        with inner.surviving():
+            work(inner)
+    finally:
+        search.take_notes(inner)
+
+
+def offer_one_after_another(search: Search, _: float = 0.0) -> None:
+    """Offer a schedule that is there at once, whatever is shared or limited."""
+    search.offer(one_after_another(search.instance), "one after another")
 
 
 def offer_policies(search: Search, _: float = 0.0) -> None:
@@ -49,6 +98,18 @@ def offer_policies(search: Search, _: float = 0.0) -> None:
             return
         if found.schedule is not None:
             search.offer(found.schedule, f"policy {name}")
+
+
+def improve_sharing(search: Search, seconds: float) -> None:
+    """Look for better schedules with beams in which active requests share their nodes."""
+    from kvopt.heuristics.trace_beams import search_traces  # loads numba
+
+    def work() -> None:
+        offer_central_lines(search)
+        search_traces(search, min(seconds, search.remaining), search.seed)
+
+    with search.surviving("beams"):
+        run_in_thread(search, work)
 
 
 def prove(search: Search, _: float = 0.0) -> None:

@@ -51,6 +51,9 @@ class Problem:
         the release: from the arrival or the end of those rounds, whichever is later.
     most
         Requests that may be active together on a worker, None for any number.
+    nodes, paths
+        Tokens of each node that several requests share, and the nodes of each request from a root;
+        both empty where nothing is shared.
     """
 
     memory: int
@@ -63,11 +66,19 @@ class Problem:
     weights: tuple[int, ...] = ()
     after: tuple[tuple[int, int, int], ...] = ()
     most: int | None = None
+    nodes: tuple[int, ...] = ()
+    paths: tuple[tuple[int, ...], ...] = ()
 
     @property
     def is_restricted(self) -> bool:
         """Whether it is more than the problem of the papers."""
-        return bool(self.weights or self.after or self.most)
+        return bool(self.weights or self.after or self.most or self.paths)
+
+    def plain(self) -> Problem:
+        """Return the problem of the papers whose bounds hold here, see `plain_requests`."""
+        memory, requests = plain_requests(self) if self.nodes else (self.memory, self.requests)
+        return replace(self, memory=memory, requests=requests, weights=(), after=(), most=None,
+                       nodes=(), paths=())  # fmt: skip
 
     @property
     def used(self) -> int:
@@ -118,9 +129,11 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     problem = _restricted(Problem(memory, requests, workers, block), instance)
     if problem.is_restricted:
         if is_older:
-            raise Invalid("instance: weights, order and limits need the schema kvopt.instance/2")
+            raise Invalid("instance: weights, order, limits and prefixes need kvopt.instance/2")
         if is_timed or block > 1 or certificate.keys() & {"deadlines", "slower", "narrower"}:
-            raise Invalid("instance: weights, order and limits go with latency in rounds only")
+            raise Invalid("instance: weights, order, limits, prefixes go with latency in rounds")
+    if bool(problem.paths) != ("sharing" in certificate["scope"]):
+        raise Invalid("instance: prefixes go with the scope sharing, and it with them")
     if not is_timed:
         return problem
     clock = Clock.of(certificate["clock"])
@@ -155,13 +168,94 @@ def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
         raise Invalid("instance: a request follows itself")
     after = tuple((i, j, gaps[i]) for i, j in before.items())
     weights = weights if max(weights, default=1) > 1 else ()
-    return replace(problem, weights=weights, after=after, most=most)
+    nodes, paths = _shared(problem, instance)
+    return replace(problem, weights=weights, after=after, most=most, nodes=nodes, paths=paths)
+
+
+def _shared(
+    problem: Problem, instance: dict[str, Any]
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """Return the nodes of prefixes and the path of each request: blocks in a row with equal users.
+
+    Only blocks that several requests use count, or all requests.
+    """
+    prefixes = [row.get("prefix", []) for row in instance["requests"]]
+    size = instance.get("block_tokens", 0)
+    if not any(prefixes):
+        if size:
+            raise Invalid("instance: block_tokens go with prefixes")
+        return (), ()
+    if not 1 <= size <= LARGEST_FIELD or size % problem.block:
+        raise Invalid("instance: block_tokens must be in 1 .. 2^53 - 1, in whole blocks")
+    before: dict[int | str, int | str | None] = {}
+    uses: dict[int | str, int] = defaultdict(int)
+    for prefix, request in paired(prefixes, problem.requests):
+        if len(prefix) * size > request.prompt:
+            raise Invalid("instance: a prefix is longer than its prompt")
+        last = None
+        for block in prefix:
+            if before.setdefault(block, last) != last:
+                raise Invalid("instance: a block of a prefix follows two others")
+            uses[block] += 1
+            last = block
+    place: dict[int | str, int] = {}
+    nodes, paths, least = list[int](), [], min(2, len(prefixes))
+    for prefix in prefixes:
+        path: list[int] = []
+        for block in prefix:
+            if uses[block] < least:
+                break
+            last = before[block]
+            if block not in place and last is not None and uses[last] == uses[block]:
+                place[block] = place[last]
+                nodes[place[last]] += size
+            elif block not in place:
+                place[block] = len(nodes)
+                nodes.append(size)
+            if path[-1:] != [place[block]]:
+                path.append(place[block])
+        paths.append(tuple(path))
+    return tuple(nodes), tuple(paths)
+
+
+def plain_requests(problem: Problem) -> tuple[int, list[Request]]:
+    """Return memory and requests of a problem without prefixes whose bounds hold with them.
+
+    What is on all paths is held once while anything is active, so memory and prompts lose it.  Of
+    each other node, if at most K of its users can be active together, each of these counts w / K
+    of its w tokens: together no more than are held.  K of them hold the path to the node once, and
+    each its private tokens and one more.  Prompts are floors of the whole sum, and what is active
+    holds at least that.
+    """
+    everywhere = set(problem.paths[0]).intersection(*problem.paths)
+    memory = problem.memory - sum(problem.nodes[v] for v in everywhere)
+    private, users = [], defaultdict(list)
+    for request, path in paired(problem.requests, problem.paths):
+        private.append(request.prompt - sum(problem.nodes[v] for v in path))
+        to_node = 0
+        for v in path:
+            if v not in everywhere:
+                to_node += problem.nodes[v]
+                users[v, to_node].append(private[-1] + 1)
+    most = dict[int, int]()
+    for (v, held), tokens in users.items():
+        fit = 0
+        for more in sorted(tokens):
+            held += more
+            fit += held <= memory
+        most[v] = max(1, min(fit, problem.most or fit))
+    prompts = [
+        own + int(sum(Fraction(problem.nodes[v], most[v]) for v in path if v not in everywhere))
+        for own, path in paired(private, problem.paths)
+    ]
+    return memory, [r._replace(prompt=s) for r, s in paired(problem.requests, prompts)]
 
 
 def hash_of(instance: dict[str, Any]) -> str:
     """Return the hash of the problem: name, notes and ids are labels."""
     rows: list[Any] = []
     places = {row.get("id", f"r{i}"): i for i, row in enumerate(instance["requests"])}
+    numbers: dict[int | str, int] = {}
     for row in instance["requests"]:
         known = row.get("predicted")
         rows.append([row["arrival"], row["prompt"], row["output"]])
@@ -174,9 +268,11 @@ def hash_of(instance: dict[str, Any]) -> str:
             newer["weight"] = row["weight"]
         if "after" in row:
             newer["after"] = [places.get(row["after"]["request"]), row["after"].get("gap", 0)]
+        if row.get("prefix"):
+            newer["prefix"] = [numbers.setdefault(b, len(numbers)) for b in row["prefix"]]
         if newer:
             rows[-1].append(newer)
-    names = ("schema", "memory", "workers", "block_size", "max_active")
+    names = ("schema", "memory", "workers", "block_size", "max_active", "block_tokens")
     content = {name: instance[name] for name in names if name in instance}
     content["requests"] = rows
     if "round_ms" in instance:

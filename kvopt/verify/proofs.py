@@ -77,13 +77,14 @@ def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str
 
     A limit of active requests and an order only restrict, and no latency is below the output.  From
     a release latency may be less than from the arrival: with an order outputs alone are counted.
+    Of a prefix each request counts a share, see `plain_requests`.
     """
     if not problem.is_restricted:
         return _value_of_plain(problem, proof, work)
     outputs = [request.output for request in problem.requests]
-    plain = replace(problem, weights=(), after=(), most=None)
     more = sum(map(mul, problem.weights, outputs)) - sum(outputs) if problem.weights else 0
-    value, how = _value_of_plain(plain, proof, work)
+    value, how = _value_of_plain(problem.plain(), proof, work)
+    how += ", with a share of its prefix for each request," * bool(problem.nodes)
     return (sum(outputs) + more, "outputs") if problem.after else (value + more, how)
 
 

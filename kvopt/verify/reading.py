@@ -24,11 +24,12 @@ _REQUEST = {
     "arrival": int, "prompt": int, "output": int, "id?": str, "arrival_seconds?": (int, float),
     "predicted?": {"lower": int, "upper": int}, "priority?": int,
     "deadline?": int, "weight?": int, "after?": {"request": str, "gap?": int},
+    "prefix?": [(int, str)],
 }  # fmt: skip
 _INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
     "memory": int, "workers?": int, "round_ms?": (int, float), "requests": [_REQUEST],
-    "block_size?": int, "max_active?": int,
+    "block_size?": int, "max_active?": int, "block_tokens?": int,
 }  # fmt: skip
 _MODEL = {
     "name?": str, "notes?": str, "lines": [{"round_ns": int, "token_ns": int}],

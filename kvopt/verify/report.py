@@ -32,6 +32,9 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
                      "from their release")  # fmt: skip
     if problem.most is not None:
         lines.append(f"at most {problem.most:,} requests may be active together{each}")
+    if problem.paths:
+        lines.append(f"prefixes: {sum(problem.nodes):,} tokens in {len(problem.nodes):,} nodes "
+                     "that several requests share, held once while any is active")  # fmt: skip
     if (block := problem.block) > 1:
         lines.append(f"memory in {memory // block:,} whole blocks of {block:,} tokens")
     if clock is None:

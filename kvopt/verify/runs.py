@@ -147,7 +147,7 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
     for each wait [r, t], and what goes on after a pause has its prompt and its tokens processed
     again.  A piece holds held - start + t at time t, so from one event to the next all hold
     ``offset + active * t``, which only grows.  In whole blocks, pieces whose ``held - start``
-    leaves the same remainder take a new one at the same times.
+    leaves the same remainder take a new one at the same times.  Nodes of prefixes are held once.
     """
     requests, clock, block = problem.requests, problem.clock, problem.block
     pieces, rows, waits, asked = part
@@ -157,35 +157,44 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
     begins, ends, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
     due: dict[int, int] = defaultdict(int)  # of those that start here, the latest arrival
     for i, start, end, held in pieces:
-        begins[start].append((held - processed.get((i, start), 0), held - start))
-        ends[end].append(held - start)
+        path = problem.paths[i] if problem.paths else ()
+        shift = held - start - sum(problem.nodes[v] for v in path)
+        begins[start].append((held - processed.get((i, start), 0), shift, path))
+        ends[end].append((shift, path))
         due[start] = max(due[start], requests[i].arrival)
     for row in rows:  # as what is processed in a round, and held by then
         due[row["start"]] = max(due[row["start"]], requests[row["request"]].arrival)
         for mark, step in enumerate(paired(row["tokens"], accumulate(row["tokens"])), row["start"]):
             chunks[mark].append(step)
-    now = active = offset = peak = 0
+    now = active = offset = peak = shared = 0
+    using: dict[int, int] = defaultdict(int)  # active pieces by node
     taken: dict[int, int] = defaultdict(int)  # pieces by remainder
     known, after = {}, (mark + 1 for mark in chunks)
     marks = sorted({*begins, *ends, *waits, *chunks, *after, *asked})
     for mark, following in pairwise([*marks, *marks[-1:]]):
         known[mark] = now = mark if clock is None else now
         prompts = 0
-        for shift in ends[mark]:
+        for shift, path in ends[mark]:
             active, offset = active - 1, offset - shift
             taken[shift % block] -= 1
+            for v in path:
+                using[v] -= 1
+                shared -= 0 if using[v] else problem.nodes[v]
         if (begin := waits.get(mark, now)) < now or begin < due[mark]:
             raise Invalid(
                 f"{what}: at round {mark:,} something begins too early, before it arrives "
                 "or what it waits for"
             )
         now = begin
-        for prompt, shift in begins[mark]:
+        for prompt, shift, path in begins[mark]:
             active, offset, prompts = active + 1, offset + shift, prompts + prompt
             taken[shift % block] += 1
+            for v in path:
+                shared += 0 if using[v] else problem.nodes[v]
+                using[v] += 1
         prompts += sum(done for done, _ in chunks.get(mark, ()))
         beside = sum(held for _, held in chunks.get(mark, ()))
-        peak = max(peak, offset + active * following + beside)
+        peak = max(peak, offset + active * following + shared + beside)
         if problem.most is not None and active > problem.most:
             raise Invalid(f"{what}: {active:,} requests are active at one time, at most "
                           f"{problem.most:,} may be")  # fmt: skip

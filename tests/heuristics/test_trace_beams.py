@@ -74,7 +74,7 @@ def state_after(order: list[int], until: int) -> int:
     crowd, keys = crowd_of(Instance(20, [Request(0, *shape) for shape in shapes]))
     room = room_for(crowd)
     for i in order:
-        start_on(room.copy, 0, *shapes[i])
+        start_on(crowd, room.copy, 0, i)
     room.copy.counts[STOP] = room.copy.counts[0]  # none waits
     crowd = crowd._replace(coming=crowd.coming[:0], line=crowd.line[:0])
     trace = Trace(crowd, worth_nothing(len(shapes)), keys)
