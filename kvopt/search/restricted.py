@@ -25,7 +25,7 @@ from kvopt.simulate.simulator import Stopped
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
 """Engines that know weights and limits; an order is known by the first two."""
-_POLICIES = ("svf", "mc-sf", "fcfs")
+_POLICIES, _OF_PREFIXES = ("svf", "mc-sf", "fcfs"), ("svf-private", "lpm")
 
 
 def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
@@ -88,7 +88,8 @@ def offer_one_after_another(search: Search, _: float = 0.0) -> None:
 
 def offer_policies(search: Search, _: float = 0.0) -> None:
     """Offer what some schedulers do."""
-    for name in _POLICIES:
+    shared = _OF_PREFIXES if "prefix" in search.instance.extras else ()
+    for name in (*_POLICIES, *shared):
         try:
             found = run(search.instance, name, should_stop=search.should_stop)
         except PolicyFault as fault:

@@ -156,7 +156,8 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
         if engine not in restricted.ENGINES_THAT_KNOW:
             refuse_extras(problem.instance, f"the engine {engine}")
         if engine in ("highs", "pyomo"):
-            refuse_extras(problem.instance, f"the engine {engine}", ("weight", "max_active"))
+            known = ("weight", "max_active", "prefix")
+            refuse_extras(problem.instance, f"the engine {engine}", known)
         if has_prices:
             refuse_extras(problem.instance, "a search that begins from prices")
         refuse_blocks(problem.instance, problem.instance.extras[0])

@@ -1,0 +1,171 @@
+"""Shares of prefixes: plain instances below every schedule with sharing, against brute force."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from effort import many
+from oracle import optimum as plain_optimum
+from sharing_oracle import drawn, optimum_of
+from strategies import plain
+
+from kvopt import Instance, Request, Scope, bound, certify, solve, verify, write_certificate
+from kvopt.bounds import shares
+from kvopt.bounds.shares import most_together, shared_out
+from kvopt.certificates.files import certificate_text, proof_to_json
+from kvopt.incumbent.certificate import Certificate
+from kvopt.verify.problem import Problem, hash_of, problem_of
+
+
+def least(instance: Instance) -> int:
+    """Return the optimum of an instance without prefixes by brute force."""
+    return plain_optimum(*plain(instance))[0]
+
+
+def test_no_share_passes_an_optimum() -> None:
+    exact = 0
+    for seed in range(many(150)):
+        instance = drawn(seed, is_common=seed % 4 == 0)
+        shared, best = shared_out(instance), optimum_of(instance)
+        assert not shared.extras
+        assert least(shared) <= best, seed
+        if not instance.without_common_prefix().extras:
+            assert least(shared) == best, seed
+            exact += 1
+    assert exact > many(150) // 10
+
+
+def test_all_of_a_common_prefix_leaves_memory_and_prompts() -> None:
+    requests = [
+        Request(0, 9, 2, prefix=[*"ab"]),
+        Request(1, 8, 3, prefix=[*"ab"]),
+        Request(2, 8, 1, prefix=[*"ab"]),
+    ]
+    instance = Instance(14, requests, block_tokens=4)
+    assert shared_out(instance) == Instance(
+        6, [Request(0, 1, 2), Request(1, 0, 3), Request(2, 0, 1)]
+    )
+    result = solve(instance)
+    assert (result.objective, result.lower_bound) == (least(shared_out(instance)),) * 2
+    assert result.schedule is not None
+    assert (result.schedule.instance, result.schedule.scope) == (instance, Scope.SHARING)
+
+
+def test_no_more_users_of_a_node_count_than_fit_together() -> None:
+    path = [Request(0, 4 + own, 2, prefix=("a",)) for own in (0, 1, 2, 3)]
+    alone = Request(0, 0, 1)
+    assert most_together(Instance(11, [*path, alone], block_tokens=4)) == [3]  # 4 + 1 + 2 + 3 fit
+    assert most_together(Instance(10, [*path, alone], block_tokens=4)) == [3]
+    assert most_together(Instance(9, [*path, alone], block_tokens=4)) == [2]
+    assert most_together(Instance(99, [*path, alone], block_tokens=4)) == [4]
+    assert most_together(Instance(99, [*path, alone], block_tokens=4, max_active=2)) == [2]
+    prompts = [
+        request.prompt for request in shared_out(Instance(9, [*path, alone], block_tokens=4))
+    ]
+    assert prompts == [2, 3, 4, 5, 0]
+
+
+def test_floors_are_of_whole_sums() -> None:
+    paths = [[*"ab"], [*"ab"], [*"ac"], [*"ac"], [*"ac"]]
+    requests = [Request(0, 10, 1, prefix=path) for path in paths]
+    instance = Instance(99, [*requests, Request(0, 0, 1)], block_tokens=5)
+    assert [request.prompt for request in shared_out(instance)] == [3, 3, 2, 2, 2, 0]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_solve_finds_optima_and_bounds_keep_below(workers: int) -> None:
+    for seed in range(many(10)):
+        instance = replace(drawn(seed, 4, is_common=seed % 3 == 0), workers=workers)
+        result, below = solve(instance), bound(instance, "volume")
+        assert result.objective is not None
+        assert below.value is not None
+        assert below.value <= result.objective
+        assert result.status == "optimal"
+        assert not result.faults
+        if workers == 1:
+            assert result.objective == optimum_of(instance), seed
+
+
+def certificate_of(instance: Instance) -> dict[str, Any]:
+    found = certify(instance, ["lpm"], time_limit=10.0)
+    value: dict[str, Any] = json.loads(certificate_text(found))
+    return value
+
+
+FOREST = Instance(
+    12,
+    [
+        Request(0, 5, 2, prefix=("a", "b")),
+        Request(0, 4, 3, prefix=("a", "b")),
+        Request(1, 4, 2, prefix=("a", "c")),
+        Request(1, 7, 1),
+    ],
+    block_tokens=2,
+)
+
+
+def verdict(value: dict[str, Any], path: Path) -> str:
+    path.write_text(json.dumps(value))
+    return verify(path).lines[-1]
+
+
+def test_certificates_of_sharing_are_checked(tmp_path: Path) -> None:
+    for seed in range(many(6)):
+        instance = drawn(seed, 4, is_common=seed % 2 == 0)
+        found = certify(instance, ["svf"], time_limit=10.0)
+        write_certificate(found, tmp_path / "some.json")
+        lines = verify(tmp_path / "some.json").lines
+        assert lines[-1] == "VALID", (seed, lines)
+        best = optimum_of(instance)
+        assert found.lower_bound is not None
+        assert found.objective is not None
+        assert found.lower_bound <= best <= found.objective
+
+
+def test_false_claims_about_shares_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, value = tmp_path / "some.json", certificate_of(FOREST)
+    assert verdict(value, path) == "VALID"
+    lines = verify(path).lines
+    assert any("with a share of its prefix for each request" in line for line in lines)
+    assert Scope.SHARING.sentence in lines
+    lost = json.loads(json.dumps(value))
+    del lost["instance"]["requests"][0]["prefix"][1]
+    assert "hash" in verdict(lost, path)
+    lost["hash"] = hash_of(lost["instance"])
+    assert verdict(lost, path).startswith("INVALID: upper: 1")  # holds a block of its own more
+    twice = json.loads(json.dumps(value))
+    twice["instance"]["requests"][3]["prefix"] = ["b"]
+    twice["hash"] = hash_of(twice["instance"])
+    assert "follows two others" in verdict(twice, path)
+    for scope in ("runs", "pauses"):
+        assert verdict({**value, "scope": scope}, path).startswith("INVALID: instance: prefixes")
+    for method in ("volume", "lagrangian"):
+        monkeypatch.setattr(shares, "most_together", lambda _: [3, 2])
+        right = bound(FOREST, method).checked
+        monkeypatch.setattr(shares, "most_together", lambda _: [1, 1])
+        wrong = bound(FOREST, method).checked
+        assert right is not None
+        assert wrong is not None
+        assert right.value < wrong.value
+        for found, expected in ((right, "VALID"), (wrong, "INVALID: lower: says")):
+            lower = {"value": found.value, "proof": proof_to_json(found.proof)}
+            assert verdict({**value, "lower": lower}, path).startswith(expected)
+
+
+def test_the_checker_shares_out_as_bounds_do() -> None:
+    for seed in range(many(100)):
+        instance = drawn(seed, is_common=seed % 4 == 0)
+        if "prefix" not in instance.extras:
+            continue
+        text = certificate_text(Certificate(instance, None, None, scope=Scope.SHARING))
+        problem: Problem = problem_of(json.loads(text)).plain()
+        shared = shared_out(instance)
+        assert (problem.memory, [tuple(r) for r in problem.requests]) == (
+            shared.memory, [r.kind for r in shared]
+        )  # fmt: skip
