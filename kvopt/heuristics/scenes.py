@@ -229,7 +229,7 @@ def free_memory(crowd: Crowd, scene: Scene) -> int:
 
 @compiled
 def _held_before(scene: Scene, worker: int, x: int, time: int) -> int:
-    """Return what is held at a time up to the completion in place x, after the one before it."""
+    """Return the tokens held at a time up to the completion in place x, after the one before it."""
     active = scene.active[worker]
     if x == active:
         return 0

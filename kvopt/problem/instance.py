@@ -214,7 +214,7 @@ class Instance(Summarised):
         return replace(self, requests=requests, max_active=None)
 
     def without_prefixes(self) -> Instance:
-        """Return the instance whose requests share nothing: what the scope ``runs`` is about."""
+        """Return the instance without shared prefixes, as the scope ``runs`` sees it."""
         if "prefix" not in self.extras:
             return self
         return replace(self, requests=tuple(replace(r, prefix=()) for r in self.requests))

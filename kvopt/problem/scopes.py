@@ -66,7 +66,7 @@ class Scope(StrEnum):
 
     @property
     def without_sharing(self) -> Scope:
-        """What is left of it where prefixes are not shared."""
+        """The same scope without shared prefixes."""
         allowed = _ALLOWED[self] - {"sharing"}
         return (
             self

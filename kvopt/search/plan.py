@@ -153,7 +153,7 @@ def _has_deadline(search: Search) -> bool:
 
 
 def _is_behind_a_prefix(search: Search) -> bool:
-    """Whether all that it has beside the problem of the papers is one prefix of all."""
+    """Whether its only field beyond the problem of the papers is one prefix of all."""
     return bool(search.instance.extras) and not restricted.is_apart(search)
 
 

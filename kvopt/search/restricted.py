@@ -52,7 +52,7 @@ def is_apart(search: Search) -> bool:
 
 
 def shares_prefixes(search: Search) -> bool:
-    """Whether prefixes are all that it has beside."""
+    """Whether prefixes are its only further fields."""
     return search.instance.extras == ("prefix",)
 
 

@@ -107,7 +107,7 @@ def share(value: Fraction | float | None) -> str | None:
 
 
 def percent(value: Fraction | float | None) -> str:
-    """Return that percentage, a dash for what is not known."""
+    """Return that percentage, a dash if it is unknown."""
     return share(value) or "-"
 
 
@@ -132,7 +132,7 @@ def exact_ratio(value: int | None, by: int | None) -> Fraction | None:
 
 
 def rounded(value: Fraction | None, *, up: bool, places: int = 4) -> str:
-    """Return a number to some places, rounded in one direction; a dash for what is not known.
+    """Return a number to some places, rounded in one direction; a dash if it is unknown.
 
     Ends of intervals are rounded outward, so that they stay true.
     """

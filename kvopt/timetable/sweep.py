@@ -68,7 +68,7 @@ def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> 
 
 
 def sharing(sweep: Sweep, requests: Iterable[int], forest: Forest) -> Sweep:
-    """Return what the same pieces, of these requests, hold if a node is held once.
+    """Return the holdings of the same pieces of these requests if a node is held once.
 
     The users of a node hold it from the first start until all that overlap have ended.
     """

@@ -64,7 +64,7 @@ def verify_apart(
 
 
 def answer(path: str, budget: float | None, jobs: int, naive: bool) -> None:
-    """Check a file with limited memory, and write what is said of it, a line of JSON each."""
+    """Check a file with limited memory, and write the findings, a line of JSON each."""
     _limit_memory(_FILE + int(BYTES * (budget or MOST_STATED)))
 
     def say(said: Any) -> None:
@@ -78,7 +78,7 @@ def answer(path: str, budget: float | None, jobs: int, naive: bool) -> None:
 
 
 def _limit_memory(size: int) -> None:
-    """Have the system refuse more than so many bytes, or than most of what the machine has."""
+    """Have the system refuse more than so many bytes, or than most memory of the machine."""
     try:
         import resource
     except ImportError:  # not on Windows

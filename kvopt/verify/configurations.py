@@ -31,7 +31,7 @@ from kvopt.verify.work import Invalid, Work
 
 
 def configuration_steps(problem: Problem, proof: dict[str, Any]) -> int:
-    """Estimate what stages take, but for copies of states that are left, and for a search."""
+    """Estimate the steps of stages, without remaining copies of states and without a search."""
     if proof["kind"] != "search":
         return sum(stage.steps() for stage in _stages(problem, proof, Work()))
     check_prices(proof)

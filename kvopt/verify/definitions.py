@@ -1,4 +1,4 @@
-"""State what each fast evaluator computes: literal loops, which ``--naive`` runs in place of it.
+"""Define each fast evaluator by literal loops, which ``--naive`` runs instead.
 
 They share no code with what they stand for.  Each counts what it looks at, so that a file which is
 too large for them is refused.
@@ -68,7 +68,7 @@ def _line(borders: list[int], values: list[int], work: Work) -> Counter[int]:
 
 
 def fluid(requests: list[Request], volumes: list[int], rate: int, work: Work) -> list[int]:
-    """Return when the fluid completes requests: drop by drop, of what is there the least left."""
+    """Return when the fluid completes requests: drop by drop, the least remaining need first."""
     left, time = list(volumes), 0
     ends = [request.arrival for request, volume in zip(requests, left) if volume == 0]
     while any(left):
@@ -105,7 +105,7 @@ def costs(stage: Any, starts: Sequence[Sequence[int]], work: Work) -> list[list[
 
 
 def heaviest(stage: Any, starts: Sequence[Sequence[int]], work: Work) -> list[int]:
-    """Return R at each knot: over all states, within their copies, that can stand together.
+    """Return R at each knot: over all states, within their copies, that fit together.
 
     They can if memory holds when each completes.  Copies are those of the largest number of
     requests that may be in a state at some time strictly between the neighbours of the knot.
@@ -229,7 +229,7 @@ def cheapest_time(
     borders: list[int], values: list[int], begin: int, end: int,
     amount: int, top: int, slope: int, rate: int, work: Work,
 ) -> int:  # fmt: skip
-    """Return what an amount of the times begin + 1 .. end costs, the most held at the cheapest."""
+    """Return the cost of an amount of the times begin + 1 .. end, most at the cheapest."""
     work.expect(20 * rate * (end - begin))
     times = counted(range(begin + 1, end + 1), work)
     paid = sorted(price for t in times for price in [_at(borders, values, t)] * rate)

@@ -42,7 +42,7 @@ def reach(proof: dict[str, Any]) -> tuple[int, int]:
 
 
 def price_steps(problem: Problem, proof: dict[str, Any]) -> int:
-    """Estimate what the tables of prices take: of tokens, and of each threshold of slots."""
+    """Estimate the steps of tables of prices: of tokens, and of each threshold of slots."""
     check_prices(proof)
     begin, end = reach(proof)
     slots = proof.get("slots", ())

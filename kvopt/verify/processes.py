@@ -20,7 +20,7 @@ WORTH_A_PROCESS = 500
 def shared(
     work: Work, items: Sequence[Item], call: Callable[[Sequence[Item]], Result]
 ) -> list[Result]:
-    """Return what a function finds for each part of the items, and count its steps.
+    """Return the results of a function for each part of the items, and count its steps.
 
     Other processes have a copy of everything, so the function must return all that it changes.
     """
@@ -58,7 +58,7 @@ def shared(
 def _answer(
     end: Connection, work: Work, items: Sequence[Any], call: Callable[[Sequence[Any]], Any]
 ) -> None:
-    """Send what a function finds, the steps counted by then, and the exception that ended it."""
+    """Send the result of a function, the steps counted by then, and the exception that ended it."""
     work.progress, result, error = None, None, None
     try:
         result = call(items)

@@ -20,7 +20,7 @@ Proof = dict[str, Any]
 
 
 class Kind(NamedTuple):
-    """A kind of proof: the modules to read, what it takes, and how it is evaluated.
+    """A kind of proof: the modules to read, its steps, and its evaluation.
 
     ``steps`` estimates before any work begins; ``value`` returns a bound, and how it was found.
     """

@@ -115,7 +115,7 @@ class Stage:
         return int(((gap - time + known) * price + (time - known) * later) // gap)
 
     def steps(self) -> int:
-        """Estimate what costs and R take, but for what depends on the copies that are left."""
+        """Estimate the steps of costs and R, except those that depend on the remaining copies."""
         many = max(map(len, self.alike.values()), default=0)
         kept = len(self.requests) if self.keep else many
         rounds = sum(len(self._rounds(peak)) for peak in self.alike)

@@ -104,7 +104,7 @@ def _origin(facts: Entry | None) -> Cell:
 
 
 def write_pages(library: Library) -> None:
-    """Write the table into the README of the library, and its page beside it."""
+    """Write the table into the README of the library, and its page."""
     rows = [*rows_of(library)]
     path = library.folder / README
     write_atomically(path, with_table(read_text(path) if path.exists() else "", rows))
@@ -112,7 +112,7 @@ def write_pages(library: Library) -> None:
 
 
 def rows_of(library: Library) -> Iterator[_Row]:
-    """Yield what the tables show, in the order of names."""
+    """Yield the rows of the tables, in the order of names."""
     for name in sorted(library.entries, key=natural):
         place = library.paths[name].relative_to(library.folder).as_posix()
         yield _Row(name, place, library.run_of(name), library.entries[name])

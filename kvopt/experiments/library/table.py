@@ -93,7 +93,7 @@ def clock_of(instance: Instance) -> Clock:
 
 @dataclass(frozen=True)
 class Library:
-    """A folder of instances with the table of what is known of them."""
+    """A folder of instances with a table of their known values."""
 
     folder: Path
 
@@ -141,7 +141,7 @@ class Library:
     def submit(
         self, path: Path, who: str, seconds: float | None = None, budget: float | None = None
     ) -> tuple[str, list[str]]:
-        """Enter what a certificate says better than the table.
+        """Enter the values of a certificate that improve the table.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class Library:
         raise InvalidInput(f"{digest} is of no instance of the library", field="hash")
 
     def _keep(self, name: str, entry: Entry, new: Entry, raw: bytes) -> None:
-        """Keep the certificate of a bound that is new, in place of the one before."""
+        """Keep the certificate of a new bound instead of the one before."""
         kept = self.folder / CERTIFICATES / f"{name}.json.xz"
         if any(entry.get(key) != new.get(key) for key in _LOWER):
             return
@@ -208,7 +208,7 @@ class Library:
 
 
 def _gained(old: Entry | None, new: Entry) -> list[str]:
-    """Return in words what is better in an entry."""
+    """Return the improvements of an entry, in words."""
     before = old or dict.fromkeys(("objective", "lower_bound", "bound_source"))
     said = [
         f"{key.replace('_', ' ')} {new[key]:,}, known before: {before[key] or 'nothing'}"
@@ -260,5 +260,5 @@ def _day(text: object) -> str:
 
 
 def _plain(text: object) -> str:
-    """Return what others wrote without what a table or a page could take for markup."""
+    """Return others' text without characters that a table or a page could take for markup."""
     return re.sub(r"[^\w .,:;@+()/-]", "?", str(text))[:60]

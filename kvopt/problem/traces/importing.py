@@ -157,7 +157,7 @@ def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> list[Req
 
 
 def _opened(path: Path, format: str, **columns: Any) -> Trace:  # noqa: A002
-    """Return the rows of a file in a format; what is said of columns goes to formats with them."""
+    """Return the rows of a file in a format; column options go to formats with columns."""
     read = FORMATS.find(format)
     given = {option: name for option, name in columns.items() if name is not None}
     for option in given:

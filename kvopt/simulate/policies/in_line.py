@@ -51,7 +51,7 @@ class AheadPolicy(Policy):
         return self._wake
 
     def waits(self, view: View, i: int) -> int:
-        """Return 0 if a request fits beside what is promised, else how long it must wait."""
+        """Return 0 if a request fits with the promised memory, else how long it must wait."""
         return self._ahead.wait(view.private[i], self.belief(view, i), view.now, view.paths[i])
 
     def promise(self, view: View, i: int) -> None:

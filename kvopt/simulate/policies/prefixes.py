@@ -1,4 +1,4 @@
-"""Orders by what requests share: the longest match with what is held, and what is their own."""
+"""Orders by shared prefixes: the longest match with the cache, and private tokens."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kvopt.simulate.policies.registry import register
 @register
 @dataclass
 class SvfPrivate(PrefixPolicy):
-    """Scan requests by believed token-rounds of what they share with no other."""
+    """Scan requests by believed token-rounds of their private tokens."""
 
     name = "svf-private"
     source = "kvopt"
 
     def key(self, view: View, i: int) -> Key:
-        """Return the volume, with private tokens in place of the prompt."""
+        """Return the volume, of private tokens and output."""
         return (volume_of(view.private[i], view.beliefs.output[i]),)
 
 
