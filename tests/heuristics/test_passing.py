@@ -18,6 +18,8 @@ from kvopt.heuristics.scenes import COME, FIRST, FRONT, NOW, STOP, crowd_of
 from kvopt.incumbent.proofs import Prices
 from kvopt.problem.arrays import Integers
 
+pytestmark = pytest.mark.interpreted
+
 NUMERATORS = st.lists(st.integers(0, 9), min_size=1, max_size=30)
 FILLS = st.sampled_from((-1.0, 0.0, 0.75))
 ALLOWED = st.sampled_from((0.0, 1.5, inf))

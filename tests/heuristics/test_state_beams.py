@@ -69,6 +69,7 @@ def test_what_started_before_a_round_stays(instance: Instance, seed: int, now: i
 
 
 @pytest.mark.slow
+@pytest.mark.interpreted
 @given(instances(most_requests=6), st.integers(0, 99))
 def test_costs_of_starts_are_sums_of_prices(instance: Instance, seed: int) -> None:
     """Where the grid has every round, nothing is interpolated but prices between knots."""

@@ -1,0 +1,199 @@
+"""Every family of kernels on tiny cases, against oracles that share no code with kvopt.
+
+They are small enough for kernels as plain Python: `make coverage-kernels` runs them so.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import inf
+
+import pytest
+from block_oracle import optimum as optimum_in_blocks
+from deadline_oracle import most_by_sets, most_in_time
+from fleet_oracle import Dated, fleet_optimum, most_on_workers
+from oracle import optimum
+from pause_oracle import optimum as optimum_with_pauses
+from strategies import drawn_fleet, plain, random_instances
+from timed_oracle import Server, timed_optimum
+
+from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, solve
+from kvopt.bounds.configurations.bound import rising_large_bounds
+from kvopt.bounds.deadlines import deadline_ceiling
+from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
+from kvopt.heuristics.attaining.rounds import attaining_in_rounds
+from kvopt.heuristics.attaining.seconds import attaining_in_seconds
+from kvopt.heuristics.fleets.central_line import offer_central_lines
+from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
+from kvopt.heuristics.fleets.placing import Tries
+from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
+from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
+from kvopt.heuristics.state_beams.searching import beams_of_states
+from kvopt.heuristics.turns import Turn
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
+from kvopt.incumbent.params import SolveParams
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.deadlines import Aim
+from kvopt.problem.problem import Problem
+from kvopt.problem.scopes import Scope
+from kvopt.search.exact.starts import best_below
+
+pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
+
+BRIEF = SolveParams.of(
+    {
+        "improve": {"beam_requests": 2, "longest_cycle": 60, "widest_beam": 3},
+        "lagrangian": {"most_steps": 4},
+    }
+)
+"""Every stage of a search begins, and ends soon."""
+AS_MANY = SolveParams.of(
+    {"exact": {"unaided": 0, "searchable": 0, "checkable_labels": 0, "width": 5, "widest_width": 9}}
+)
+"""Few requests are searched as many are, with a look-ahead and completion bounds."""
+
+
+def drawn(count: int, seed: int, most: int = 5) -> list[Instance]:
+    return list(random_instances(count, seed, least_requests=2, most_requests=most, most_memory=8))
+
+
+@pytest.mark.parametrize("params", [SolveParams(), AS_MANY], ids=["as few", "as many"])
+def test_exact_search_finds_the_optimum(params: SolveParams) -> None:
+    for instance in drawn(5, 1):
+        found = solve(instance, "exact", params=params, threads=1)
+        assert found.lower_bound == found.objective == optimum(*plain(instance))[0]
+
+
+def test_starts_of_few_requests_are_tried_in_full() -> None:
+    for instance in drawn(40, 2):
+        memory, requests = plain(instance)
+        least, _ = optimum(memory, requests)
+        found = best_below(memory, requests, least + 1)
+        assert found is not None
+        assert found[0] == least
+        assert best_below(memory, requests, least) is None
+
+
+def test_pauses_are_searched_in_full() -> None:
+    for instance in drawn(12, 3, most=4):
+        memory, requests = plain(instance)
+        least = optimum_with_pauses(memory, requests)
+        assert paused_optimum_below((memory, requests), least + 1) == least
+        assert paused_optimum_below((memory, requests), least) is None
+        search = Search(Problem(instance, scope=Scope.PAUSES), Limits(params=BRIEF))
+        search_with_pauses(search, inf)
+        assert (search.objective or 0) >= least
+
+
+@pytest.mark.parametrize("block", [1, 2])
+@pytest.mark.parametrize("scope", ["runs", "pauses"])
+@pytest.mark.parametrize("method", ["lagrangian", "slots"])
+def test_bounds_by_prices_are_below_the_optimum(method: str, scope: str, block: int) -> None:
+    if method == "slots" and (scope, block) != ("runs", 1):
+        pytest.skip("prices of slots are of runs, in tokens")
+    values = []
+    for instance in drawn(8, 4, most=4):
+        whole = replace(instance, memory=instance.memory // block * block + block, block_size=block)
+        memory, requests = plain(whole)
+        pauses = scope == "pauses"
+        least = optimum_in_blocks(memory // block, requests, block, pauses=pauses)
+        found = bound(whole, method, scope=scope, params=BRIEF)
+        assert (found.value or 0) <= least
+        values.append(found.value or 0)
+    assert max(values) > 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
+    instance = drawn_fleet(seed)
+    memory, requests = plain(instance)
+    least = fleet_optimum(memory, instance.workers, requests)
+    search = Search(instance, Limits(params=BRIEF))
+    search.offer(one_after_another(instance), "one after another")
+    offer_central_lines(search)
+    search_reinsertions(search, inf, most_passes=1)
+    assert search.faults == []
+    assert (search.objective or 0) >= least
+    made = placed(instance, fluid_of(instance, 0.9), Tries(3, seed), lambda: False)
+    assert made is not None
+    schedule = Schedule(instance, *made)
+    assert schedule.check().feasible
+    assert schedule.objective >= least
+    assert solve(instance, "exact", quick_start=False, threads=1).objective == least
+
+
+def test_prices_of_states_for_many_requests_and_beams_by_them() -> None:
+    for instance in drawn(6, 5):
+        least, _ = optimum(*plain(instance))
+        search = Search(instance, Limits(params=BRIEF, threads=1))
+        offer_list_schedules(search)
+        for _, _ in zip(rising_large_bounds(search), range(2), strict=False):
+            pass
+        turn = Turn(search)
+        turn.go_through(beams_of_states(turn, seed=1), 2)
+        assert search.faults == []
+        assert (search.lower_bound or 0) <= least <= (search.objective or 0)
+
+
+LINES, TOKEN_NS, PROMPT_NS = [(7, 1), (2, 3)], 1, 2
+MODEL = BatchTime([Line(*line) for line in LINES], TOKEN_NS, PROMPT_NS)
+SERVER = Server(LINES, PROMPT_NS, TOKEN_NS)
+
+
+def timed(count: int, seed: int) -> Iterator[tuple[Instance, list[tuple[int, int, int]]]]:
+    """Yield instances with arrivals in nanoseconds, and their rows."""
+    source = random.Random(seed)
+    for instance in drawn(count, seed, most=3):
+        rows = [(source.randint(0, 40), r.prompt, r.output) for r in instance]
+        late = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
+        yield replace(instance, requests=tuple(late)), rows
+
+
+def test_both_sides_in_seconds() -> None:
+    for instance, rows in timed(4, 6):
+        least = timed_optimum(SERVER, instance.memory, rows)
+        found = certify(instance, ["svf"], clock=Seconds(MODEL), time_limit=1.0, params=BRIEF)
+        assert 0 < (found.lower_bound or 0) <= least <= (found.objective or 0)
+
+
+@pytest.mark.parametrize("aim", list(Aim))
+def test_as_many_are_in_time_in_seconds_as_can_be(aim: Aim) -> None:
+    for number, (instance, rows) in enumerate(timed(8, 9)):
+        allowed = [20 + 25 * ((i + number) % 4) for i in range(len(rows))]
+        given = (SERVER, instance.memory, rows, allowed, "runs")
+        found = deadline_ceiling(instance, allowed, aim, MODEL)
+        floor = attaining_in_seconds(instance, MODEL, allowed, aim, found.costs)
+        assert floor is not None
+        most = most_in_time(*given, first=aim is Aim.FIRST_TOKEN)
+        assert floor.count <= most <= found.value
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_as_many_are_in_time_as_can_be(workers: int) -> None:
+    for drawn_one in drawn(8, 7):
+        fleet = replace(drawn_one, workers=workers)
+        memory, triples = plain(drawn_one)
+        allowed = [1 + (5 * i + row[2]) % 9 for i, row in enumerate(triples)]
+        rows = [(*row, limit) for row, limit in zip(triples, allowed, strict=True)]
+
+        def alone(some: Sequence[Dated], memory: int = memory) -> int:
+            return most_by_sets(memory, [row[:3] for row in some], [row[3] for row in some])
+
+        found = deadline_ceiling(fleet, allowed)
+        floor = attaining_in_rounds(fleet, allowed, Aim.COMPLETION, found.costs)
+        assert floor is not None
+        assert floor.count <= most_on_workers(workers, rows, alone) <= found.value
+
+
+def test_local_search_is_feasible_and_not_below_the_optimum() -> None:
+    for instance in drawn(6, 8):
+        search = Search(instance, Limits(params=BRIEF, threads=1))
+        search.offer(one_after_another(instance), "one after another")
+        search_reinsertions(search, inf, most_passes=2)
+        assert search.faults == []
+        assert search.schedule is not None
+        assert Schedule(instance, search.schedule.starts).check().feasible
+        assert (search.objective or 0) >= optimum(*plain(instance))[0]
