@@ -42,41 +42,39 @@ def several(*rows: tuple[int, int, int, int], draws: int = 3) -> list[Record]:
     return [made(*row, seed=seed) for row in rows for seed in range(draws)]
 
 
+GROWING = ((100, 500, 400, 300), (400, 900, 500, 300), (1600, 2000, 400, 1))
+
+
 def test_regret_is_an_interval_a_request() -> None:
     found = regret_of(made(10, 500, 400, 300))
     assert found == Interval(Fraction(1), Fraction(2))
 
 
 def test_growth_with_the_horizon_refutes() -> None:
-    (verdict,) = verdicts_on(
-        "regret", several((100, 500, 400, 300), (400, 900, 500, 300), (1600, 2000, 400, 1))
-    )
+    (verdict,) = verdicts_on("regret", several(*GROWING))
     assert verdict.verdict == "refuted"
     assert "[1.00, 2.00] at T = 100" in verdict.found
     assert verdict.certificates[0] == "certificates/1600-0.json"
 
 
 @pytest.mark.parametrize(
-    "rows",
+    ("rows", "draws"),
     [
-        ((100, 500, 400, 300), (400, 520, 400, 300), (1600, 530, 400, 300)),  # hardly grows
-        ((100, 500, 500, 300), (400, 900, 900, 300), (1600, 2000, 2000, 1)),  # nothing certain
-        ((100, 500, 400, 300), (200, 900, 500, 300), (400, 2000, 400, 1)),  # too short
+        (((100, 500, 400, 300), (400, 520, 400, 300), (1600, 530, 400, 300)), 3),  # hardly grows
+        (((100, 500, 500, 300), (400, 900, 900, 300), (1600, 2000, 2000, 1)), 3),  # not certain
+        (((100, 500, 400, 300), (200, 900, 500, 300), (400, 2000, 400, 1)), 3),  # too short
+        (GROWING, 1),  # a single draw
     ],
 )
-def test_anything_less_is_undecided(rows: tuple[tuple[int, int, int, int], ...]) -> None:
-    (verdict,) = verdicts_on("regret", several(*rows))
-    assert verdict.verdict == "undecided"
-
-
-def test_a_single_draw_decides_nothing() -> None:
-    rows = ((100, 500, 400, 300), (400, 900, 500, 300), (1600, 2000, 400, 1))
-    (verdict,) = verdicts_on("regret", several(*rows, draws=1))
+def test_anything_less_is_undecided(
+    rows: tuple[tuple[int, int, int, int], ...], draws: int
+) -> None:
+    (verdict,) = verdicts_on("regret", several(*rows, draws=draws))
     assert verdict.verdict == "undecided"
 
 
 def test_two_horizons_say_nothing() -> None:
-    assert verdicts_on("regret", several((100, 500, 400, 300), (1600, 2000, 400, 1))) == []
+    assert verdicts_on("regret", several(GROWING[0], GROWING[2])) == []
 
 
 def test_an_unknown_end_is_no_growth() -> None:
