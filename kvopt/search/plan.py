@@ -273,7 +273,7 @@ RESTRICTED = (
           at_once=True),
     Stage("relaxation", restricted.is_apart,
           lambda s, t: restricted.bound_by_relaxation(s, t, bounding), 0.3, at_once=True),
-    Stage("policies", restricted.is_apart, restricted.offer_policies, at_once=True),
+    Stage("policies", restricted.is_apart, restricted.offer_policies, 0.15, at_once=True),
 )  # fmt: skip
 """What comes first where weights, an order, a limit of active requests or shared prefixes are
 beside the rest."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 
 from kvopt.bounds.shares import shared_out
 from kvopt.errors import PolicyFault
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.list_schedules import one_after_another
+from kvopt.heuristics.turns import Turn
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices
@@ -86,12 +88,13 @@ def offer_one_after_another(search: Search, _: float = 0.0) -> None:
     search.offer(one_after_another(search.instance), "one after another")
 
 
-def offer_policies(search: Search, _: float = 0.0) -> None:
-    """Offer what some schedulers do."""
+def offer_policies(search: Search, seconds: float = inf) -> None:
+    """Offer what some schedulers do that come to their end within so many seconds."""
+    turn = Turn(search, seconds)
     shared = _OF_PREFIXES if "prefix" in search.instance.extras else ()
     for name in (*_POLICIES, *shared):
         try:
-            found = run(search.instance, name, should_stop=search.should_stop)
+            found = run(search.instance, name, should_stop=turn.is_late)
         except PolicyFault as fault:
             search.note(f"{name}: {fault}")
             continue
