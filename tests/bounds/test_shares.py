@@ -169,3 +169,10 @@ def test_the_checker_shares_out_as_bounds_do() -> None:
         assert (problem.memory, [tuple(r) for r in problem.requests]) == (
             shared.memory, [r.kind for r in shared]
         )  # fmt: skip
+
+
+def test_blocks_that_nobody_shares_cost_nothing() -> None:
+    alone = [Request(i, 6 + i, 2 + i, prefix=(f"a{i}",)) for i in range(4)]
+    instance = Instance(14, alone, block_tokens=3)
+    assert shared_out(instance) == instance.without_prefixes()
+    assert bound(instance, "volume").value == bound(instance, "volume", scope="runs").value
