@@ -73,6 +73,14 @@ def _two_active(problem: Problem) -> Problem:
     return replace(problem, instance=replace(problem.instance, max_active=2))
 
 
+def _sharing(problem: Problem) -> Problem:
+    """Return what lets two requests share the first two tokens of their prompts."""
+    rows = problem.instance.requests
+    requests = [replace(r, prefix=("a",)) if i in (1, 3) else r for i, r in enumerate(rows)]
+    instance = replace(problem.instance, requests=requests, block_tokens=2)
+    return replace(problem, instance=instance, scope=problem.scope.joined(Scope.SHARING))
+
+
 AXES: Mapping[str, Callable[[Problem], Problem]] = {
     "seconds": lambda asked: replace(asked, clock=Seconds(_MODEL)),
     "workers": _two_workers,
@@ -82,13 +90,14 @@ AXES: Mapping[str, Callable[[Problem], Problem]] = {
     "weights": _changed(weight=3),
     "order": _changed(after=After("r0", 1)),
     "cap": _two_active,
+    "sharing": _sharing,
 }
 """How a problem is changed along each axis."""
 
 
 def _certify(problem: Problem, folder: Path) -> None:
     names = ["svf"]
-    if problem.scope is not Scope.RUNS:
+    if problem.scope.covers(Scope.PAUSES):
         names.append(f"vllm-fcfs:block={problem.instance.block_size}")
     path = folder / "c.json"
     found = certify(problem, names, router="least-requests", time_limit=1, threads=1)
