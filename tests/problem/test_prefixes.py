@@ -243,3 +243,22 @@ def test_other_clocks_and_pieces_are_refused() -> None:
         Schedule(SHARED, (0, 0), clock=Seconds(BatchTime([Line(10, 1)])))
     with pytest.raises(InvalidInput, match="prefix: is not known by"):
         run(SHARED, "vllm-fcfs")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_pictures_show_what_is_held(seed: int) -> None:
+    """The curve of a picture goes through what brute force counts at every time."""
+    instance = drawn(seed)
+    rows, size = rows_of(instance), instance.block_tokens or 1
+    schedule = Schedule(instance, [row[0] + i % 3 for i, row in enumerate(rows)])
+    times, heights = schedule.timeline().held()
+    prompts = schedule.timeline().held_prompts()[1]
+    for time in range(1, schedule.makespan + 1):
+        # Tokens of a round are drawn from its begin on.
+        before = [height for at, height in zip(times, heights, strict=True) if at < time]
+        held = load(rows, size, schedule.starts, time)
+        active = [
+            time - k for k, row in zip(schedule.starts, rows, strict=True) if k < time <= k + row[2]
+        ]
+        assert (before or [0])[-1] == held
+        assert not active or held - sum(active) in prompts

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -141,11 +142,22 @@ class Timeline:
         """Return the tokens that a worker, or all together, hold over time."""
         if self.measured:
             return summed(curve for place, curve in self.measured if worker in (None, place))
-        return summed(map(self.tokens, self._of(worker)))
+        return summed(chain(map(self.tokens, self._of(worker)), self._counted_twice(worker)))
 
     def held_prompts(self, worker: int | None = None) -> Curve:
         """Return the prompt tokens held over time."""
-        return summed(map(self.prompt, self._of(worker)))
+        return summed(chain(map(self.prompt, self._of(worker)), self._counted_twice(worker)))
+
+    def _counted_twice(self, worker: int | None) -> Iterator[Curve]:
+        """Yield below 0 what pieces hold of shared prefixes beyond the first of them."""
+        forest, until = self.instance.forest, dict[tuple[int, int], float]()
+        for piece in sorted(self._of(worker), key=lambda piece: piece.begin):
+            for node in forest.paths[piece.request]:
+                key = piece.worker, node
+                end = until.get(key, piece.begin)
+                if end > piece.begin:
+                    yield _level(piece.begin, min(end, piece.end), -forest.weights[node])
+                until[key] = max(end, piece.end)
 
     def counted(self, *kinds: str) -> Curve:
         """Return how many requests are ``running`` or ``waiting`` over time."""
