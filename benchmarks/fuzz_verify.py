@@ -40,6 +40,8 @@ STEPS = 40
 _NOTES = ("tight", "WRONG")
 """Counts that are not of claims: proofs that reached the optimum, and false accepts."""
 _GIVES = re.compile(r"gives? (-?[\d,]+)$")
+_LARGE = re.compile(r"\d{5}")
+"""Brute force takes too long where a request arrives or starts at such a time."""
 CHANGES: tuple[Callable[[int], int], ...] = (
     lambda n: n + 1, lambda n: n - 1, lambda n: 2 * n, lambda n: n // 2, lambda n: -n,
     lambda n: n + 5, lambda n: 0 * n, lambda n: n + 10**17,
@@ -83,7 +85,10 @@ class Attack:
         self.counts[name] += 1
         try:
             verdict = verify_text(text)
-            said, is_wrong = verdict.lines[-1], verdict.valid and (is_false or any(untrue(content)))
+            said, is_wrong = verdict.lines[-1], verdict.valid and is_false
+            if verdict.valid and not is_false:
+                is_small = not _LARGE.search(json.dumps([content["instance"], content["upper"]]))
+                is_wrong = is_small and any(untrue(content))
         except Exception as error:  # whatever it is, it is a crash
             said, is_wrong = f"crash: {error!r}", True
         if is_wrong:
