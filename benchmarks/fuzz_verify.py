@@ -85,12 +85,12 @@ class Attack:
         self.counts[name] += 1
         try:
             verdict = verify_text(text)
-            said, is_wrong = verdict.lines[-1], verdict.valid and is_false
-            if verdict.valid and not is_false:
-                is_small = not _LARGE.search(json.dumps([content["instance"], content["upper"]]))
-                is_wrong = is_small and any(untrue(content))
+            said, is_valid, is_wrong = verdict.lines[-1], verdict.valid, verdict.valid and is_false
         except Exception as error:  # whatever it is, it is a crash
-            said, is_wrong = f"crash: {error!r}", True
+            said, is_valid, is_wrong = f"crash: {error!r}", False, True
+        if is_valid and not is_false:
+            is_small = not _LARGE.search(json.dumps([content["instance"], content["upper"]]))
+            is_wrong = is_small and any(untrue(content))
         if is_wrong:
             self.counts[f"WRONG {name}"] += 1
             print(f"{name}: {said}\n{text}", flush=True)

@@ -131,7 +131,8 @@ class Problem:
         What was lost is looked at with one worker; of seconds, runs of one worker without pauses.
         """
         if self.is_restricted:
-            return bool(run["value"] == self.weighted(run["starts"]))
+            starts = run.get("starts") or [rows[0][0] - 1 for rows in run["segments"]]
+            return bool(run["value"] == self.weighted(starts))
         if not self.in_rounds:
             is_plain = self.workers == 1 and "starts" in run
             return not is_plain or run["value"] == self.nanoseconds(run)
