@@ -48,7 +48,13 @@ def test_solve_finds_and_writes_a_schedule_with_a_pause(run: Run, pair: Path) ->
     assert run("verify", cert)[0] == 0
 
 
-@pytest.mark.parametrize("scope", list(Scope))
+def test_sharing_of_nothing_is_the_scope_without_it(run: Run, pair: Path) -> None:
+    for scope in Scope:
+        code, out, _ = run("solve", pair, "--scope", str(scope), "--json")
+        assert (code, json.loads(out)["scope"]) == (0, scope.without_sharing)
+
+
+@pytest.mark.parametrize("scope", sorted({scope.without_sharing for scope in Scope}))
 def test_every_command_takes_every_scope(run: Run, pair: Path, scope: Scope) -> None:
     best = 12 if scope.covers(Scope.PAUSES) else 14
     cert = pair.with_name("c.json")
