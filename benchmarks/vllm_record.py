@@ -4,7 +4,8 @@
 
 A step is a round; a request yields a token once its prompt is processed.  The file lists requests
 as ``[arrival, prompt, output, priority]``, or with a believed output as the fifth number, and
-prompts as vLLM counts them.  ``--lead svf`` lets a policy of kvopt admit.
+prompts as vLLM counts them, or with their tokens as a list.  ``--lead svf`` lets a policy of kvopt
+admit; ``--prefix-caching`` shares what prompts begin with.
 
 vLLM need not be installed: ``--source DIR`` takes the Python files of its wheel, unpacked
 (``pip download vllm --no-deps``), and replaces by stand-ins what the scheduler imports and does
@@ -167,8 +168,8 @@ def configuration(options: argparse.Namespace) -> Any:
         disable_chunked_mm_input=False,
     )  # fmt: skip
     cache = SimpleNamespace(
-        num_gpu_blocks=options.blocks + 1, block_size=options.block, enable_prefix_caching=False,
-        enable_mamba_shared_prefix_checkpoint=False, mamba_cache_mode="none",
+        num_gpu_blocks=options.blocks + 1, block_size=options.block, mamba_cache_mode="none",
+        enable_prefix_caching=options.prefix_caching, enable_mamba_shared_prefix_checkpoint=False,
     )  # fmt: skip
     model = SimpleNamespace(
         uses_mrope=False, is_encoder_decoder=False, max_model_len=options.blocks * options.block,
@@ -194,9 +195,19 @@ def configuration(options: argparse.Namespace) -> Any:
     )  # fmt: skip
 
 
+def hasher(block: int) -> Any:
+    """Return what names the blocks of a request, as a server does."""
+    from vllm.utils.hashing import sha256
+    from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
+
+    init_none_hash(sha256)
+    return get_request_block_hasher(block, sha256)
+
+
 def request(
-    i: int, arrival: int, prompt: int, output: int, priority: int, believed: int | None = None
-) -> Any:
+    i: int, arrival: int, prompt: int | list[int], output: int, priority: int = 0,
+    believed: int | None = None, block_hasher: Any = None,
+) -> Any:  # fmt: skip
     """Return a request of vLLM."""
     from vllm.v1.request import Request
 
@@ -207,25 +218,27 @@ def request(
         skip_reading_prefix_cache=False, prompt_logprobs=None, thinking_token_budget=None,
     )  # fmt: skip
     return Request(
-        request_id=f"r{i}", prompt_token_ids=[0] * prompt, sampling_params=sampling,
-        pooling_params=None, arrival_time=arrival + i * 1e-9, priority=priority,
+        request_id=f"r{i}", sampling_params=sampling, pooling_params=None,
+        prompt_token_ids=prompt if isinstance(prompt, list) else [0] * prompt,
+        arrival_time=arrival + i * 1e-9, priority=priority, block_hasher=block_hasher,
     )  # fmt: skip
 
 
-def drive(scheduler: Any, rows: Sequence[Sequence[int]], asynchronous: bool = False) -> None:
+def drive(scheduler: Any, rows: Sequence[Sequence[Any]], asynchronous: bool = False) -> None:
     """Let a scheduler serve requests to their end.
 
     With asynchronous scheduling a round is planned before the tokens of the last are known.
     """
     to_come = deque(sorted(enumerate(rows), key=lambda row: (row[1][0], row[0])))
     under_way: deque[tuple[Any, Any]] = deque()
-    time = 0
+    shares, time = scheduler.cache_config.enable_prefix_caching, 0
+    names_blocks = hasher(scheduler.block_size) if shares else None
     while to_come or scheduler.requests or under_way:
         if not scheduler.requests and not under_way:
             time = max(time, to_come[0][1][0])
         while to_come and to_come[0][1][0] <= time:
             i, row = to_come.popleft()
-            scheduler.add_request(request(i, *row))
+            scheduler.add_request(request(i, *row, block_hasher=names_blocks))
         output = scheduler.schedule()
         names = list(output.num_scheduled_tokens)
         if names:
@@ -267,6 +280,7 @@ def main() -> None:
     parser.add_argument("--policy", choices=("fcfs", "priority"), default="fcfs")
     parser.add_argument("--no-chunks", dest="chunked", action="store_false")
     parser.add_argument("--asynchronous", action="store_true")
+    parser.add_argument("--prefix-caching", action="store_true")
     parser.add_argument("--lead", metavar="POLICY", help="a policy of kvopt that admits")
     options = parser.parse_args()
     if options.source is not None:

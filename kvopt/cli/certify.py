@@ -65,7 +65,8 @@ class ProblemOptions(common.MemoryOptions):
             with common.blamed_on(self.run):
                 if found.chunks is None:
                     reason = (
-                        "is missing: seconds need to know in which rounds prompts were processed"
+                        "is missing: seconds need to know in which rounds prompts were processed, "
+                        "and know no cached ones"
                     )
                     raise InvalidInput(reason, field="chunks")
                 made = made.timed(clock, found.chunks)

@@ -58,6 +58,8 @@ class Admission:
         prompt = request.num_prompt_tokens - 1
         output = max(1, min(said, view.memory - prompt))
         view.prompts.append(min(prompt + self._slack, view.memory - output))
+        view.private.append(view.prompts[-1])
+        view.paths.append(())
         view.arrivals.append(view.now)
         for known in (view.beliefs.output, view.beliefs.lower, view.beliefs.upper):
             known.append(output)

@@ -1,6 +1,6 @@
 r"""A recorder for vLLM, which writes down what its scheduler decides.
 
-    KVOPT_RECORD=record.jsonl vllm serve MODEL --no-enable-prefix-caching \
+    KVOPT_RECORD=record.jsonl vllm serve MODEL \
         --scheduler-cls kvopt.integrations.vllm.AsyncRecorder
 
 ``AsyncRecorder`` goes with asynchronous scheduling, vLLM's default, ``Recorder`` with
@@ -41,6 +41,7 @@ class Recording:
         self._began, self._round = time.monotonic_ns(), 0
         self._rounds: dict[int, int] = {}  # of outputs whose tokens are still to come
         self._preempted: list[str] = []  # since the last round
+        self._shares: bool = self.cache_config.enable_prefix_caching  # type: ignore[attr-defined]
         self._write(schema=SCHEMA, **_configuration(self))
 
     def _write(self, **event: Any) -> None:
@@ -54,6 +55,7 @@ class Recording:
             round=self._round,
             prompt=request.num_prompt_tokens,
             priority=request.priority,
+            **({"prefix": [h.hex()[:16] for h in request.block_hashes]} if self._shares else {}),
         )
         super().add_request(request)  # type: ignore[misc]
 
@@ -68,6 +70,7 @@ class Recording:
                 round=self._round,
                 processed=output.num_scheduled_tokens,
                 preempted=self._preempted,
+                **(_shared(output) if self._shares else {}),
             )
             self._preempted = []
         return output
@@ -84,6 +87,20 @@ class Recording:
                 finished=[a.request_id for a in answers if a.finish_reason is not None],
             )
         return found
+
+
+def _shared(output: Any) -> dict[str, Any]:
+    """Return the tokens that requests hit in the prefix cache, and the blocks they took."""
+    begun, others = output.scheduled_new_reqs, output.scheduled_cached_reqs
+    hits = {each.req_id: each.num_computed_tokens for each in begun}
+    took = {each.req_id: each.block_ids[0] for each in begun}
+    columns = others.req_ids, others.new_block_ids, others.num_computed_tokens
+    for name, blocks, computed in zip(*columns, strict=True):
+        if blocks is not None:
+            took[name] = blocks[0]
+        if name in others.resumed_req_ids:
+            hits[name] = computed
+    return {"hits": {name: hit for name, hit in hits.items() if hit}, "took": took}
 
 
 def _configuration(scheduler: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ s + j - 1 tokens are stored, and the last one never is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
@@ -23,6 +24,7 @@ from kvopt.files.reading import (
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.hardware.fitting import Measured, read_table
 from kvopt.problem.instance import Instance
+from kvopt.problem.prefixes import check_forest, numbered
 from kvopt.problem.requests import Request, checked_integer
 from kvopt.timetable.replay import Replay, Seen, replayed
 from kvopt.timetable.run_files import RecordedRun
@@ -35,8 +37,8 @@ _COMPACT_MORE = (
 )  # fmt: skip
 
 _REFUSED = {
-    "prefix_caching": "requests share what is cached, which kvopt does not count: record "
-    "with --no-enable-prefix-caching",
+    "prefix_caching": "a record of all rounds in one object does not say who shares which blocks: "
+    "use the recorder, or --no-enable-prefix-caching",
     "speculation": "a round may yield several tokens of a request, which kvopt does not count: "
     "record without a draft model",
     "sliding_window": "memory does not grow with every token where attention is limited to a "
@@ -95,12 +97,15 @@ def refuse_features(found: Mapping[str, Any]) -> None:
 
 
 def _of_replay(replay: Replay, name: str | None) -> RecordedRun:
-    refuse_features(replay.settings)
     settings = replay.settings
+    refuse_features({**settings, "prefix_caching": False})
     done = [seen for seen in replay.seen.values() if seen.is_finished]
     if not done:
         raise InvalidInput("no request finished")
     has_priorities = settings["policy"] == "priority"
+    check_forest([seen.prefix for seen in done], [seen.name for seen in done])
+    uses = Counter(block for seen in done for block in seen.prefix)
+    shared = [[block for block in seen.prefix if uses[block] > 1] for seen in done]
     requests = [
         Request(
             seen.arrival,
@@ -109,22 +114,36 @@ def _of_replay(replay: Replay, name: str | None) -> RecordedRun:
             seen.name,
             arrival_seconds=seen.since / NANOSECONDS if isfinite(seen.since) else None,
             priority=seen.priority if has_priorities else None,
+            prefix=path,
         )
-        for seen in done
+        for seen, path in zip(done, numbered(shared), strict=True)
     ]
-    instance = Instance(settings["block"] * settings["blocks"], requests, name)
+    instance = Instance(
+        settings["block"] * settings["blocks"],
+        requests,
+        name,
+        block_tokens=settings["block"] if any(shared) else None,
+    )
     schedule = Schedule.at_times(instance, (seen.tokens for seen in done))
     left = {"schema", "ns", *_REFUSED}
     notes = {key: value for key, value in settings.items() if key not in left}
     notes |= {"rounds": replay.round, "preemptions": replay.preemptions}
     notes["left_out"] = len(replay.seen) - len(done)
+    if settings["prefix_caching"]:
+        notes["cached_tokens"] = replay.cached
     label = f"{settings['engine']}, {settings['policy']}"
     if "admission" in settings:
         label += f", admission {settings['admission']}, slack {settings.get('slack')}"
     chunks = [[i, *row] for i, seen in enumerate(done) for row in _chunks(seen)]
-    return RecordedRun(
-        label, schedule, settings["block"], notes, None if replay.has_gaps else chunks
-    )
+    try:
+        return RecordedRun(
+            label, schedule, settings["block"], notes, None if replay.has_gaps else chunks
+        )
+    except InvalidInput as error:
+        if not replay.outside:
+            raise
+        reason = f"{replay.outside} shares a block that is not of both prompts: {error}"
+        raise InvalidInput(reason, field="prefix_caching") from None
 
 
 def _chunks(seen: Seen) -> list[list[int]]:

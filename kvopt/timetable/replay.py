@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, placed, shown
 from kvopt.files.reading import check_fields, parse_json
 from kvopt.problem.batch_time import MILLISECOND
 from kvopt.problem.hardware.fitting import Measured
+from kvopt.problem.prefixes import Block, checked_prefix
 from kvopt.problem.requests import LARGEST_INTEGER, checked_integer
 from kvopt.timetable.sweep import blocks_for
 
@@ -32,7 +34,11 @@ _KINDS = {
     "tokens": ("tokens", "round", "finished"),
 }
 """Fields of the lines, by the one that says what a line is."""
-_SHAPES = {"processed": dict, "tokens": dict, "preempted": list, "finished": list}
+_MORE = ("ns", "priority", "prefix", "hits", "took")
+_SHAPES = {
+    "processed": dict, "tokens": dict, "hits": dict, "took": dict, "preempted": list,
+    "finished": list,
+}  # fmt: skip
 
 
 @dataclass
@@ -57,6 +63,10 @@ class Seen:
         Tokens that rounds processed without yielding one.
     is_finished
         Whether the server is done with it, after a token at least.
+    prefix
+        Ids of the whole blocks of its prompt that others may share.
+    table
+        The server's numbers of the blocks that it holds, where they can be shared.
     """
 
     name: str
@@ -70,6 +80,8 @@ class Seen:
     processed: int = -1
     pieces: dict[int, int] = field(default_factory=dict)
     is_finished: bool = False
+    prefix: tuple[Block, ...] = ()
+    table: list[int] = field(default_factory=list)
 
 
 class Replay:
@@ -90,7 +102,13 @@ class Replay:
         Rounds with the time that they took, from the end of the one before or, after an idle
         time, from the arrival that ended it; none where the record has no times.
     has_gaps
-        Whether a prompt waited half processed, or began anew at once: runs cannot say that.
+        Whether a prompt waited half processed, began anew at once, or was cached in part: runs
+        cannot say that.
+    cached
+        Tokens that were hit in the prefix cache.
+    outside
+        Where a request first used a block that another held, and that the prompts of both do not
+        name: of its output, or the last of a prompt.
     """
 
     def __init__(self, settings: object) -> None:
@@ -100,7 +118,9 @@ class Replay:
         self.seen: dict[str, Seen] = {}
         self.round = self.preemptions = 0
         self.batches: list[Measured] = []
-        self.has_gaps = False
+        self.has_gaps, self.cached, self.outside = False, 0, ""
+        self._users: Counter[int] = Counter()  # of each block
+        self._filled: dict[int, Block | None] = {}  # what whole blocks hold, None if not known
         self._used = self._held = self._ended = 0
         # By round, until its tokens are known: requests with their tokens in the cache, how many
         # tokens are processed, and how many are in the cache.
@@ -112,7 +132,7 @@ class Replay:
         if kind is None:
             reason = f"must have one of the fields {', '.join(_KINDS)}, got {shown(event)}"
             raise InvalidInput(reason)
-        line = check_fields(event, "line", _KINDS[kind], ("ns", "priority"))
+        line = check_fields(event, "line", _KINDS[kind], _MORE)
         number = checked_integer(line["round"], "round", 0)
         checked_integer(line.get("ns", 0), "ns", 0)
         for name, shape in _SHAPES.items():
@@ -131,12 +151,23 @@ class Replay:
             raise InvalidInput("arrives twice", request=repr(name))
         prompt = checked_integer(line["prompt"], "prompt", 1)
         priority = checked_integer(line.get("priority", 0), "priority", -LARGEST_INTEGER)
-        self.seen[name] = Seen(name, number, prompt, priority, line.get("ns", math.inf))
+        with placed(request=repr(name)):
+            path = checked_prefix(line.get("prefix", ()))[: (prompt - 1) // self.block]
+        since = line.get("ns", math.inf)
+        self.seen[name] = Seen(name, number, prompt, priority, since, prefix=path)
 
     def _processed(self, line: dict[str, Any], number: int) -> None:
         if number <= self.round:
             raise InvalidInput(f"must ascend, got {number} after {self.round}", field="round")
         self.round = number
+        shares = bool(self.settings["prefix_caching"])
+        for field_name in ("hits", "took"):
+            if (field_name in line) != shares:
+                reason = "must be there with prefix caching, and only there"
+                raise InvalidInput(reason, field=field_name)
+            for name in line.get(field_name, {}).keys() - line["processed"].keys():
+                reason = f"is in {field_name} of round {number}, which did not process it"
+                raise InvalidInput(reason, request=repr(name))
         stored: dict[str, int] = {}
         for name in line["preempted"]:
             seen = self._request(name, number)
@@ -148,6 +179,8 @@ class Replay:
             count = checked_integer(tokens, "processed", 1)
             self.has_gaps |= (seen.processed == number - 1) != (seen.stored > 0)
             seen.processed, seen.pieces[number] = number, count
+            if shares:
+                self._take(seen, line["took"].get(name, []), line["hits"].get(name, 0), number)
             self._store(seen, seen.stored + count)
             stored[name] = seen.stored
             if self._used > self.blocks:
@@ -194,8 +227,53 @@ class Replay:
             reason = f"yields no token from round {last + 1} to {number - 1}"
             self._refuse(seen, f"{reason}, and was not preempted")
 
+    def _take(self, seen: Seen, blocks: object, hit: object, number: int) -> None:
+        """Give a request blocks: cached ones that hold what its prompt says, then free ones."""
+        cached, where = checked_integer(hit, "hits", 0), f"in round {number}"
+        if not isinstance(blocks, list):
+            raise InvalidInput(f"must hold lists of blocks, got {shown(blocks)}", field="took")
+        if cached and (
+            seen.stored or cached % self.block or cached >= seen.prompt + len(seen.tokens)
+        ):
+            self._refuse(seen, f"hits {cached} tokens {where}: not whole blocks at its begin")
+        for block in blocks:
+            place, users = len(seen.table), self._users[checked_integer(block, "took", 0)]
+            if place * self.block < cached:
+                wanted = seen.prefix[place] if place < len(seen.prefix) else None
+                if block not in self._filled:
+                    self._refuse(seen, f"hits block {block} {where}, which is not full")
+                known = self._filled[block]
+                if wanted != known and None not in (wanted, known):
+                    self._refuse(seen, f"hits block {block} {where}, which holds other tokens")
+                if users and None in (wanted, known):
+                    self.outside = self.outside or f"request {seen.name!r} {where}"
+                self._filled[block] = known if wanted is None else wanted
+            elif users:
+                self._refuse(seen, f"takes block {block} {where}, which is held")
+            else:
+                self._filled.pop(block, None)
+            self._used += not users
+            self._users[block] += 1
+            seen.table.append(block)
+        self.cached += cached
+        self.has_gaps |= cached > 0
+        self._held += cached
+        seen.stored += cached
+
     def _store(self, seen: Seen, tokens: int) -> None:
-        self._used += blocks_for(tokens, self.block) - blocks_for(seen.stored, self.block)
+        """Set what a request has in the cache, of which it keeps no block without tokens."""
+        needed, before = blocks_for(tokens, self.block), blocks_for(seen.stored, self.block)
+        if not self.settings["prefix_caching"]:
+            self._used += needed - before
+        elif len(seen.table) < needed:
+            self._refuse(seen, f"stores {tokens} tokens in {len(seen.table)} blocks")
+        for place in range(seen.stored // self.block, tokens // self.block * bool(seen.table)):
+            path = seen.prefix
+            self._filled[seen.table[place]] = path[place] if place < len(path) else None
+        if not tokens:
+            self._users.subtract(seen.table)
+            self._used -= sum(not self._users[block] for block in seen.table)
+            seen.table.clear()
         self._held += tokens - seen.stored
         seen.stored = tokens
 

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,25 @@ def test_vllm_decides_what_its_record_and_the_simulator_say(
 
 @pytest.mark.slow
 @pytest.mark.skipif(SOURCE is None, reason="KVOPT_VLLM_SOURCE says where vLLM's files are")
+@pytest.mark.parametrize("options", [[], ["--asynchronous"], ["--budget", "12"]])
+def test_what_vllm_shares_is_replayed(options: list[str], tmp_path: Path) -> None:
+    """Prompts of 10 equal tokens and up to 8 others, so many at once that vLLM has to share."""
+    prompts = [[i % 3] * 10 + [100 + i] * (1 + i * 7 % 8) for i in range(60)]
+    rows = [[i // 4, prompt, 1 + i * 5 % 13] for i, prompt in enumerate(prompts)]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    record = tmp_path / "record.jsonl"
+    where = ["--source", str(SOURCE), "--blocks", "24", "--block", "4", "--prefix-caching"]
+    command = [PYTHON, str(BENCHMARK), str(tmp_path / "rows.json"), "-o", str(record)]
+    subprocess.run([*command, *where, *options], check=True)
+    found = read_record(record)
+    assert found.notes["cached_tokens"] > 0
+    assert all(len(request.prefix) == 2 for request in found.instance)
+    alone = replace(found.schedule, instance=found.instance.without_prefixes())
+    assert alone.violations()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SOURCE is None, reason="KVOPT_VLLM_SOURCE says where vLLM's files are")
 def test_a_policy_admits_inside_vllm(tmp_path: Path) -> None:
     """With true lengths and enough slack nothing is preempted, and short ones go first."""
     rows = [[0, 9, 30 - 2 * (i % 12), 0, 30 - 2 * (i % 12)] for i in range(36)]
@@ -83,7 +103,7 @@ from pathlib import Path
 import vllm_record
 vllm_record.use_source(Path({SOURCE!r}))
 options = argparse.Namespace(block=1, blocks=9, budget=99, max_seqs=9, watermark=0, policy="fcfs",
-                             chunked=True, asynchronous=False)
+                             chunked=True, asynchronous=False, prefix_caching=False)
 scheduler = vllm_record.make_scheduler("KvoptScheduler", options)
 for i in range(4):
     scheduler.add_request(vllm_record.request(i, 0, 4, 6, 0, 6))

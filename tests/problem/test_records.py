@@ -140,7 +140,8 @@ def test_what_did_not_finish_is_left_out(run: Run, tmp_path: Path) -> None:
         ((2, {"processed": [1]}), "processed: must be an object, got [1]"),
         ((4, {"odd": 1}), "odd: is not a known field"),
         ((0, {"schema": "kvopt.record/2"}), "schema: must be 'kvopt.record/1'"),
-        ((0, {"prefix_caching": True}), "prefix_caching: requests share what is cached"),
+        ((0, {"prefix_caching": True}), "hits: must be there with prefix caching, and only there"),
+        ((2, {"took": {}}), "took: must be there with prefix caching, and only there"),
         ((0, {"speculation": True}), "speculation: a round may yield several tokens"),
         ((0, {"sliding_window": True}), "sliding_window: memory does not grow with every"),
     ],
@@ -170,6 +171,7 @@ def test_a_gap_needs_a_preemption(tmp_path: Path) -> None:
         (("requests", 0), [0, 3], "request 'r0': requests: must be [arrival, prompt, output]"),
         (("requests", 1, 1), 0, "request 'r1': prompt: must be at least 1, got 0"),
         (("token_rounds",), [[[1, 4]]], "token_rounds: must be as many as requests"),
+        (("prefix_caching",), True, "prefix_caching: a record of all rounds in one object"),
         (("blocks",), MISSING, "blocks: is missing"),
     ],
 )
@@ -219,6 +221,123 @@ def test_a_run_that_breaks_the_rules_is_refused(
     original = json.loads((tmp_path / "run.json").read_text())
     assert refusal(read_run, tmp_path / "bad.json", edited(place, value, original)).startswith(
         reason
+    )
+
+
+# ---- prefix caching --------------------------------------------------------------------
+
+SHARED: list[dict[str, Any]] = [
+    {**LINES[0], "blocks": 5, "prefix_caching": True},
+    {"arrived": "a", "round": 0, "prompt": 6, "prefix": ["x", "y", "a"]},
+    {"arrived": "b", "round": 0, "prompt": 5, "prefix": ["x", "y"]},
+    {"round": 1, "processed": {"a": 6, "b": 1}, "preempted": [], "hits": {"b": 4},
+     "took": {"a": [1, 2, 3], "b": [1, 2, 4]}},
+    {"tokens": {"a": 1, "b": 1}, "round": 1, "finished": ["b"]},
+    {"arrived": "c", "round": 1, "prompt": 3, "prefix": ["x"]},
+    {"round": 2, "processed": {"a": 1, "c": 1}, "preempted": [], "hits": {"c": 2},
+     "took": {"a": [5], "c": [1, 4]}},
+    {"tokens": {"a": 1, "c": 1}, "round": 2, "finished": ["a", "c"]},
+]  # fmt: skip
+"""Two requests at once and a third hold 5 blocks of 2 tokens; without sharing they need 6."""
+
+
+def shared(*changes: tuple[int, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the record with prefix caching, with some lines changed."""
+    made = [dict(line) for line in SHARED]
+    for number, change in changes:
+        made[number] |= change
+    return made
+
+
+def test_what_was_hit_in_the_cache_is_held_once(run: Run, tmp_path: Path) -> None:
+    record = of_lines(SHARED, tmp_path / "record")
+    assert [(r.prompt, r.prefix) for r in record.instance] == [(5, (0, 1)), (4, (0, 1)), (2, (0,))]
+    assert record.instance.block_tokens == record.block == 2
+    assert record.schedule.segments == (((1, 2),), ((1, 1),), ((2, 2),))
+    assert (record.schedule.scope, record.schedule.peak_memory) == ("sharing", 8)
+    assert (record.notes["cached_tokens"], record.chunks) == (6, None)
+    alone = replace(record.instance, block_size=2).without_prefixes()
+    found = replace(record.schedule, instance=alone).violations()
+    assert found[:2] == [
+        "time 1: 11 tokens held, memory is 10",
+        "time 1: 6 blocks of 2 tokens held, there are 5",
+    ]
+    write_run(record, tmp_path / "run.json")
+    assert read_run(tmp_path / "run.json") == record
+    cert = tmp_path / "c.json"
+    code, _, err = run("certify", "--run", tmp_path / "run.json", "--seconds", "-o", cert)
+    assert (code, cert.exists()) == (2, False)
+    assert "chunks: is missing: seconds need to know in which rounds prompts were" in err
+
+
+def test_blocks_that_one_prompt_has_are_private(tmp_path: Path) -> None:
+    rows = [
+        SHARED[0],
+        *({**line, "prefix": ["x", "y"][: n + 1]} for n, line in enumerate(LINES[1:4:2])),
+        {**LINES[2], "hits": {}, "took": {"a": [1]}},
+        {**LINES[4], "finished": ["a"]},
+    ]
+    rows[2] |= {"round": 0}
+    found = of_lines(rows, tmp_path / "record")
+    assert (found.instance.extras, found.instance.block_tokens) == ((), None)
+    assert (found.schedule.scope, found.chunks) == ("runs", [])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ((3, {"took": {"a": [1, 2, 3], "b": [1, 2, 3]}}), "request 'b': takes block 3 in round 1,"),
+        ((3, {"took": {"a": [1, 2, 3], "b": [2, 1, 4]}}), "request 'b': hits block 2 in round 1, "
+         "which holds other tokens"),
+        ((3, {"took": {"a": [1, 2, 3], "b": [1, 4, 5]}}), "request 'b': hits block 4 in round 1, "
+         "which is not full"),
+        ((2, {"prefix": ["x", "z"]}), "request 'b': hits block 2 in round 1, which holds other"),
+        ((3, {"hits": {"b": 3}}), "request 'b': hits 3 tokens in round 1: not whole blocks"),
+        ((3, {"hits": {"a": 6}}), "request 'a': hits 6 tokens in round 1: not whole blocks"),
+        ((6, {"hits": {"a": 2}}), "request 'a': hits 2 tokens in round 2: not whole blocks"),
+        ((3, {"hits": {"b": 2}}), "request 'b': takes block 2 in round 1, which is held"),
+        ((3, {"took": {"a": [1, 2, 3], "b": [1, 2]}}), "request 'b': stores 5 tokens in 2 blocks"),
+        ((3, {"hits": {"c": 2}}), "request 'c': is in hits of round 1, which did not process it"),
+        ((3, {"took": {"a": 1}}), "took: must hold lists of blocks, got 1"),
+        ((3, {"hits": {"b": -2}}), "hits: must be at least 0, got -2"),
+        ((0, {"blocks": 3}), "request 'b': takes a block in round 1, where 4 are needed"),
+        ((1, {"prefix": [1.5]}), "request 'a': prefix: must hold integers or strings, got 1.5"),
+        ((5, {"prefix": ["y"]}), "request 'c': hits block 1 in round 2, which holds other tokens"),
+    ],
+)  # fmt: skip
+def test_a_record_that_shares_otherwise_is_refused(
+    change: tuple[int, dict[str, Any]], reason: str, tmp_path: Path
+) -> None:
+    text = "".join(f"{json.dumps(line)}\n" for line in shared(change))
+    assert refusal(read_record, tmp_path / "record", text).startswith(reason)
+
+
+def test_blocks_of_finished_requests_are_free_and_lose_what_they_held(tmp_path: Path) -> None:
+    taken = {"hits": {}, "took": {"a": [5], "c": [4, 6]}}  # 4 was of b: now it is another's
+    again = {"arrived": "d", "round": 2, "prompt": 3, "prefix": ["x"]}
+    rows = shared((0, {"blocks": 6}), (6, {**taken, "processed": {"a": 1, "c": 3}}))
+    rows.append(again)
+    hit = {"round": 3, "processed": {"d": 1}, "preempted": [], "hits": {"d": 2}}
+    end = {"tokens": {"d": 1}, "round": 3, "finished": ["d"]}
+    assert of_lines([*rows, {**hit, "took": {"d": [4, 1]}}, end], tmp_path / "r").instance
+    text = "".join(f"{json.dumps(row)}\n" for row in [*rows, {**hit, "took": {"d": [6, 1]}}, end])
+    found = refusal(read_record, tmp_path / "r", text)
+    assert found.startswith("request 'd': hits block 6 in round 3, which is not full")
+
+
+def test_output_that_is_shared_while_it_is_held_counts_twice_here(tmp_path: Path) -> None:
+    """The third block of a has its sixth token, which is the last of its prompt, and is private."""
+    rows = shared(
+        (2, {"prompt": 7, "prefix": ["x", "y", "a"]}),
+        (3, {"hits": {"b": 6}, "took": {"a": [1, 2, 3], "b": [1, 2, 3, 4]}}),
+    )
+    assert of_lines(rows, tmp_path / "record").notes["cached_tokens"] == 8
+    rows[0]["blocks"] = 4
+    rows[4]["finished"] = ["a", "b"]
+    rows[5:] = []
+    found = "".join(f"{json.dumps(row)}\n" for row in rows)
+    assert refusal(read_record, tmp_path / "record", found).startswith(
+        "prefix_caching: request 'b' in round 1 shares a block that is not of both prompts: time 1"
     )
 
 
