@@ -206,7 +206,7 @@ def hasher(block: int) -> Any:
 
 def request(
     i: int, arrival: int, prompt: int | list[int], output: int, priority: int = 0,
-    believed: int | None = None, block_hasher: Any = None,
+    believed: int | None = None, *, block_hasher: Any = None,
 ) -> Any:  # fmt: skip
     """Return a request of vLLM."""
     from vllm.v1.request import Request
