@@ -44,7 +44,7 @@ def optional(module: str, extra: str) -> ModuleType:
     2
     >>> optional("not_there.part", "plot")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    kvopt.errors.MissingPackage: not_there is not installed: pip install 'kvopt[plot]'; all ...
+    kvopt.errors.MissingPackage: not_there is not installed: pip install 'kvopt[plot]'; ...
     """
     package = module.partition(".")[0]
     try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kvopt.verify.work import Work
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -25,7 +26,11 @@ def shared(
     Other processes have a copy of everything, so the function must return all that it changes.
     """
     parts = max(1, min(work.jobs, len(items) // WORTH_A_PROCESS))
-    if parts == 1 or "fork" not in multiprocessing.get_all_start_methods():
+    if parts == 1:
+        return [call(items)]
+    import multiprocessing  # which few checks need
+
+    if "fork" not in multiprocessing.get_all_start_methods():
         return [call(items)]
     context, running = multiprocessing.get_context("fork"), []
     before = work.used

@@ -99,7 +99,7 @@ def test_where_slots_are_worth_nothing_there_is_no_bound_and_a_note() -> None:
     instance = generate("arrival-2", 30, 200, seed=1)
     found = bound(instance, "slots")
     assert found.checked is None or found.checked.bounded_by == "volume"
-    assert "slots: worth nothing beside tokens" in (found.note or "")
+    assert "slots: no gain over prices of tokens" in (found.note or "")
     assert bound(crowded(60), "slots", time_limit=0).value is None
     assert bound(Instance(5, []), "slots").value == 0
 

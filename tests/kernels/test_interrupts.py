@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,23 @@ def compiled_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
                 yield f"{path}: {node.name}", node
 
 
+@cache
+def names_in_calls(where: str) -> tuple[set[str], set[str]]:
+    """Return the functions that a compiled loop is made of, and those that are called by name."""
+    paths = [Path(where)] if where.endswith(".py") else Path(where).rglob("*.py")
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    calls = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    made = [call for call in calls if name_of(call.func) == "Operations"]
+    handed = {name_of(part) for call in made for part in call.args}
+    return handed, {call.func.id for call in calls if isinstance(call.func, ast.Name)}
+
+
 def is_called_from_python(label: str, seen: dict[str, ast.FunctionDef]) -> bool:
     """Whether a function is public, or called where nothing is compiled."""
     path, _, name = label.partition(": ")
+    handed, _ = names_in_calls("kvopt")
+    if name in handed:
+        return name in names_in_calls(path if name.startswith("_") else "kvopt")[1]
     if not name.startswith("_"):
         return True
     beside = [function for other, function in seen.items() if other.startswith(f"{path}: ")]

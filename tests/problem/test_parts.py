@@ -134,7 +134,9 @@ def test_every_policy_skips_gaps() -> None:
     keys = {
         "alpha-beta": ":alpha=0.3,beta=0.2",
         "alpha-protect": ":alpha=0.4",
+        "k-lpm": ":k=2",
         "sorted-lp": ":hindsight=1",
+        "svf-1bit": ":threshold=2,short=1,long=3",
         "vllm-fcfs": ":block=1",
         "vllm-priority": ":block=1",
     }

@@ -68,7 +68,7 @@ def list_policies() -> Names:
     --------
     >>> from kvopt import list_policies
     >>> list_policies()["h-sf"]
-    'Start the largest set of waiting requests that fits beside what is running.'
+    'Start the largest set of waiting requests that fits with the running ones.'
     """
     return Names({name: first_line(kind) for name, kind in policies().items()})
 
