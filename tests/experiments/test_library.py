@@ -307,7 +307,7 @@ def test_what_people_wrote_in_the_readme_stays(page: Path) -> None:
 def test_filters_hide_rows_and_pictures(page: Path, tmp_path: Path) -> None:
     shown = "return [...document.querySelectorAll('tbody tr, main div[id]')]"
     shown += ".filter(e => !e.hidden).map(e => e.id || e.cells[0].textContent)"
-    choose = "const s = document.querySelectorAll('.filters select')[{}]; s.value = '{}';"
+    choose = "var s = document.querySelectorAll('.filters select')[{}]; s.value = '{}';"
     choose += "s.dispatchEvent(new Event('change', {{bubbles: true}}));"
     with chromium(tmp_path / "profile") as browser:
         browser.open(page)
