@@ -25,10 +25,10 @@ from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
+from kvopt.heuristics.resumable import Turn
 from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
-from kvopt.heuristics.turns import Turn
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits, available_threads
 from kvopt.incumbent.params import SolveParams

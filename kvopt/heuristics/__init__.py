@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from itertools import count
 
-from kvopt.heuristics.turns import Turn, take_one
+from kvopt.heuristics.resumable import Turn, take_one
 from kvopt.incumbent import shares
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.shares import share_of

@@ -3,7 +3,7 @@
 The total latency of a schedule is the bound of any prices, plus the reduced costs of its starts,
 plus the price of the memory it leaves empty.  All of that is known as time goes on.  So a
 schedule can be judged by its first rounds: each scene is run on in many ways
-(`kvopt.heuristics.habits`), a stretch and some rounds ahead.  As many scenes are kept at the same
+(`kvopt.heuristics.rules`), a stretch and some rounds ahead.  As many scenes are kept at the same
 round, a stretch is judged by what it really led to.  Scenes are compared by reduced costs of their
 starts so far, the price of memory left empty, and what waiting requests have lost by now.
 """
@@ -17,11 +17,9 @@ import numpy as np
 from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.shares import shared_out
-from kvopt.heuristics.habits import USUAL, arrange, note
-from kvopt.heuristics.kept import Beam, BeamPlan, Operations, Work, one_kept, tries_of
-from kvopt.heuristics.passing import Trace, advance, cost_of_waiting
-from kvopt.heuristics.reduced_costs import worth_of
-from kvopt.heuristics.scenes import (
+from kvopt.heuristics.dispatch import Trace, advance, cost_of_waiting
+from kvopt.heuristics.layers import Beam, BeamPlan, Operations, Work, one_kept, tries_of
+from kvopt.heuristics.nodes import (
     COME,
     FRONT,
     STATE,
@@ -32,6 +30,8 @@ from kvopt.heuristics.scenes import (
     crowd_of,
     empty_scenes,
 )
+from kvopt.heuristics.reduced_costs import worth_of
+from kvopt.heuristics.rules import USUAL, arrange, note
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SlotPrices
 from kvopt.kernels.compiled import compiled

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.errors import TooLarge
-from kvopt.heuristics.turns import Passes, Turn, take_one
+from kvopt.heuristics.resumable import Passes, Turn, take_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into

@@ -21,9 +21,9 @@ from kvopt.heuristics.beams import (
     line_of,
     work_on,
 )
-from kvopt.heuristics.kept import BeamPlan, go_again, next_effort, run_beam
-from kvopt.heuristics.passing import Trace, room_for
-from kvopt.heuristics.scenes import Crowd, Made
+from kvopt.heuristics.dispatch import Trace, room_for
+from kvopt.heuristics.layers import BeamPlan, go_again, next_effort, run_beam
+from kvopt.heuristics.nodes import Crowd, Made
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
 

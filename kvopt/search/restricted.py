@@ -16,7 +16,7 @@ from kvopt.bounds.shares import shared_out
 from kvopt.errors import PolicyFault
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.list_schedules import one_after_another
-from kvopt.heuristics.turns import Turn
+from kvopt.heuristics.resumable import Turn
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices

@@ -17,10 +17,10 @@ from kvopt.bounds.configurations.stages import state_prices
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
+from kvopt.heuristics.resumable import Turn
 from kvopt.heuristics.state_beams.guides import fill_row, guide_of, value_at
 from kvopt.heuristics.state_beams.rooms import Plan
 from kvopt.heuristics.state_beams.searching import Going, beams_of_states
-from kvopt.heuristics.turns import Turn
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof

@@ -18,11 +18,10 @@ from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.slots import offer_slot_bound
 from kvopt.heuristics import improve
 from kvopt.heuristics.beams import beam_from, drawn_trace, filled_share, line_of, make_tries
-from kvopt.heuristics.kept import SEEN, BeamPlan, Stretch, choose, one_kept
+from kvopt.heuristics.dispatch import Habit, Trace, advance, room_for
+from kvopt.heuristics.layers import SEEN, BeamPlan, Stretch, choose, one_kept
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
-from kvopt.heuristics.passing import Habit, Trace, advance, room_for
-from kvopt.heuristics.reduced_costs import worth_nothing, worth_of
-from kvopt.heuristics.scenes import (
+from kvopt.heuristics.nodes import (
     FIRST,
     STATE,
     STOP,
@@ -30,6 +29,7 @@ from kvopt.heuristics.scenes import (
     most_active,
     start_on,
 )
+from kvopt.heuristics.reduced_costs import worth_nothing, worth_of
 from kvopt.heuristics.trace_beams import search_traces, started_by_beam
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits

@@ -30,8 +30,8 @@ from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
+from kvopt.heuristics.resumable import Turn
 from kvopt.heuristics.state_beams.searching import beams_of_states
-from kvopt.heuristics.turns import Turn
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams

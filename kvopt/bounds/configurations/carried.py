@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.configurations.crowd import END, HOLD, KIND, LEFT, PRICE, Crowd
 from kvopt.bounds.configurations.labels import CompletionTable, Integers
+from kvopt.bounds.configurations.requests import END, HOLD, KIND, LEFT, PRICE, Crowd
 from kvopt.kernels.compiled import compiled
 
 _NONE = -1

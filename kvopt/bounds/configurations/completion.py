@@ -17,7 +17,10 @@ from collections.abc import Callable
 import numpy as np
 
 from kvopt.bounds.configurations.carried import Sets, extend, go_through, table_of
-from kvopt.bounds.configurations.crowd import (
+from kvopt.bounds.configurations.evaluation import Evaluation
+from kvopt.bounds.configurations.expand import Stopped
+from kvopt.bounds.configurations.labels import NO_COMPLETIONS, CompletionTable, Integers
+from kvopt.bounds.configurations.requests import (
     END,
     PRICE,
     Crowd,
@@ -26,9 +29,6 @@ from kvopt.bounds.configurations.crowd import (
     fill_shown,
     fill_worth,
 )
-from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.expand import Stopped
-from kvopt.bounds.configurations.labels import NO_COMPLETIONS, CompletionTable, Integers
 from kvopt.bounds.configurations.states import States
 
 _ROOM = 3

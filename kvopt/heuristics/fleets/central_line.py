@@ -13,9 +13,9 @@ _HABITS = ((8, 32), (32, 16), (1, 0), (100, 50))
 
 def offer_central_lines(search: Search) -> None:
     """Offer schedules of a line in order of volume, with several dispatch rules."""
-    from kvopt.heuristics.passing import Habit, Trace, advance, room_for
+    from kvopt.heuristics.dispatch import Habit, Trace, advance, room_for
+    from kvopt.heuristics.nodes import EMPTIEST, FIRST, FULLEST, crowd_of
     from kvopt.heuristics.reduced_costs import worth_nothing
-    from kvopt.heuristics.scenes import EMPTIEST, FIRST, FULLEST, crowd_of
 
     instance, count = search.instance, len(search.instance)
     crowd, keys = crowd_of(instance)

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from kvopt.heuristics.kept import (
+from kvopt.heuristics.layers import (
     Beam,
     BeamPlan,
     Operations,
@@ -23,7 +23,7 @@ from kvopt.heuristics.kept import (
     run_beam,
     tries_of,
 )
-from kvopt.heuristics.seconds.passing import (
+from kvopt.heuristics.seconds.dispatch import (
     ACTIVE,
     BASE,
     COME,

@@ -14,14 +14,14 @@ from dataclasses import replace
 from functools import partial
 
 from kvopt.bounds.seconds_evaluation import Shares, shares
-from kvopt.heuristics.kept import BeamPlan, next_effort
+from kvopt.heuristics.layers import BeamPlan, next_effort
 from kvopt.heuristics.seconds.beams import (
     bytes_of_scene,
     room_for,
     run_alone,
     run_of_beam,
 )
-from kvopt.heuristics.seconds.passing import LATENCY, WAITS, TimedScene
+from kvopt.heuristics.seconds.dispatch import LATENCY, WAITS, TimedScene
 from kvopt.heuristics.seconds.servers import server_of
 from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.magnitudes import fits

@@ -14,10 +14,10 @@ from itertools import repeat
 
 import numpy as np
 
+from kvopt.heuristics.resumable import Passes, Turn
 from kvopt.heuristics.state_beams.guides import Guide, guide_by
 from kvopt.heuristics.state_beams.rooms import Plan, beam_from, starts_of, with_room
 from kvopt.heuristics.state_beams.rounds import CROWDED, ENDED, go_on
-from kvopt.heuristics.turns import Passes, Turn
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.kernels.compile_clock import working_time

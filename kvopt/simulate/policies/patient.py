@@ -1,6 +1,6 @@
 """A request that fits may go before one that does not, for a while.
 
-Beams have the rule of `patient` in compiled loops (`kvopt.heuristics.passing`), which take
+Beams have the rule of `patient` in compiled loops (`kvopt.heuristics.dispatch`), which take
 a fiftieth of the time: 0.015 s for 10,000 requests.  But loading them takes 0.7 s, as long as that
 run takes here.
 """

@@ -1,6 +1,6 @@
 """Nodes: the state of a run at a time, and its steps.
 
-A `Scene` can be copied, and run on in different ways (`kvopt.heuristics.passing`).  The workers
+A `Scene` can be copied, and run on in different ways (`kvopt.heuristics.dispatch`).  The workers
 of a fleet share one line, from which a request goes to a worker where it fits (`FIRST`,
 `EMPTIEST`, `FULLEST`).
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvopt.heuristics.passing import Habit, Room, Trace
-from kvopt.heuristics.scenes import FRONT, FULLEST, STOP, Scene
+from kvopt.heuristics.dispatch import Habit, Room, Trace
+from kvopt.heuristics.nodes import FRONT, FULLEST, STOP, Scene
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, factor, normal, uniform
 from kvopt.problem.arrays import Floats

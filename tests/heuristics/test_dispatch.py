@@ -12,9 +12,9 @@ from strategies import instances
 
 from kvopt import Instance, Request, Schedule, run
 from kvopt.bounds.prices import price_value
-from kvopt.heuristics.passing import Habit, Trace, advance, cost_of_waiting, room_for
+from kvopt.heuristics.dispatch import Habit, Trace, advance, cost_of_waiting, room_for
+from kvopt.heuristics.nodes import COME, FIRST, FRONT, NOW, STOP, crowd_of
 from kvopt.heuristics.reduced_costs import worth_of
-from kvopt.heuristics.scenes import COME, FIRST, FRONT, NOW, STOP, crowd_of
 from kvopt.incumbent.proofs import Prices
 from kvopt.problem.arrays import Integers
 

@@ -22,8 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.reduced_costs import Worth, tokens_of
-from kvopt.heuristics.scenes import (
+from kvopt.heuristics.nodes import (
     COME,
     FRONT,
     NOW,
@@ -40,6 +39,7 @@ from kvopt.heuristics.scenes import (
     start_on,
     worker_for,
 )
+from kvopt.heuristics.reduced_costs import Worth, tokens_of
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats
 
