@@ -40,7 +40,7 @@ from kvopt.heuristics.nodes import (
     worker_for,
 )
 from kvopt.heuristics.reduced_costs import Worth, tokens_of
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import compiled, inlined
 from kvopt.problem.arrays import Floats
 
 _UNHURRIED = 300
@@ -128,7 +128,7 @@ def cost_of_waiting(trace: Trace, scene: Scene) -> float:
     return cost
 
 
-@compiled
+@inlined
 def _reduced_cost(crowd: Crowd, worth: Worth, i: int, start: int) -> float:
     """Return by how much a start costs more than the cheapest."""
     prompt, output = crowd.prompts[i], crowd.outputs[i]
@@ -136,7 +136,7 @@ def _reduced_cost(crowd: Crowd, worth: Worth, i: int, start: int) -> float:
     return float(start - crowd.arrivals[i] + output + held - worth.least[i])
 
 
-@compiled
+@inlined
 def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int) -> float:
     """Return the price of the memory that is not used between two rounds."""
     last = len(worth.paid) - 1
@@ -147,7 +147,7 @@ def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int)
     return float((memory - scene.bases.sum()) * paid - scene.active.sum() * moment)
 
 
-@compiled
+@inlined
 def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> float:
     """Start the first that fits, or what gains most, as long as some fit; return the costs."""
     counts, queue, cost, worker = scene.counts, scene.queue, 0.0, 0
@@ -180,7 +180,7 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
     return cost
 
 
-@compiled
+@inlined
 def _is_kept_back(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, i: int) -> bool:
     """Tell whether a request waits for a start that is cheaper."""
     now = scene.counts[NOW]
@@ -189,7 +189,7 @@ def _is_kept_back(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, i: int
     return _reduced_cost(crowd, worth, i, now) > habit.allowed
 
 
-@compiled
+@inlined
 def _start(crowd: Crowd, scene: Scene, worth: Worth, made: Made, place: int, worker: int) -> float:
     """Start the request at a place of the queue, and return its reduced cost."""
     queue, front, now = scene.queue, scene.counts[FRONT], scene.counts[NOW]

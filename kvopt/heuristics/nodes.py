@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.shares import shared_out
-from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiled import compiled, inlined
 from kvopt.kernels.copying import copy_into, place_of
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
@@ -170,7 +170,7 @@ def copy_scene(scene: Scene, copy: Scene, seen: int) -> None:
         copy_into(copy.until[worker], scene.until[worker], scene.until.shape[1])
 
 
-@compiled
+@inlined
 def meet(crowd: Crowd, scene: Scene) -> None:
     """Let arriving requests join the line, and completed ones leave."""
     counts = scene.counts
@@ -201,7 +201,7 @@ def _join(scene: Scene, rank: int) -> None:
     scene.counts[STOP] += 1
 
 
-@compiled
+@inlined
 def _leave(scene: Scene, worker: int) -> None:
     """Let completed requests leave a worker."""
     ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
@@ -217,7 +217,7 @@ def _leave(scene: Scene, worker: int) -> None:
     scene.active[worker] -= gone
 
 
-@compiled
+@inlined
 def free_memory(crowd: Crowd, scene: Scene) -> int:
     """Return the most tokens that a request may hold one round from now, on any worker."""
     free = -1
@@ -227,7 +227,7 @@ def free_memory(crowd: Crowd, scene: Scene) -> int:
     return free
 
 
-@compiled
+@inlined
 def _held_before(scene: Scene, worker: int, x: int, time: int) -> int:
     """Return the tokens held at a time up to the completion in place x, after the one before it."""
     active = scene.active[worker]
@@ -236,7 +236,7 @@ def _held_before(scene: Scene, worker: int, x: int, time: int) -> int:
     return int(scene.loads[worker, x] - (active - x) * (scene.ends[worker, x] - time))
 
 
-@compiled
+@inlined
 def _added(crowd: Crowd, scene: Scene, worker: int, i: int, time: int) -> int:
     """Return the prompt tokens that a request adds at a time: nodes that are there it shares."""
     tokens = crowd.private[i]
@@ -247,7 +247,7 @@ def _added(crowd: Crowd, scene: Scene, worker: int, i: int, time: int) -> int:
     return int(tokens)
 
 
-@compiled
+@inlined
 def worker_for(crowd: Crowd, scene: Scene, i: int, choice: int) -> int:
     """Return the worker that takes a request now, -1 if it fits on none."""
     best, least, now = -1, 0, scene.counts[NOW]
@@ -262,7 +262,7 @@ def worker_for(crowd: Crowd, scene: Scene, i: int, choice: int) -> int:
     return best
 
 
-@compiled
+@inlined
 def _fits(crowd: Crowd, scene: Scene, worker: int, i: int) -> bool:
     """Tell whether a request that starts now fits at every completion, its own included."""
     active, now, output = scene.active[worker], scene.counts[NOW], crowd.outputs[i]
@@ -287,7 +287,7 @@ def mixed(first: int, second: int) -> int:
     return int((x ^ (x >> np.uint64(27))) >> np.uint64(1))
 
 
-@compiled
+@inlined
 def start_on(crowd: Crowd, scene: Scene, worker: int, i: int) -> None:
     """Make a request active now."""
     ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
