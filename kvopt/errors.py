@@ -68,7 +68,7 @@ def placed(*, request: str | None = None, file: str | None = None) -> Iterator[N
 
 
 class FalseClaim(InvalidInput):
-    """A file can be read, but a number in it is not what its own content gives."""
+    """A file can be read, but a number in it differs from that of its own content."""
 
 
 class TooLarge(KvoptError):
@@ -84,7 +84,7 @@ class MissingPackage(KvoptError, ImportError):
 
 
 class PolicyFault(KvoptError):
-    """What others wrote failed, or a policy broke a rule of the simulator: memory, say."""
+    """A solver, a plugin or a policy failed, or broke a rule of the simulator such as memory."""
 
 
 class UnsupportedDependency(KvoptError):
@@ -96,7 +96,7 @@ class SolverFault(UserWarning):
 
 
 def did_you_mean(name: object, names: Collection[str]) -> str:
-    """Return what to add to a refusal: the name that is nearest, if one is near."""
+    """Return an addition to a refusal: the nearest name, if one is near."""
     from difflib import get_close_matches  # takes milliseconds to load
 
     near = get_close_matches(str(name), names, 1)
@@ -110,7 +110,7 @@ def unknown_name(
     besides: str = "",
     near: Collection[str] = (),
 ) -> InvalidInput:
-    """Return the error that refuses a name, with all there are and the one that was meant.
+    """Return the error that refuses a name, with all known names and the nearest one.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ _NEAR = 0.002
 
 @dataclass(frozen=True, eq=False)
 class CoarsePrices:
-    """What memory and slots are worth in each cell of time.
+    """Prices of memory and of slots in each cell of time.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class CoarsePrices:
 
     @classmethod
     def of(cls, proof: SlotPrices, instance: Instance) -> CoarsePrices:
-        """Return what prices of tokens and slots say of each cell."""
+        """Return the prices of tokens and slots summed over each cell."""
         borders, unit = np.array(proof.borders), proof.prices.denominator
         tokens = np.zeros(borders[-1])
         known = np.array(proof.prices.numerators[: len(tokens)], dtype=float)
@@ -66,7 +66,7 @@ class CoarsePrices:
 
     @property
     def share_of_slots(self) -> float:
-        """How much of all worth is that of slots."""
+        """Return the share of slots in all payments."""
         return float(self.worth[1:].sum() / max(self.worth.sum(), 1e-9))
 
     def halves(self) -> Integers:

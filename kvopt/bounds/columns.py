@@ -103,7 +103,7 @@ class Vertex(NamedTuple):
 def lp_vertex(
     search: Search, starts: Sequence[int], end: int, time_limit: float = math.inf
 ) -> Vertex | None:
-    """Return an optimal vertex, or the last one that was found in time, None if there is none.
+    """Return an optimal vertex, or the last one found in time, or None.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ def least_costs(
     costs: Numbers,
     starts: Integers,
 ) -> None:
-    """Find the cheapest of the starts ``a .. latest`` of each request, -1 where there is none.
+    """Find the cheapest of the starts ``a .. latest`` of each request, -1 if none.
 
     A step from k to k + 1 moves a run past each border b in k + 1 .. k + o, at which the price
     jumps by D_b, and adds D_b (s + b - k).  So between two starts at which a run begins or ends
@@ -108,7 +108,7 @@ def least_costs(
 def loads_of(
     prompts: Integers, outputs: Integers, starts: Integers, width: int, loads: Floats
 ) -> None:
-    """Add up what runs from some starts hold in each cell; a start of -1 is none."""
+    """Add up the tokens that runs from some starts hold in each cell; a start of -1 is none."""
     last = len(loads)
     for i in range(len(starts)):
         time, end = starts[i], starts[i] + outputs[i]

@@ -1,4 +1,4 @@
-"""The kinds of prices that prove a ceiling on how many attain: of runs, and of cheapest times."""
+"""Prices that prove a ceiling on attained deadlines: of runs, and of cheapest times."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ class Kind:
         """Of a cell, in the unit of volumes."""
 
     def least(self, prices: Floats) -> tuple[Floats, Floats]:
-        """Return what each request pays, and what those that pay below 1 hold in each cell."""
+        """Return the payment of each request, and the tokens in cells of those that pay below 1."""
         raise NotImplementedError
 
     def integer_costs(self, proof: DeadlinePrices) -> Iterator[int]:
-        """Yield what each request pays, times the denominator."""
+        """Yield the payment of each request, times the denominator."""
         raise NotImplementedError
 
     def first_prices(self) -> Floats:
@@ -108,7 +108,7 @@ class Kind:
         return np.full(self.window.count, 1.0 / sizes[place])
 
     def evaluate(self, prices: Floats) -> tuple[float, Floats, Floats]:
-        """Return minus the ceiling in floats, what each request pays, and a slope."""
+        """Return minus the ceiling in floats, the payment of each request, and a slope."""
         costs, loads = self.least(prices)
         value = float(np.maximum(0.0, 1.0 - costs).sum() + self.capacity * prices.sum())
         return -value, costs, loads - self.capacity
@@ -142,7 +142,7 @@ class Kind:
 
 
 class OfRuns(Kind):
-    """In rounds, where a request that started runs to its end."""
+    """Prices in rounds, for requests that run to their end once started."""
 
     def __init__(self, window: Window, latest: Integers) -> None:
         super().__init__(window)

@@ -118,7 +118,7 @@ def _of_first_tokens(instance: Instance) -> Instance:
 
 
 def _kinds(aim: Aim, model: BatchTime | None, scope: Scope, window: Window) -> Iterator[Kind]:
-    """Yield what may give a ceiling."""
+    """Yield the kinds of prices that may give a ceiling."""
     first = aim is Aim.FIRST_TOKEN
     some = _of_first_tokens(window.instance) if first else window.instance
     if model is not None:

@@ -114,7 +114,7 @@ def _prices(falling: _Falling, times: Floats) -> Floats:
 
 
 def _backlog(instance: Instance, memory: int) -> _Falling:
-    """Return what `_stretches` and `_lines` say of a backlog: one request after the other.
+    """Return the results of `_stretches` and `_lines` for a backlog, one request after another.
 
     Everything is rounded in the same order, so that not one bit differs.
     """

@@ -30,7 +30,7 @@ _BYTES = 150
 def offer_lp_bound(
     search: Search, largest_columns: int = 3_000_000, time_limit: float = math.inf
 ) -> Prices | None:
-    """Solve the relaxation and offer what its prices prove; return them, None if it has none.
+    """Solve the relaxation and offer the bound of its duals; return them, or None.
 
     The time limit is for the LP solver alone, beside the limit of the search.
 

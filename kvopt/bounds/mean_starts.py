@@ -72,7 +72,7 @@ def _by_parts(
     starts: Sequence[int] | None,
     means_of: Callable[[Instance, Sequence[int]], Floats],
 ) -> list[float]:
-    """Return the means of each part by itself, with its starts if there are any."""
+    """Return the means of each part by itself, with its starts if known."""
     means = np.empty(len(instance))
     if starts is not None and all(map(eq, starts, (request.arrival for request in instance))):
         means[:] = starts  # no other solution of the LP is optimal

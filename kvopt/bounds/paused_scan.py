@@ -1,4 +1,4 @@
-"""The cheapest active times of every kind of request at given prices, where it may pause.
+"""Find the cheapest active times of every kind of request at given prices, with pauses.
 
 A dynamic program over tokens and times, for the windows of `kvopt.bounds.pauses` in which prices
 rise; elsewhere the scan of `kvopt.bounds.scan` says it all.
@@ -97,7 +97,7 @@ class PausedScanner(Scanner):
         return value, starts, loads + self.kinds.loads(starts, len(prices)) - memory
 
     def _paused(self, prices: Numbers, unit: int) -> tuple[Numbers, Integers, Floats]:
-        """Return what `least_costs` does, and the tokens that those which pause hold."""
+        """Return the result of `least_costs`, and the tokens held by the requests that pause."""
         kinds, last = self.kinds, len(prices)
         costs, starts = super().least_costs(prices, unit)
         starts = starts.copy()  # those of runs are guesses

@@ -1,4 +1,4 @@
-"""What prices on memory prove where requests may pause.
+"""Bounds by prices of tokens for requests that may pause.
 
 The bound is the one of `kvopt.bounds.prices` with another minimum: request i may be active at any
 ``o_i`` times ``t_1 < t_2 < ...`` after its arrival, and costs

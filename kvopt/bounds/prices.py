@@ -67,7 +67,7 @@ def price_bound(
 def price_value(
     instance: Instance, prices: Prices, scanner: Scanner | None = None, *, pauses: bool = False
 ) -> int:
-    """Return what prices prove times the denominator, exactly.
+    """Return the bound of prices times the denominator, exactly.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def price_value(
 
 
 def bound_by(instance: Instance, prices: Prices, threads: int = 1) -> CheckedBound:
-    """Return what prices prove that were found before; many costs are looked at compiled."""
+    """Evaluate prices that were found before; many costs are computed in compiled loops."""
     scanner = None
     if len(instance) * len(prices.numerators) > _FEW_COSTS:
         from kvopt.bounds.scan import Scanner  # it loads numba

@@ -1,4 +1,4 @@
-"""Bounds by name: what ``kvopt bound --method`` takes."""
+"""Bounds by name, as ``kvopt bound --method`` takes them."""
 
 from __future__ import annotations
 

@@ -344,7 +344,7 @@ class Scanner:
         return partial(self.lagrangian, memory=memory)
 
     def _in_slices(self, work: Callable[[slice], Any], steps: Integers) -> list[Any]:
-        """Do the work of so many steps of each kind in slices; return what these returned."""
+        """Do so many steps of each kind of work in slices; return the results."""
         sums = np.cumsum(steps)
         total = int(sums[-1]) if len(sums) else 0
         threads = self._threads if total > _FEW else 1

@@ -56,7 +56,7 @@ _COMPANY = 0.8
 
 @dataclass(frozen=True, slots=True)
 class SecondsBound:
-    """A lower bound on total latency in nanoseconds, and what proves it."""
+    """A lower bound on total latency in nanoseconds, and its proof."""
 
     value_ns: int
     proof: SharesProof
@@ -118,7 +118,7 @@ def _proofs(
     chunks: bool,
     is_late: Callable[[], bool],
 ) -> Iterator[tuple[float, SharesProof]]:
-    """Yield about what proofs give, and them: of lines first, then of weights, then of company."""
+    """Yield proofs with their values in floats: of lines, then of weights, then of company."""
     single = [SharesProof((line,)) for line in range(len(model.lines))]
     alone = _taken(instance, model, single[0])[0].alone
     when = _without_gaps(arrivals, 2.0 * alone.sum())
@@ -153,7 +153,7 @@ def _climbed(
     is_late: Callable[[], bool],
     known: Floats | None = None,
 ) -> Iterator[tuple[float, SharesProof]]:
-    """Yield about what proofs by some lines give, and them: with better and better weights.
+    """Yield proofs by some lines with their values in floats, with better and better weights.
 
     Company then begins with the best of these weights, none, and those that are known.
     """
@@ -198,7 +198,7 @@ def _mixes(model: BatchTime) -> Iterator[SharesProof]:
 def _taken(
     instance: Instance, model: BatchTime, chosen: SharesProof, chunks: bool = False
 ) -> tuple[Shares, Parts]:
-    """Return in floats what requests take, in all and in parts, on the clock of the model."""
+    """Return the machine time of requests, in all and in parts, in floats."""
     slow, lines, by = mixed(model, chosen)
     part = shares(instance, slow, lines, float, chunks=chunks)
     cut = parts_of(instance, slow, lines, part, chosen.parts)
@@ -302,7 +302,7 @@ class _Way:
 
 
 def _accompanied(windows: Windows, company: Floats, free: Floats) -> tuple[float, Floats, Floats]:
-    """Return what company adds, how long each is delayed, and others' works in each window."""
+    """Return the gain by company, the delay of each request, and others' works in each window."""
     cut, works = windows.cut, windows.works
     part = cut.works / np.maximum(works, np.finfo(float).tiny)[cut.owners]
     costs, waits = windows.cheapest(company, free)

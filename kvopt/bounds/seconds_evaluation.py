@@ -1,4 +1,4 @@
-"""What requests take of the machine, and what weights prove then, evaluated in integers.
+"""Evaluate the machine time of requests, and the bound of shares, in integers.
 
 All of it covers pauses; with a single line, or lines in a mix, and company of pieces it also
 covers prompts in pieces.
@@ -130,7 +130,7 @@ def served(begins: Numbers, takes: Numbers, slopes: Numbers) -> Numbers:
 def company_value(
     arrivals: Numbers, alone: Numbers, cut: Parts, company: Numbers, rest: Numbers
 ) -> int:
-    """Return what company adds beyond the times alone, times 64.
+    """Return the gain by company over the times alone, times 64.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def company_value(
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """The windows of requests by their ends and begins, and what begins in them.
+    """Windows of requests by their ends and begins, and the works that begin in them.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def _find_cheapest(
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """What each request takes, in columns; times are in nanoseconds.
+    """Machine time of each request, in columns, in nanoseconds.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def shares(
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What requests take, cut into parts of consecutive rounds, in columns.
+    """Machine time of parts of consecutive rounds of requests, in columns.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ _MEANS = 1000
 
 
 def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: float = 0.0) -> bool:
-    """Offer what prices of tokens and slots prove, better and better; False if slots add nothing.
+    """Offer better and better bounds by prices of tokens and slots; return whether slots gain.
 
     The time limit is for all of it, beside the limit of the search; the least gain is that of
     `ascend`.
@@ -181,7 +181,7 @@ def at_borders(row: Floats, borders: Integers) -> Floats:
 
 
 def steps_of(memory: int, slots: Sequence[int], prices: Numbers) -> Steps:
-    """Return what requests pay for slots, for a row of prices at all times of each number."""
+    """Return the payments of requests for slots, for prices of each number at all times."""
     rows: dict[int, Numbers] = {}
     for count, row in zip(slots, prices, strict=True):
         for threshold in thresholds(memory, count):
@@ -246,7 +246,7 @@ def slot_bound(instance: Instance, proof: SlotPrices, scanner: Scanner | None = 
 
 
 def _most(proof: SlotPrices, instance: Instance, last: int, longest: int) -> int:
-    """Return what no cost of a start is above: waiting, and all that there is in each round."""
+    """Return an upper limit on the cost of a start: waiting, and all memory of each round."""
     worth = instance.memory * max(proof.prices.numerators, default=0)
     for count, values in proof.slots:
         worth += count * (max(values) + max(map(int.__sub__, proof.borders[1:], proof.borders)))

@@ -98,7 +98,7 @@ def _candidates(memory: int) -> Iterator[Staircase]:
 
 
 def _begin(instance: Instance) -> Integers:
-    """Return for each rank what memory and single requests say about its completion."""
+    """Return a bound on the completion of each rank, by memory and by single requests."""
     fluid = fluid_completions([(r.arrival, r.volume) for r in instance], instance.total_memory)
     alone = sorted(r.arrival + r.output for r in instance)
     return np.maximum(np.array(fluid, dtype=np.int64), np.array(alone, dtype=np.int64))

@@ -278,7 +278,7 @@ def _deadline_to_json(in_time: InTime) -> dict[str, Any]:
 def _in_time(
     value: dict[str, Any], best: PolicyRun | None, said: object, instance: Instance, *, rounds: bool
 ) -> InTime:
-    """Return what `_deadline_to_json` gave, with the deadline as it is said where that is so."""
+    """Return the deadline of the result of `_deadline_to_json`, in words if it had some."""
     after, aim = value["after"], Aim(value["aim"])
     length = None if after == OWN else int(after)
     deadline = Deadline(aim, length, None) if rounds else Deadline(aim, None, length)
@@ -416,7 +416,7 @@ def _tuples(value: Any) -> Any:
 
 
 def _instance_text(instance: Instance) -> str:
-    """Return an instance as short as it can be said, so that a million requests fit."""
+    """Return an instance as short JSON, so that a million requests fit."""
     encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
     head = instance_to_json(replace(instance, requests=()))
     head["schema"] = instance.schema

@@ -30,7 +30,7 @@ def offer_run(search: Search, made: PolicyRun) -> None:
 def refuse_misfit(
     instance: Instance, policy: Policy, label: str, clock: Clock, router: str | Router
 ) -> None:
-    """Refuse, before there is work that it would cost, a policy that does not go with the rest.
+    """Refuse, before any work, a policy that does not fit the other options.
 
     Its run is stopped in the first round.  A plan made before that takes long, and is of one
     worker in rounds: nothing there refuses it.

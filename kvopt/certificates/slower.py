@@ -127,7 +127,7 @@ class _Machines(ABC):
 
     @abstractmethod
     def quick(self, value: int, parts: int) -> Proof | None:
-        """Return what proves at once that so many parts rule a value out, if anything does."""
+        """Return a quick proof that so many parts rule a value out, or None."""
 
     @abstractmethod
     def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
@@ -137,7 +137,7 @@ class _Machines(ABC):
 def least_of(
     prove: Callable[[int, int], Proof | None], bound: SlowerBound, low: int = PARTS
 ) -> SlowerBound:
-    """Return the least phi above ``low`` parts with a proof, where one part less has none."""
+    """Return the least phi above ``low`` parts with a proof, found by bisection."""
     while bound.parts - low > 1:
         middle = (low + bound.parts) // 2
         proof = prove(bound.value, middle)
@@ -149,7 +149,7 @@ def least_of(
 
 
 class _InSeconds(_Machines):
-    """Machines by shares: what given ones prove rises with phi, and others are found at any phi."""
+    """Slower machines by shares: the bound of given shares rises with phi."""
 
     def __init__(self, search: Search, known: SharesProof, seconds: float) -> None:
         super().__init__(search, seconds, _LEAST_IN_SECONDS)
@@ -195,7 +195,7 @@ class _InSeconds(_Machines):
 
 
 class _InRounds(_Machines):
-    """Machines by whatever bounds an instance in rounds: quick ones first, then all there are."""
+    """Slower machines by bounds in rounds: quick ones first, then all."""
 
     most = LARGEST_INTEGER
 
@@ -216,7 +216,7 @@ class _InRounds(_Machines):
         return prices if bound_by(instance, prices, whole.threads).value >= needed else None
 
     def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
-        """Return the least phi that is proved when time is over, by all bounds there are."""
+        """Return the least phi that any bound proves within some seconds."""
         end = working_time() + seconds
 
         def thorough(value: int, parts: int) -> Proof | None:
@@ -226,7 +226,7 @@ class _InRounds(_Machines):
         return least_of(thorough, bound)
 
     def _thorough(self, value: int, parts: int, seconds: float) -> Proof | None:
-        """Return a proof by whatever is found before a schedule shows that there is none."""
+        """Return a proof by any bound, None if a schedule refutes it or time is over."""
         if self.is_over():
             return None
         slow = SlowRounds.of(self.search.instance, Fraction(parts, PARTS))

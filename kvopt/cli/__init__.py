@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _app() -> typer.Typer:
-    """Load the commands.  Ctrl-C ends the process at once: some exceptions get lost in there."""
+    """Load the commands; Ctrl-C ends the process at once, as exceptions may get lost meanwhile."""
     before = signal.getsignal(signal.SIGINT)
     mine = before is signal.default_int_handler and (
         threading.current_thread() is threading.main_thread()

@@ -1,4 +1,4 @@
-"""The Typer app: the commands by those who need them, with examples that the tests run."""
+"""The Typer app: commands in groups by their readers, with examples that the tests run."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ HARDWARE: dict[Work, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class MessageOptions:
-    """How much is said, and where; every command takes them."""
+    """Options of every command for its messages: how many, and to which file."""
 
     verbose: bool = option(
         "--verbose -v", "Show details: stages, each improvement.", rich_help_panel=MESSAGES

@@ -64,7 +64,7 @@ def verify_command(
 
 
 def _twice(first: Verdict, second: Verdict) -> Verdict:
-    """Return what both checkers say together."""
+    """Return the verdict of both checkers together."""
     said = "checked again by the program that is proved in Coq:"
     *found, last = second.lines
     lines = (*first.lines[:-1], said, *(f"  {line}" for line in found), last)
@@ -82,7 +82,7 @@ def check_command(
     ),
     json: bool = common.JSON,
 ) -> None:
-    """Print the total latency and peak memory of a schedule, or what breaks.
+    """Print the total latency and peak memory of a schedule, or its violations.
 
     Without a schedule FILE is a certificate, which is checked as ``kvopt verify`` does.
 

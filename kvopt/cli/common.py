@@ -72,7 +72,7 @@ def names_of(kind: str) -> list[str]:
 
 
 def completing(kind: str) -> Callable[[str], list[str]]:
-    """Return what completes the names of a kind, for ``autocompletion``."""
+    """Return a function that completes the names of a kind, for ``autocompletion``."""
     return lambda incomplete: [name for name in names_of(kind) if name.startswith(incomplete)]
 
 
@@ -120,7 +120,7 @@ def argument(metavar: str, about: str, names: str | None = None, default: Any = 
 
 
 def _parsed_scope(text: str) -> Scope:
-    """Return the scope of a name, else raise what names the option."""
+    """Return the scope of a name, else raise an error that names the option."""
     try:
         return Scope.parse(text)
     except InvalidInput as error:
@@ -128,7 +128,7 @@ def _parsed_scope(text: str) -> Scope:
 
 
 def _scope(default: str) -> Any:
-    """Return the option for what schedules may do."""
+    """Return the option for the scope."""
     text = f"Schedules that bounds cover: one of {{scopes}}; default: {default}."
     return option("--scope", text, "NAME", names="scopes", parser=_parsed_scope)
 
@@ -288,7 +288,7 @@ def say_assumed(what: str, option: str) -> None:
 
 
 def say_assumed_options(context: typer.Context, names: Sequence[str]) -> None:
-    """Say what those of some options are that were not given."""
+    """Print the assumed values of some options that were not given."""
     assumed = [
         f"--{name.replace('_', '-')} {context.params[name]}"
         for name in names
@@ -299,7 +299,7 @@ def say_assumed_options(context: typer.Context, names: Sequence[str]) -> None:
 
 
 def label(file: Path) -> str:
-    """Return what tables and progress call a file."""
+    """Return the name of a file for tables and progress."""
     return name_of(file) if is_standard_input(file) else file.name
 
 
@@ -324,7 +324,7 @@ def finish(signal_number: int | None = None, status: int = 0) -> None:
 
 
 def warn_oversubscription(threads: int | None) -> None:
-    """Say so when more threads were asked for than there are cores."""
+    """Warn if more threads were asked for than the machine has cores."""
     cores = os.cpu_count() or 1
     if threads is not None and threads > cores:
         say(f"kvopt: warning: {threads} threads on {cores} cores slow each other down")

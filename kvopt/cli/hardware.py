@@ -1,4 +1,4 @@
-"""``kvopt hardware``: how much cache a machine has room for, and how long a round lasts on it."""
+"""``kvopt hardware``: the cache of a machine in tokens, and the length of a round on it."""
 
 from __future__ import annotations
 

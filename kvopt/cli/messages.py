@@ -125,12 +125,12 @@ def say(line: str) -> None:
 
 
 def detail(line: str) -> None:
-    """Print what only ``--verbose`` shows."""
+    """Print a message of ``--verbose``."""
     _LOGGER.debug("%s", line)
 
 
 def complain(line: str) -> None:
-    """Print what ends the command."""
+    """Print the error that ends the command."""
     _LOGGER.error("%s", line)
 
 
@@ -164,6 +164,6 @@ class _AsMessages(io.TextIOBase):
 
 
 def print_results_as_messages() -> None:
-    """Leave standard output to a file that is written there."""
+    """Keep standard output free for a file that is written to it."""
     stream: TextIO = _AsMessages()  # type: ignore[assignment]
     sys.stdout = stream

@@ -95,7 +95,7 @@ def write_output(path: Path, write: Callable[[Path], object], about: str = "") -
 
 
 def name_of(path: Path) -> str:
-    """Return what messages call a file that is written."""
+    """Return the name of a written file for messages."""
     return "standard output" if _is_piped(path) else str(path)
 
 
@@ -103,7 +103,7 @@ def name_of(path: Path) -> str:
 def certificate_written(
     option: str, path: Path | None, found: Found | None, write: Callable[[Found, Path], object]
 ) -> Iterator[None]:
-    """Write a certificate if there is one, as `written` does, and say so."""
+    """Write a certificate, if given, as `written` does, and report it."""
     with written(option, path, None if found is None else partial(write, found)) as is_there:
         yield
     if is_there and path is not None:

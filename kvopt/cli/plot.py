@@ -80,7 +80,7 @@ def plot_command(
 
 
 def _known(found: PolicyRun) -> str:
-    """Return what to say of the schedule of a run."""
+    """Return the subtitle of a picture of a run."""
     lost = f"; work lost in {found.evictions:,} evictions is not drawn" if found.evictions else ""
     return f"{found.policy}{lost}"
 

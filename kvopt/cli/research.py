@@ -119,7 +119,7 @@ def theory_command(
     output: Path | None = option("--output -o", "Draw a topic.", "OUT.{png,svg,pdf}"),
     json: bool = common.JSON,
 ) -> None:
-    """Put theorems of the papers to the test: formulas, simulations, and what follows.
+    """Compare theorems of the papers with formulas and simulations, and draw conclusions.
 
     The theorems are those of chen-2025, jaillet-2025 and wang-2025; `kvopt theory` without a
     topic takes a minute or two.

@@ -1,4 +1,4 @@
-"""``kvopt run``: what schedulers do to an instance, in rounds or in seconds."""
+"""``kvopt run``: simulate schedulers on an instance, in rounds or in seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kvopt submit``: what anybody found that is better than the instance library knows."""
+"""``kvopt submit``: enter a better schedule or bound into the instance library."""
 
 from __future__ import annotations
 

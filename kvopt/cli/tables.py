@@ -1,4 +1,4 @@
-"""What commands print: JSON, and tables that fit the terminal without cutting a name or a number.
+"""Print JSON, and tables that fit the terminal without cutting a name or a number.
 
 On a terminal that is too narrow, prose is wrapped, then the columns that matter least are left
 out, and where that is not enough every row becomes a block of lines.  What goes into a file or a
@@ -116,7 +116,7 @@ def _cell(value: object) -> str:
 
 
 def _terminal_width() -> int:
-    """Return how many cells the terminal has in a line, very many if there is none.
+    """Return the width of the terminal in characters, a very large number without a terminal.
 
     Rich may be told by the environment to take a pipe for a terminal; its width is made up.
     """

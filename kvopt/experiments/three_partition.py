@@ -127,7 +127,7 @@ class Reduction:
 
     @cached_property
     def partition(self) -> list[Triple] | None:
-        """Triples read off the schedule: what starts together; None unless the answer is yes."""
+        """Triples of the schedule, requests that start together; None unless the answer is yes."""
         if self.answer != "yes" or self.result.starts is None:
             return None
         batches: dict[int, list[int]] = defaultdict(list)

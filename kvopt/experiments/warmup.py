@@ -155,7 +155,7 @@ def _seconds() -> None:
 
 
 def _policies() -> None:
-    """Run what compiles for long lines of waiting requests."""
+    """Run the compiled loops for long lines of waiting requests."""
     backlog = generate("uniform", n=250, seed=1)
     for name in ("sorted-f:phase1=exact", "h-sf"):
         run(backlog, name)

@@ -23,7 +23,7 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", re.ASCII)
 
 @contextmanager
 def atomic_path(target: str | Path) -> Iterator[Path]:
-    """Yield a temporary path whose content goes to ``target`` when the block succeeds.
+    """Yield a temporary path; its content is moved to ``target`` when the block succeeds.
 
     The temporary name keeps the suffix of the target, for writers that choose their
     format by it.  A regular file is replaced; of a symbolic link it is the file it points
@@ -80,7 +80,7 @@ def refuse_unwritable(target: str | Path) -> None:
 
 
 def _regular_file(target: Path) -> Path | None:
-    """Return the file to create or replace, None for what can only be written to."""
+    """Return the file to create or replace, None for a target that can only be written to."""
     if own_descriptor(target) is not None:
         return None
     real = Path(os.path.realpath(target))

@@ -22,7 +22,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def name_of(path: str | Path) -> str:
-    """Return what messages call a file."""
+    """Return the name of a file for messages."""
     return "<stdin>" if is_standard_input(path) else str(path)
 
 
@@ -35,7 +35,7 @@ def is_standard_input(path: str | Path) -> bool:
 def open_text(
     path: str | Path, errors: str | None = None, newline: str | None = None
 ) -> Iterator[TextIO]:
-    """Open UTF-8 text: a file, what gzip made of one, or standard input.
+    """Open UTF-8 text: a file, gzip or not, or standard input.
 
     A byte order mark is dropped, and whatever makes it unreadable is one line.
 

@@ -128,7 +128,7 @@ class ScheduleProgram(Program, ABC):
 
     @abstractmethod
     def keys(self) -> tuple[list[Key], list[Key]]:
-        """Return what each column is about, and each row, with the name of its family.
+        """Return the meaning of each column and row, with the name of its family.
 
         A column that is no `variable` of a request begins with the name of what it is.
         """
@@ -168,7 +168,7 @@ class ArrayModel(ScheduleProgram):
     variable = "x"
 
     def keys(self) -> tuple[list[Key], list[Key]]:
-        """Return what each column is about, and each row, with the name of its family."""
+        """Return the meaning of each column and row, with the name of its family."""
         plan, is_fleet = self.layout, self.layout.is_fleet
         columns: list[Key] = [
             (i, k, *((worker,) if is_fleet else ()))
@@ -292,7 +292,7 @@ def time_indexed_arrays(
 def _memory(
     instance: Instance, plan: Layout, columns: tuple[Integers, ...]
 ) -> Iterator[tuple[Integers, Integers, Numbers]]:
-    """Yield what each request holds of its own in the rows of memory, by worker, start and age."""
+    """Yield the private tokens of each request in the rows of memory, by worker, start and age."""
     private = instance.forest.private
     everything = zip(instance, private, plan.windows, plan.workers, columns, strict=True)
     for request, prompt, window, workers, places in everything:

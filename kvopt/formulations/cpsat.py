@@ -209,7 +209,7 @@ class _Builder:
                 self.model.add(sum(terms) <= room)
 
     def _users(self) -> dict[tuple[int, int], list[Any]]:
-        """Return who may hold a node at the completion of a request that does not."""
+        """Return users of nodes that may be active at the completion of a request without them."""
         found: dict[tuple[int, int], list[Any]] = {}
         for (i, j), literal in self.active.items():
             for v in self._apart_from(i, j):

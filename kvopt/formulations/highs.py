@@ -35,7 +35,7 @@ def set_options(highs: Highs, search: Search, **options: object) -> None:
 
 
 def interrupt_of(highs: Highs) -> Callable[[], None]:
-    """Return what asks HiGHS to stop, from any thread."""
+    """Return a function that asks HiGHS to stop, from any thread."""
     asked = [False]
 
     def ask() -> None:
@@ -67,7 +67,7 @@ def solved_relaxation(model: Program, search: Search, time_limit: float = math.i
 
 
 def interruptible(highs: Highs, search: Search) -> Callable[[], bool]:
-    """Return what runs HiGHS in a thread that Ctrl-C and the search can end, again and again.
+    """Return a function that runs HiGHS in a thread, which Ctrl-C and the search can end.
 
     It returns False if HiGHS did not return in time.
     """

@@ -71,7 +71,7 @@ class PausedProgram(ScheduleProgram):
     variable = "y"
 
     def keys(self) -> tuple[list[tuple[int, ...]], list[Key]]:
-        """Return what each column is about, and each row, with the name of its family."""
+        """Return the meaning of each column and row, with the name of its family."""
         plan = self.layout
         lives = [
             (i, j, [k + j for k in window])

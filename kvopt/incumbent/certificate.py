@@ -191,7 +191,7 @@ class Certificate(Summarised):
         return "-" if phi is None else f"{float(phi):,.3f}"
 
     def measures(self, run: PolicyRun) -> Measures | None:
-        """Return what users of a run waited, as `PolicyRun.measures`, None if it never ended."""
+        """Return the times of users of a run, as `PolicyRun.measures`, None if it never ended."""
         return run.measures() if run.is_complete else None
 
     def worded_ratio(self, run: PolicyRun) -> tuple[str, str]:

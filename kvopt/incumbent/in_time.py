@@ -86,7 +86,7 @@ class InTime:
         return said
 
     def to_json(self) -> dict[str, Any]:
-        """Return what ``certify --json`` and ``solve --json`` have at the top."""
+        """Return the fields of ``certify --json`` and ``solve --json`` about a deadline."""
         return {
             "deadline": str(self.deadline),
             "ceiling": self.ceiling,

@@ -162,7 +162,7 @@ class Search:
         )
 
     def offer_checked(self, value: int, bounded_by: str, proof: Proof) -> None:
-        """Keep a lower bound that was re-evaluated in integers, with what proves it."""
+        """Keep a lower bound that was re-evaluated in integers, with its proof."""
         with self._lock:
             if self.checked is None or value > self.checked.value:
                 self.checked = CheckedBound(value, bounded_by, proof)
@@ -309,7 +309,7 @@ class Search:
 
     @property
     def is_out_of_time(self) -> bool:
-        """Whether the limit was what ended it, or a solver that kept it."""
+        """Whether the time limit ended it, or a solver that kept that limit."""
         return self._out_of_time.is_set() or working_time() >= self._deadline
 
     def should_stop(self) -> bool:

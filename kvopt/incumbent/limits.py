@@ -1,4 +1,4 @@
-"""The limits of a search: time, memory, threads, seed, gap, and who listens or ends it."""
+"""The limits of a search: time, memory, threads, seed, gap, observer and stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be turned: sizes, widths, limits and shares of time of `solve`, `bound`, `certify`.
+"""Parameters of `solve`, `bound` and `certify`: sizes, widths, limits and shares of time.
 
 `SolveParams` has a group for each of them.  `kvopt info --params` prints it as TOML, and
 ``--params FILE`` reads a file with those lines that differ.  Every other size is a constant where
@@ -121,7 +121,7 @@ class ImproveParams:
 
 @dataclass(frozen=True)
 class DeadlineParams:
-    """What ``certify --deadline`` adds."""
+    """Parameters of ``certify --deadline``."""
 
     share: float = _share(
         0.15, "Share of the time for prices of a ceiling, and as much for schedules."
@@ -133,7 +133,7 @@ class DeadlineParams:
 
 @dataclass(frozen=True)
 class SolveParams:
-    """What may be turned, in groups.
+    """All parameters, in groups.
 
     Examples
     --------

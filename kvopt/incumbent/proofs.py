@@ -152,7 +152,7 @@ class SearchProof:
 
 @dataclass(frozen=True, slots=True)
 class PartProof:
-    """What proves the bound of a part of the requests, see `kvopt.problem.parts`.
+    """The proof of the bound of a part of the requests, see `kvopt.problem.parts`.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class SplitProof:
 
 @dataclass(frozen=True, slots=True)
 class SharesProof:
-    """What proves a bound in seconds, with the instance and the model.
+    """The proof of a bound in seconds, with the instance and the model.
 
     Parameters
     ----------

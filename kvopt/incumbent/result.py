@@ -207,7 +207,7 @@ class SolveResult(Summarised):
 
     @property
     def segments(self) -> Segments | None:
-        """First and last times of tokens in a row, where requests may pause."""
+        """First and last times of tokens in a row, if requests may pause."""
         has_pauses = self.clock.is_even and self.scope.covers(Scope.PAUSES)
         known = self.schedule if has_pauses else None
         return None if known is None else known.spans
@@ -241,7 +241,7 @@ class SolveResult(Summarised):
         }
 
     def certificate(self) -> Certificate:
-        """Return what `certify` would write of it: the schedule, and the bound with its proof.
+        """Return the certificate of a result: the schedule, and the bound with its proof.
 
         A bound that rests on the word of a solver is left out, and a note says so:
         ``solve(..., checkable=True)`` looks for one that `verify` can repeat.
@@ -438,7 +438,7 @@ class BoundResult(Summarised):
 
 
 def worded_total(total: int | None, clock: Clock) -> int | str | None:
-    """Return a total as it is said: in seconds in words."""
+    """Return a total in words, in seconds if the clock is."""
     if total is None or clock.is_even:
         return total
     return f"{total / clock.scale:,.6g} seconds"

@@ -1,1 +1,1 @@
-"""What runs inside other programs; importing it loads none of them."""
+"""Code that runs inside other programs; importing it loads none of them."""

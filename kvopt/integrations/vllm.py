@@ -1,4 +1,4 @@
-r"""A recorder for vLLM, which writes down what its scheduler decides.
+r"""A recorder for vLLM, which writes down the decisions of its scheduler.
 
     KVOPT_RECORD=record.jsonl vllm serve MODEL \
         --scheduler-cls kvopt.integrations.vllm.AsyncRecorder
@@ -28,7 +28,7 @@ _SCHEDULERS = "vllm.v1.core.sched"
 
 
 class Recording:
-    """Goes before a scheduler of vLLM, and writes a line for all that it is asked and answers."""
+    """Wrap a scheduler of vLLM, and write a line for each call and its answer."""
 
     record = "kvopt-record.jsonl"
     """Where to, if the environment does not say."""

@@ -1,1 +1,1 @@
-"""What hot loops and solvers need: compiled code, random numbers, memory, releases known as bad."""
+"""Tools of hot loops and solvers: compilation, random numbers, memory, refused releases."""

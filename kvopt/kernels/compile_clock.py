@@ -39,7 +39,7 @@ class Abandoned(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True)
 class Compiling:
-    """What this process has compiled so far.
+    """Time and number of compilations of this process.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def compile_seconds() -> float:
 
 
 def compiling() -> Compiling:
-    """Return what this process has compiled so far."""
+    """Return the compilations of this process so far."""
     return _state
 
 

@@ -78,7 +78,7 @@ def folders() -> list[Path | None]:
 
 
 def is_temporary(folder: Path) -> bool:
-    """Whether a folder is among the temporary files, as there was no other to keep code in."""
+    """Whether a folder is a temporary one, taken since no other could be written."""
     return _temporary_folder() in folder.parents
 
 

@@ -41,7 +41,7 @@ def arguments_of(function: FunctionType) -> Sequence[str]:
 def guarded(
     function: Callable[..., Any], label: str, takes: Sequence[str], wanted: Any
 ) -> Callable[..., Any]:
-    """Return a function of others that raises `PolicyFault` for whatever goes wrong in it.
+    """Return a foreign function with every exception turned into a `PolicyFault`.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def _import_file(path: Path, must_register: bool) -> None:
 
 
 def _reason(error: BaseException, place: str) -> str:
-    """Say on which line of a file what went wrong."""
+    """Return the error of a file with the line on which it happened."""
     if isinstance(error, SyntaxError) and error.filename == place:
         return f"line {error.lineno}: {error.msg}: {(error.text or '').strip()}"
     line = line_of(error, place)

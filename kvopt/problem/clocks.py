@@ -142,7 +142,7 @@ class Rounds(Clock):
         return [request.arrival for request in instance]
 
     def passing(self, view: View, prompts: int, rounds: int) -> int:  # noqa: ARG002
-        """Return how many there are."""
+        """Return their number."""
         return rounds
 
     def due(self, view: View, prompts: int, gap: int) -> int:  # noqa: ARG002

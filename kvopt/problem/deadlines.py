@@ -25,7 +25,7 @@ _FORMAT = re.compile(r"(?:(first-token):)?(?:(own)|([0-9]{1,16})|([0-9]{1,16}(?:
 
 
 class Aim(StrEnum):
-    """What should be there at the deadline."""
+    """The token that a deadline asks for: the last or the first."""
 
     COMPLETION = "completion"
     """The last token."""
@@ -82,7 +82,7 @@ class Deadline:
 
     @property
     def worded(self) -> str:
-        """By when what should be there, in words."""
+        """Return the deadline in words."""
         aim = " to the first token" if self.aim is Aim.FIRST_TOKEN else ""
         return f"within {self.length}{aim}"
 

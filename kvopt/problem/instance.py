@@ -161,7 +161,7 @@ class Instance(Summarised):
             followed |= seen
 
     def _check_prefixes(self) -> None:
-        """Refuse blocks that no prompt has room for, and those that make no forest."""
+        """Refuse blocks that no prompt can contain, and those that make no forest."""
         size = self.block_tokens
         if size is None:
             raise InvalidInput("is missing: a request has a prefix", field="block_tokens")
@@ -181,7 +181,7 @@ class Instance(Summarised):
 
     @cached_property
     def forest(self) -> Forest:
-        """What requests share, and their private tokens."""
+        """The forest of shared blocks, and private tokens."""
         prompts = [request.prompt for request in self.requests]
         return forest_of(self._paths, prompts, self.block_tokens or 1)
 
@@ -242,7 +242,7 @@ class Instance(Summarised):
 
     @property
     def more_sizes(self) -> dict[str, int]:
-        """What files say where it is more than 1."""
+        """Fields of files that are written if above 1."""
         return {"workers": self.workers, "block_size": self.block_size}
 
     @property
@@ -327,7 +327,7 @@ class Instance(Summarised):
 
     @property
     def used_workers(self) -> int:
-        """Workers that can be of use: no more than there are requests."""
+        """Workers that can be of use: no more than requests."""
         return min(self.workers, max(1, len(self)))
 
     @property
@@ -337,7 +337,7 @@ class Instance(Summarised):
 
     @cached_property
     def last_arrival(self) -> int:
-        """Round of the last arrival, 0 when there is no request."""
+        """Round of the last arrival, 0 without requests."""
         return max((request.arrival for request in self.requests), default=0)
 
     def to_dataframe(self) -> DataFrame:
@@ -402,7 +402,7 @@ class Instance(Summarised):
         return plot_instance(self)
 
     def timeline(self) -> Timeline:
-        """Return as plain numbers what would run when if every request started on arrival."""
+        """Return as plain numbers the demand of memory if every request started on arrival."""
         from kvopt.show.plots.timeline import Timeline, Work
 
         starts = [request.arrival for request in self]

@@ -1,4 +1,4 @@
-"""Prefixes that prompts share: a forest of blocks, and what of it is shared at all.
+"""Prefixes that prompts share: a forest of blocks, without those of one user.
 
 Only blocks on the paths of two requests or more matter for memory: one that a single request uses
 is like a token of its own.  Blocks in a row that the same requests use are one node.
@@ -19,7 +19,7 @@ Block = int | str
 
 @dataclass(frozen=True)
 class Forest:
-    """What requests share.
+    """Shared blocks and private tokens of requests.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The problem: an instance, a clock, a scope, and a deadline if there is one."""
+"""The problem: an instance, a clock, a scope, and perhaps a deadline."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Problem:
 
     @property
     def is_fleet(self) -> bool:
-        """Whether there are several workers."""
+        """Whether it has several workers."""
         return self.instance.workers > 1
 
     @property

@@ -82,7 +82,7 @@ def can_be_written(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """An interval ``[lower, upper]`` that is said to hold the output of a request.
+    """An interval ``[lower, upper]`` predicted for the output of a request.
 
     The true output may lie outside: predictions can be wrong.
     """
@@ -202,5 +202,5 @@ class Request:
 
     @property
     def kind(self) -> tuple[int, int, int]:
-        """``(arrival, prompt, output)``: what all that is said about a request follows from."""
+        """``(arrival, prompt, output)``, from which all other numbers of a request follow."""
         return self.arrival, self.prompt, self.output

@@ -1,4 +1,4 @@
-"""What schedulers may do, and so which schedules a bound or an optimum is about.
+"""Scopes: the schedules that a bound or an optimum covers.
 
 ``docs/problem.md`` shows a pause, and a prompt in pieces, below what holds for runs.
 """
@@ -44,7 +44,7 @@ class Scope(StrEnum):
 
     @classmethod
     def parse(cls, text: object) -> Scope:
-        """Return the scope of a name, else raise; what ``+`` joins has no order."""
+        """Return the scope of a name, else raise; names joined by ``+`` have no order."""
         for scope in cls:
             if isinstance(text, str) and sorted(text.split("+")) == sorted(scope.split("+")):
                 return scope
@@ -55,7 +55,7 @@ class Scope(StrEnum):
         return _ALLOWED[other] <= _ALLOWED[self] | {"restarts"}
 
     def joined(self, other: Scope) -> Scope:
-        """Return the least scope that allows what either of the two allows."""
+        """Return the least scope that allows all that either of the two allows."""
         both = _ALLOWED[self] | _ALLOWED[other]
         return next(scope for scope in Scope if both <= _ALLOWED[scope])
 

@@ -1,4 +1,4 @@
-"""What stages of the plan do where deadlines count: a ceiling, and schedules below it."""
+"""Stages of the plan for deadlines: a ceiling, and schedules that attain many."""
 
 from __future__ import annotations
 

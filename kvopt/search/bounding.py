@@ -155,7 +155,7 @@ def bound(
 
 
 def _in_parts(search: Search, work: Bound) -> None:
-    """Bound each part between idle gaps, where tokens are counted one by one."""
+    """Bound each part between idle gaps, if tokens are counted one by one."""
     if not len(search.instance):
         plan.offer_nothing(search)
     elif search.problem.in_blocks or search.problem.in_seconds:

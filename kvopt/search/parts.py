@@ -1,4 +1,4 @@
-"""Work on an instance part by part, where idle gaps cut it into parts.
+"""Work on an instance part by part, if idle gaps cut it into parts.
 
 Both sides of the whole are sums over its parts (`kvopt.problem.parts`), so every part is a search
 of its own, on a clock of its own, with a share of the time.  The whole is told what its parts
@@ -187,7 +187,7 @@ class _Side:
 
     @property
     def value(self) -> float:
-        """Total latency of the starts, infinite where there are none."""
+        """Total latency of the starts, infinite without any."""
         if self.starts is None:
             return math.inf
         return sum(self.starts) + sum(r.output - r.arrival for r in self.part.instance)

@@ -94,7 +94,7 @@ def _in_blocks(search: Search) -> bool:
 
 
 def _pauses(search: Search) -> bool:
-    """Whether schedules have pauses: of one worker, in tokens."""
+    """Whether schedules have pauses, on one worker, in tokens."""
     return search.problem.has_segments and not search.problem.in_blocks
 
 
@@ -123,7 +123,7 @@ def _is_small_fleet(search: Search) -> bool:
 
 
 def _has_time(search: Search) -> bool:
-    """Whether there is a limit, and time left that nothing else could use."""
+    """Whether a limit is set and time remains that no other stage could use."""
     return math.isfinite(search.remaining)
 
 
@@ -136,12 +136,12 @@ def _is_priced_by_tokens(search: Search) -> bool:
 
 
 def _is_large(search: Search) -> bool:
-    """Whether no engine searches configurations: of one worker they are too many."""
+    """Whether no engine searches configurations: on one worker they are too many."""
     return search.problem.is_fleet or not has_configurations(search)
 
 
 def _is_provable(search: Search) -> bool:
-    """Whether a solver's proof is worth most of the time."""
+    """Whether the proof of a solver deserves most of the time."""
     count = len(search.instance)
     few = count <= search.params.portfolio.provable
     fits = count * (count - 1) <= LARGEST_PAIRS and not search.checkable
@@ -345,7 +345,7 @@ def divided(search: Search, prices: Proof | None = None) -> Divided:
 
 
 def is_rushed(search: Search) -> bool:
-    """Whether bounds by prices have less time than what came first took: they take as long."""
+    """Whether bounds by prices would get less time than the stages before took."""
     share = share_of(search.remaining, search.params.portfolio.bound_share)
     return _alone(search) and share < search.seconds
 

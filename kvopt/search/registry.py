@@ -1,4 +1,4 @@
-"""Engines by name: what ``kvopt solve --engine`` takes."""
+"""Engines by name, as ``kvopt solve --engine`` takes them."""
 
 from __future__ import annotations
 

@@ -84,12 +84,12 @@ def without_common_prefix(search: Search, work: Callable[[Search], object]) -> N
 
 
 def offer_one_after_another(search: Search, _: float = 0.0) -> None:
-    """Offer a schedule that is there at once, whatever is shared or limited."""
+    """Offer a schedule within moments, for any restriction or sharing."""
     search.offer(one_after_another(search.instance), "one after another")
 
 
 def offer_policies(search: Search, seconds: float = inf) -> None:
-    """Offer what some schedulers do that come to their end within so many seconds."""
+    """Offer the runs of schedulers that end within so many seconds."""
     turn = Turn(search, seconds)
     shared = _OF_PREFIXES if "prefix" in search.instance.extras else ()
     for name in (*_POLICIES, *shared):

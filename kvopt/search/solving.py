@@ -151,7 +151,7 @@ def solve(
 
 
 def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
-    """Refuse what does not go together."""
+    """Refuse options that exclude each other."""
     if problem.instance.extras:
         if engine not in restricted.ENGINES_THAT_KNOW:
             refuse_extras(problem.instance, f"the engine {engine}")

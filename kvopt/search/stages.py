@@ -1,4 +1,4 @@
-"""What stages of the plan do: each offers to one incumbent, and knows nothing of the others.
+"""Stages of the plan: each offers to one incumbent, and knows nothing of the others.
 
 Every function takes a search and the seconds that it has.  When and for how long it works is
 decided in `kvopt.search.plan`, and nowhere else.
@@ -54,7 +54,7 @@ def has_many_configurations(search: Search) -> bool:
 
 
 def has_few_starts(search: Search) -> bool:
-    """Whether what prices of tokens leave can be searched: of some dozens of requests."""
+    """Whether the gap of prices of tokens can be searched: of some dozens of requests."""
     few = len(search.instance) <= search.params.portfolio.exact_requests
     return few and _passes(check_starts, search)
 
@@ -82,7 +82,7 @@ def offer_staircases(search: Search, _: float = 0.0) -> None:
 
 
 def offer_lists(search: Search, _: float = 0.0) -> None:
-    """Offer list schedules, in blocks those of longer prompts, and remember what `svf` does."""
+    """Offer list schedules, in blocks those of longer prompts, and remember the run of `svf`."""
     if search.problem.in_blocks:
         as_longer_prompts(search, lambda inner: [offer_list_schedules(inner)])
     else:
@@ -90,7 +90,7 @@ def offer_lists(search: Search, _: float = 0.0) -> None:
 
 
 def offer_one_after_another(search: Search, _: float = 0.0) -> None:
-    """Offer a run in seconds that is there at once."""
+    """Offer a run in seconds within moments."""
     offer_one_by_one(search)
 
 
@@ -114,7 +114,7 @@ def climb(search: Search, seconds: float = math.inf) -> None:
 
 
 def climb_slots(search: Search, seconds: float = math.inf) -> bool:
-    """Let prices of tokens and slots rise; return whether slots are worth anything.
+    """Climb with prices of tokens and slots; return whether slots gain.
 
     Where only some of the time is for them, they end once they gain little.
     """
@@ -148,7 +148,7 @@ def solve_small_lp(search: Search, seconds: float = math.inf) -> bool:
 
 
 def solve_lp(search: Search, seconds: float = math.inf, columns: int | None = None) -> bool:
-    """Bound by the LP, where it is small; return whether it was solved."""
+    """Bound by the LP, if it is small; return whether it was solved."""
     columns = search.params.portfolio.lp_columns if columns is None else columns
     with search.surviving("lp"), suppress(TooLarge):
         return offer_lp_bound(search, columns, max(seconds, 0.0)) is not None
@@ -199,7 +199,7 @@ def run_exact(search: Search, _: float) -> None:
 
 
 def search_tokens(search: Search, seconds: float) -> None:
-    """Search what prices of tokens leave."""
+    """Search all schedules within the gap of prices of tokens."""
     from kvopt.search.exact.token_search import search_by_tokens  # loads numba
 
     run_watched(search, "exact", lambda: search_by_tokens(search, seconds))
@@ -228,7 +228,7 @@ def search_sets(search: Search, seconds: float) -> None:
 
 
 def search_orders_with_pauses(search: Search, seconds: float) -> None:
-    """Find schedules by orders; the first one is there whatever the limit is."""
+    """Find schedules by orders; the first one comes whatever the limit is."""
     from kvopt.heuristics.reinsertion import search_with_pauses  # it loads numba
 
     run_watched(search, "orders with pauses", lambda: search_with_pauses(search, seconds))
@@ -282,7 +282,7 @@ def without_pauses(
 
 
 def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
-    """Let something look for schedules of longer prompts: whatever fits there fits into blocks."""
+    """Search schedules of longer prompts: each of them fits into blocks."""
 
     def hear(_: Progress) -> None:
         if inner.best is not None:
@@ -308,7 +308,7 @@ def try_policies(search: Search, _: float) -> None:
 
 
 def search_all_in_seconds(search: Search, _: float) -> None:
-    """Search all runs in seconds, where requests are few."""
+    """Search all runs in seconds, if requests are few."""
     search_all(search)
 
 

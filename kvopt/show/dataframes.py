@@ -1,4 +1,4 @@
-"""Tables: of pandas, which is loaded when one is asked for, and of LaTeX, which need nothing."""
+"""Tables of pandas, which is loaded at first use, and of LaTeX."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from kvopt.errors import MissingPackage
 
 
 class Extra(NamedTuple):
-    """An optional part of an installation: its package, and what works without it."""
+    """An optional part of an installation: its package, and the use of kvopt without it."""
 
     package: str
     without: str
@@ -56,5 +56,5 @@ def optional(module: str, extra: str) -> ModuleType:
 
 
 def remedy(extra: str) -> str:
-    """Return how to install a part, and what works without it."""
+    """Return how to install a part, and the commands that work without it."""
     return f"pip install 'kvopt[{extra}]'; {EXTRAS[extra].without}"

@@ -79,7 +79,7 @@ class Comparison(Summarised):
 
     @property
     def _multiple(self) -> str:
-        """What totals are multiples of, as tables call it."""
+        """Header of the column of multiples."""
         return "times the best of these" if self.optimum is None else "times the optimum"
 
     def facts(self) -> Facts:

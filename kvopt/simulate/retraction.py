@@ -1,4 +1,4 @@
-"""A server that admits by a share of what requests may still need, and retracts when it is wrong.
+"""A server that admits by a share of the tokens to come, and retracts if memory runs out.
 
 This is what SGLang's scheduler does, as its source says (``schedule_policy.py`` and
 ``retract_decode`` in ``schedule_batch.py``), without chunks, prefix cache and overlap:
@@ -115,7 +115,7 @@ class Retraction(Worker):
         return sum(self._in_pages(self._held(i) + more) for i in line)
 
     def _admitted(self) -> list[int]:
-        """Take from the front of the line what can be admitted."""
+        """Take requests from the front of the line that can be admitted."""
         found: list[int] = []
         reserved = self.share * sum(map(self._expected, self._running))
         left = self.memory - self._taken(self._running, int(self.policy.mixed)) - reserved

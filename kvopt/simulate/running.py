@@ -143,7 +143,7 @@ def _serve(workload: Workload, workers: list[Any], router: object) -> None:
 
 
 def _columns(workload: Workload, workers: list[Worker]) -> dict[str, Any]:
-    """Return what workers did, as a schedule has it."""
+    """Return the work of the workers as arguments of a schedule."""
     served: list[int | None] = [None] * len(workload.instance)
     rows: list[Any] = [None] * len(workload.instance)
     for number, worker in enumerate(workers):
@@ -206,7 +206,7 @@ def at_fault(policy: Policy, label: str) -> Iterator[None]:
 
 
 class _Result(Protocol):
-    """A schedule, or what holds one: a run, a result, a certificate."""
+    """A schedule, or an object with one: a run, a result, a certificate."""
 
     @property
     def objective(self) -> int | None: ...

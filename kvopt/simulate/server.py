@@ -1,4 +1,4 @@
-"""A server that admits what fits now and pauses requests when memory runs out, round by round.
+"""A server that admits by free memory and pauses requests when it runs out, round by round.
 
 This is what vLLM's v1 scheduler decides, said in kvopt's terms.  In a round:
 

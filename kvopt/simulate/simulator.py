@@ -33,7 +33,7 @@ class Stopped(KvoptError):
 
 @dataclass(frozen=True)
 class Workload:
-    """What servers work on.
+    """Requests that servers work on.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class Worker(ABC):
 
     @abstractmethod
     def come_to(self, time: float) -> None:
-        """Decide all that is decided before a time, and complete what ends by then."""
+        """Take all decisions before a time, and complete the requests that end by then."""
 
 
 class Simulation(Worker):
@@ -227,7 +227,7 @@ class Simulation(Worker):
     # ---- time ---------------------------------------------------------------------------
 
     def next_time(self) -> int | None:
-        """Return when there is something to decide next, None if there is nothing."""
+        """Return the time of the next decision, or None."""
         if self.is_deciding:
             return self.time
         if not self._is_known:
@@ -238,7 +238,7 @@ class Simulation(Worker):
         return None if self._following is None else self._following[1]
 
     def come_to(self, time: float) -> None:
-        """Decide all that is decided before a time, and complete what ends by then."""
+        """Take all decisions before a time, and complete the requests that end by then."""
         while (following := self.next_time()) is not None and following <= time:
             if not self.is_deciding:
                 self.come()
@@ -251,7 +251,7 @@ class Simulation(Worker):
             self._seen_at = int(time)
 
     def come(self) -> None:
-        """Come to the next round to decide something in, and complete what ends by then."""
+        """Advance to the round of the next decision, and complete the requests that end by then."""
         assert self._following is not None
         view = self.view
         (view.now, self.time), self._prompts = self._following, 0
@@ -265,7 +265,7 @@ class Simulation(Worker):
                 self._finish(i, start)
 
     def prepare(self) -> bool:
-        """Let what arrived join, and let the policy evict; return whether it may start requests."""
+        """Let arrived requests join, and the policy evict; return whether it may start requests."""
         self.is_deciding = self._is_known = False
         self._arrive()
         if self._evict() and (self._repeats() or self._fruitless >= MOST_EVICTIONS):

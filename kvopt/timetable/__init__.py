@@ -1,1 +1,1 @@
-"""What ran when: schedules and runs, their check in integers, their measures and files."""
+"""Schedules and runs: their check in integers, their measures and files."""

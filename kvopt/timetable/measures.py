@@ -1,4 +1,4 @@
-"""What users of a run waited: mean, median and 99th percentile of times."""
+"""Times of users of a run: mean, median and 99th percentile."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def summary(values: Sequence[float], scale: int = NANOSECONDS) -> dict[str, floa
 
 
 def waiting_cells(waited: Measures | None, clock: Clock) -> dict[str, str]:
-    """Return the cells that say what users waited, by column.
+    """Return the cells of a table about times of users, by column.
 
     They are the 99th percentile of latency, and the means of the time to the first token and of
     the time for each token after it.  In rounds the last is 1 and has no column.

@@ -90,7 +90,7 @@ def _is_record(text: str) -> bool:
 
 
 def refuse_features(found: Mapping[str, Any]) -> None:
-    """Refuse a record of a server with what breaks the problem."""
+    """Refuse a record of a server that breaks the problem, with the reason."""
     for name, reason in _REFUSED.items():
         if found.get(name):
             raise InvalidInput(reason, field=name)
@@ -147,7 +147,7 @@ def _of_replay(replay: Replay, name: str | None) -> RecordedRun:
 
 
 def _chunks(seen: Seen) -> list[list[int]]:
-    """Return where rounds in a row yielded no token, and what each of them processed."""
+    """Return the rounds in a row that yielded no token, and the tokens that each processed."""
     found: list[list[int]] = []
     for number, tokens in seen.pieces.items():
         if number > seen.tokens[-1]:  # planned before it was known to be the last

@@ -228,7 +228,7 @@ class Replay:
             self._refuse(seen, f"{reason}, and was not preempted")
 
     def _take(self, seen: Seen, blocks: object, hit: object, number: int) -> None:
-        """Give a request blocks: cached ones that hold what its prompt says, then free ones."""
+        """Give a request blocks: cached ones with the tokens of its prompt, then free ones."""
         cached, where = checked_integer(hit, "hits", 0), f"in round {number}"
         if not isinstance(blocks, list):
             raise InvalidInput(f"must hold lists of blocks, got {shown(blocks)}", field="took")
@@ -261,7 +261,7 @@ class Replay:
         seen.stored += cached
 
     def _store(self, seen: Seen, tokens: int) -> None:
-        """Set what a request has in the cache, of which it keeps no block without tokens."""
+        """Set the cached tokens of a request, which keeps no block without tokens."""
         needed, before = blocks_for(tokens, self.block), blocks_for(seen.stored, self.block)
         if not self.settings["prefix_caching"]:
             self._used += needed - before

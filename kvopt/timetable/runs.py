@@ -1,4 +1,4 @@
-"""Who made a schedule: a policy, what became of it, and how long it took."""
+"""Runs of policies: a schedule with its policy, outcome and time."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class PolicyRun(Schedule):
         }
 
     def timeline(self) -> Timeline:
-        """Return what ran when as plain numbers, for pictures, with what users waited."""
+        """Return the run as plain numbers for pictures, with times of users."""
         told = f"{self.outcome}, {self.completed:,} of {len(self.starts):,} finished"
         if self.objective is not None:
             latency, unit = self.measures()["latency"], "" if self.clock.is_even else " s"
@@ -162,5 +162,5 @@ class PolicyRun(Schedule):
 
 
 def _columns(schedule: Schedule) -> dict[str, Any]:
-    """Return what ran when, without who made it."""
+    """Return the schedule of a run, without the policy."""
     return {item.name: getattr(schedule, item.name) for item in fields(Schedule)}

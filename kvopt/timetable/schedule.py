@@ -1,4 +1,4 @@
-"""A schedule: what ran when, and its exact check: integers only, no solver.
+"""A schedule and its exact check, in integers and without a solver.
 
 Memory grows between ends of work, so it peaks at ends only and those are all that a check has to
 visit.
@@ -59,7 +59,7 @@ class ScheduleCheck:
 
 @dataclass(frozen=True, repr=False)
 class Schedule(Timetable):
-    """What ran when: a start for each request of an instance, or the times of its tokens.
+    """A schedule: a start for each request of an instance, or the times of its tokens.
 
     Rounds are numbered as each worker counts them.  Times, arrivals and latencies are those of the
     clock: rounds, or nanoseconds.
@@ -118,17 +118,17 @@ class Schedule(Timetable):
 
     @cached_property
     def makespan(self) -> int:
-        """Time of the last completion, 0 when there is none."""
+        """Time of the last completion, 0 without any."""
         return max((end for end in self.completions if end is not None), default=0)
 
     @property
     def latencies(self) -> list[int]:
-        """Completion minus arrival, or release, of what finished, in instance order."""
+        """Completion minus arrival, or release, of completed requests, in instance order."""
         return self._since_arrival(self.completions)
 
     @property
     def times_to_first_token(self) -> list[int]:
-        """First token minus arrival of what finished, in instance order."""
+        """First token minus arrival of completed requests, in instance order."""
         return self._since_arrival(self.first_tokens)
 
     def _since_arrival(self, times: Times) -> list[int]:
@@ -179,7 +179,7 @@ class Schedule(Timetable):
 
     @property
     def throughput(self) -> float | None:
-        """Output tokens of what finished over the time to the last completion.
+        """Output tokens of completed requests over the time to the last completion.
 
         A second or a round, as the clock counts.
         """
@@ -203,7 +203,7 @@ class Schedule(Timetable):
         )
 
     def violations(self) -> list[str]:
-        """Return what breaks the rules of the problem, checked in integers; empty if nothing."""
+        """Return the broken rules of the problem, checked in integers; empty if none."""
         return list(self._violations)
 
     @cached_property
@@ -242,7 +242,7 @@ class Schedule(Timetable):
                 yield f"request {request.id!r} cannot process {total} tokens from {chunks.start} on"
 
     def _early(self) -> Iterator[str]:
-        """Say what begins before it can."""
+        """Describe requests that begin too early."""
         even, arrivals, unit = self.clock.is_even, self.releases, self.clock.unit
         more = ((piece.request, piece.start) for piece in self._beside())
         for i, start in chain(enumerate(self.begins), more):
@@ -340,7 +340,7 @@ class Schedule(Timetable):
         return plot_schedule(self, ax=ax)
 
     def timeline(self) -> Timeline:
-        """Return what ran when as plain numbers, for pictures."""
+        """Return the schedule as plain numbers for pictures."""
         from kvopt.show.plots.timeline import Timeline
 
         paused = f", {counted(self.pauses, 'pause')}" if self.pauses else ""

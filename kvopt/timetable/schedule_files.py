@@ -39,7 +39,7 @@ _OBJECTIVE = re.compile(r"\s*(?:# )?objective(?: value)?\s*[:=]?\s+(\S+)\s*$", r
 
 
 def read_schedule(path: str | Path, instance: Instance) -> Schedule:
-    """Read a schedule for ``instance``: JSON, or what HiGHS, SCIP or Gurobi wrote.
+    """Read a schedule for ``instance``: JSON, or a solution file of HiGHS, SCIP or Gurobi.
 
     Of a solver it is the solution of the time-indexed model that `export` writes, known by how the
     file begins.  A file that names another instance by its hash is refused, and one whose objective
@@ -234,7 +234,7 @@ def _number(text: str) -> float:
 
 
 def _check_objective(text: str, schedule: Schedule) -> None:
-    """Refuse a file whose own objective is not what its starts give here."""
+    """Refuse a file whose own objective differs from that of its starts."""
     match = _OBJECTIVE.search(text)
     if match is None:
         return

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Sweep(NamedTuple):
-    """What pieces of work hold, in columns.
+    """Tokens of pieces of work, in columns.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Sweep(NamedTuple):
 
 
 def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> Sweep:
-    """Return what pieces of work hold over time, whether an eviction loses them or not."""
+    """Return the tokens of pieces of work over time, also of work that an eviction loses."""
     import numpy as np  # not before there is something to count
 
     given = (starts, ends, before)

@@ -1,4 +1,4 @@
-"""What ran when, on any clock: work, its times, and the tokens that it holds.
+"""Timetables on any clock: work, its times, and the tokens that it holds.
 
 A request that starts at round ``k`` is active at the times ``k+1 .. k+o`` and holds
 ``s + (t - k)`` tokens at time ``t``.  One that pauses keeps its tokens and gives its memory back:
@@ -30,7 +30,7 @@ Times = Sequence[int | Any]
 
 @dataclass(frozen=True, repr=False)
 class Timetable(Summarised):
-    """What ran when; `Schedule` has its parameters, and judges it."""
+    """The work of all requests; `Schedule` has its parameters, and checks it."""
 
     instance: Instance
     starts: Times = ()
@@ -74,7 +74,7 @@ class Timetable(Summarised):
         return tuple(k if k is None else int(k) for k in found) if others else found
 
     def _checked_workers(self) -> tuple[int, ...]:
-        """Return the worker of each request if there are such workers, else raise."""
+        """Return the worker of each request if these workers exist, else raise."""
         count, given = self.instance.workers, tuple(() if self.workers is None else self.workers)
         if not given and count > 1 and len(self.instance):
             raise InvalidInput(f"is missing: the instance has {count} workers", field="workers")
@@ -148,7 +148,7 @@ class Timetable(Summarised):
 
     @property
     def parts(self) -> tuple[Self, ...]:
-        """What each worker does with its requests, in their order."""
+        """The timetable of each worker with its requests, in their order."""
         return (self,) if self.instance.workers == 1 else self._parts
 
     @cached_property
@@ -257,7 +257,7 @@ class Timetable(Summarised):
 
     @cached_property
     def stretches(self) -> tuple[Stretch, ...]:
-        """What each worker does in order, one worker after the other.
+        """Uninterrupted work of each worker in order, one worker after another.
 
         A round with a piece of a prompt is a stretch.  A schedule says in which rounds each request
         is active and at which times an idle worker begins to work: everything between follows.

@@ -70,7 +70,7 @@ def scope_of(segments: Segments, chunks: Sequence[Chunks], lost: Sequence[Lost])
 def checked_segments(
     instance: Instance, given: Sequence[Iterable[Sequence[int]]]
 ) -> tuple[tuple[Segment, ...], ...]:
-    """Return the segments of each request, joined where there is no gap, else raise."""
+    """Return the segments of each request, joined if they have no gap, else raise."""
     if len(given) != len(instance):
         reason = f"has {len(given)} entries for {len(instance)} requests"
         raise InvalidInput(reason, field="segments")
@@ -78,7 +78,7 @@ def checked_segments(
 
 
 def _joined(request: Request, given: object) -> tuple[Segment, ...]:
-    """Return the segments of a request, joined where there is no gap, else raise."""
+    """Return the segments of a request, joined if they have no gap, else raise."""
     with placed(request=repr(request.id)):
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise _refused(f"must be a list of pairs, got {shown(given)}")

@@ -223,7 +223,7 @@ def climb_stage(
 
 
 def _searched(evaluate: Evaluator, at: Point, direction: Floats) -> Point | None:
-    """Return a point in a direction that is better by enough, None if there is none nearby."""
+    """Return a point in a direction that is better by enough, or None."""
     slope = dot(direction, at.gradient)
     length = 1.0
     for _ in range(_SHORTENINGS):

@@ -78,7 +78,7 @@ def rising_bounds(
     rule_out: bool = True,
     patience: float = 1.0,
 ) -> Iterator[tuple[Rising, Evaluation]]:
-    """Climb stage by stage; offer each bound, yield what proves it, then rule out starts.
+    """Climb stage by stage; offer each bound, yield its proof, then remove starts.
 
     Patient stages end after that share of the time, for callers that have a use for the rest.
     """

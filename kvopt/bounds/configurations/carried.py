@@ -43,7 +43,7 @@ class Sets(NamedTuple):
 
     @classmethod
     def of(cls, size: int, most: int) -> Sets:
-        """Return room for so many sets of so many members."""
+        """Return arrays for so many sets of so many members."""
         return cls(
             np.full(1 << (2 * size).bit_length(), _NONE, dtype=np.int32),
             np.zeros(size, dtype=np.uint64),
@@ -54,7 +54,7 @@ class Sets(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many sets there are."""
+        """Return the number of sets."""
         return int(self.filled[0])
 
     def clear(self) -> None:
@@ -131,7 +131,7 @@ def extend(
     crowd: Crowd, now: int, sets: Sets, part: tuple[int, int], ending: Integers, below: int,
     found: Sets,
 ) -> bool:  # fmt: skip
-    """Add to some kept sets every choice of what ends now; whether all that are cheap found room.
+    """Add every choice of ending members to some kept sets; return whether all cheap ones fitted.
 
     What ends comes by price, descending.
     """
@@ -210,7 +210,7 @@ def _fits(crowd: Crowd, members: Integers, many: int) -> bool:
 def _carry(
     crowd: Crowd, now: int, members: Integers, many: int, cost: int, below: int, found: Sets
 ) -> bool:
-    """Add all sets that may have led to a set; return whether all cheap ones found room.
+    """Add all sets that may have led to a set; return whether all cheap ones fitted.
 
     What has just started was not: its reduced cost is paid.  Where members may also have started
     before, every number of those that are alike counts; they come one after the other.
@@ -261,7 +261,7 @@ def _carry(
 
 @compiled
 def _put(sets: Sets, key: np.uint64, members: Integers, many: int, cost: int) -> bool:
-    """Add a set, or note that it costs less; whether there was room."""
+    """Add a set, or lower its cost; return whether it fitted."""
     last = np.uint64(len(sets.slots) - 1)
     place = np.int64((key ^ (key >> np.uint64(32))) & last)
     number = sets.slots[place]

@@ -88,7 +88,7 @@ class Completions:
 
     @staticmethod
     def fits(states: States) -> bool:
-        """Return whether there is one worker, and tables for one time are small."""
+        """Return whether one worker serves and tables for one time are small."""
         cells = int(states.outputs.sum()) * (states.most + 1) * (states.memory + 1)
         return states.workers == 1 and cells <= _MOST_CELLS
 

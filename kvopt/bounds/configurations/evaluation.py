@@ -1,4 +1,4 @@
-"""What integer prices of states prove, evaluated in integers.
+"""Evaluate the bound of integer prices of states, in integers.
 
 Between two knots a < b prices are interpolated and rounded down,
 
@@ -90,7 +90,7 @@ def evaluation_of(
     states: States, knots: Knots, starts: Flags, prices: Integers, largest: Integers,
     denominator: int,
 ) -> Evaluation:  # fmt: skip
-    """Return what prices at knots prove, with a largest sum for each time."""
+    """Evaluate the bound of prices at knots, with the largest sum R at each time."""
     costs = np.full(starts.shape, CLOSED, dtype=np.int64)
     total = _fill_costs(states, knots.times, prices.T.copy(), denominator, starts, costs)
     reduced_costs = np.where(costs < CLOSED, costs - costs.min(axis=1)[:, None], CLOSED)
@@ -141,7 +141,7 @@ def _fill_costs(
     states: States, times: Integers, prices: Integers, denominator: int, starts: Flags,
     costs: Integers,
 ) -> int:  # fmt: skip
-    """Fill in what every start costs, and return the sum of the least cost of each request.
+    """Fill in the cost of every start, and return the sum of the least cost of each request.
 
     The last column is of all late starts.  Where there is one row it is of each request in turn.
     ``paid[c]`` is what one of the same peak that completes at c passes in the first states of it;

@@ -42,7 +42,7 @@ def next_layer(
     should_stop: Callable[[], bool],
     threads: int = 1,
 ) -> Layer:
-    """Return all continuations that are worth keeping, as far as can be seen.
+    """Return all extensions of a label whose least cost is within the budget.
 
     Where threads share the work a label may come once from each of them.  Memory is checked at
     completions of active requests only: Lemma 2 of docs/configurations.md.
@@ -179,7 +179,7 @@ def _add_members(
 
 @compiled
 def _least_slack(horizon: Horizon, free: Integers, slacks: Integers, enough: int) -> int:
-    """Add up what no request can add, until that is more than enough."""
+    """Add up the slack that no request can fill, until the budget is exceeded."""
     total = 0
     for ahead in range(len(horizon.gains)):
         gain = horizon.gains[ahead, 0, free[ahead]]

@@ -92,7 +92,7 @@ class ForwardSearch:
         *,
         in_all: int | None = None,
     ) -> tuple[int, ...] | None:
-        """Return the starts of a best schedule below the target, None if there is none.
+        """Return the starts of a best schedule below the target, or None.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The requests and their prices as completion bounds take them, and who can be active at a time.
+"""Requests and their prices in arrays for completion bounds, and the states of each time.
 
 A member is an active request of which only peak and completion are known, so that at each time its
 state is.  See `kvopt.bounds.configurations.completion`.
@@ -62,7 +62,7 @@ PRICE, HOLD, LEFT, KIND, END = range(5)
 
 @compiled
 def fill_ends(outputs: Integers, firsts: Integers, prices: Integers, ends: Integers) -> None:
-    """Fill in the last time at which a member that completes at a round is worth anything."""
+    """Fill in the last time with a price for each member, by its completion."""
     last = len(prices) - 1
     for kind in range(len(outputs)):
         for end in range(ends.shape[1]):
@@ -92,7 +92,7 @@ def _cost(crowd: Crowd, i: int, start: int) -> int:
 
 @compiled
 def fill_shown(crowd: Crowd, now: int, budget: int, shown: Integers) -> int:
-    """Fill in who can be active at a time, worth something then or later, and who just started.
+    """Fill in the states of a time that have a price then or later, and the least costs of starts.
 
     Those with most rounds left come first, equal ones one after the other.
     """

@@ -90,7 +90,7 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
 
 @steering
 def fill_largest(states: States, prices: Any, copies: Integers, best: Any, largest: Any) -> None:
-    """Fill in the most that a configuration is worth at each knot; best is a table to work in."""
+    """Fill in the largest price of a configuration at each knot; best is a table to work in."""
     steps = np.empty(copies.sum(axis=1).max(), dtype=np.int64)
     for row in range(len(prices)):
         some = _steps_of(states, prices[row], copies[row], 0.0, steps)
@@ -197,7 +197,7 @@ def _smooth_sums(
 
 
 class Smoothed(NamedTuple):
-    """What configurations are worth at each knot.
+    """Largest prices of configurations at each knot, smooth and exact.
 
     Parameters
     ----------

@@ -189,7 +189,7 @@ class Misses:
 
     @property
     def within(self) -> str:
-        """By when what should be there, in words."""
+        """Return the deadline in words."""
         return f" {self.deadline.worded}"
 
     @cached_property
@@ -265,7 +265,7 @@ Measure = Latency | Misses
 
 
 def measure_of(instance: Instance, clock: Clock, deadline: Deadline | None) -> Measure:
-    """Return the measure: latency unless there is a deadline."""
+    """Return the measure: misses of a deadline if given, else latency."""
     return Latency(instance, clock) if deadline is None else Misses(instance, clock, deadline)
 
 

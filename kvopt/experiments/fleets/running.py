@@ -61,7 +61,7 @@ Observer = Callable[[str], None]
 
 
 def routers_of(policy: str, routers: Sequence[str] = ROUTERS) -> list[str]:
-    """Return the routers that a scheduler goes with: a server has a line of its own."""
+    """Return the routers that work with a scheduler: a server has a line of its own."""
     has_line = isinstance(policy_from(policy), PausingPolicy)
     return [name for name in routers if not has_line or router_from(name).is_irrevocable]
 
@@ -288,7 +288,7 @@ class _Work:
         return replace(self.measure.instance, workers=workers)
 
     def is_done(self, workers: int) -> bool:
-        """Whether a certificate is there that no signal cut short, with all schedulers."""
+        """Whether a complete certificate with all schedulers exists, not cut short by a signal."""
         found = self.known.get(workers)
         if found is None or found.provenance.get("stop_reason") == "interrupted":
             return False
@@ -296,7 +296,7 @@ class _Work:
         return ended >= {*self.pairs}
 
     def values(self, workers: int) -> dict[str, int | None]:
-        """Return what schedulers do with so many workers, from a certificate if there is one."""
+        """Return the runs of schedulers on so many workers, from a certificate if one exists."""
         if self.is_done(workers):
             return self.measure.known(self.known[workers]).runs
         return {run.policy: self.measure.of_run(run) for run in self.run(workers)}

@@ -58,7 +58,7 @@ class Band:
 
 
 def bands_of(known: Mapping[int, Certificate], measure: Measure) -> tuple[Band, ...]:
-    """Return what certificates of some numbers of workers say of each of these numbers.
+    """Return the band of each number of workers that some certificates prove.
 
     Fewer machines are never better: a bound holds for fewer too, and a schedule for more.
     """
@@ -115,7 +115,7 @@ class FleetSizes(Summarised):
         return max(excluded, default=0) + 1, min(self._enough(), default=None)
 
     def _enough(self) -> dict[int, str]:
-        """Return the numbers of machines known to be enough, and what shows it."""
+        """Return the numbers of machines known to be enough, and the run that shows it."""
         known = {} if self.target.run is None else dict([self.target.run])
         for band in self.bands:
             if self.is_reached(band):
@@ -132,7 +132,7 @@ class FleetSizes(Summarised):
 
     @property
     def answer(self) -> str:
-        """What follows from the certificates, in sentences."""
+        """Return the conclusions from the certificates, in sentences."""
         least, known = self.machines
         if least is None:
             return "Nothing is known yet."

@@ -1,4 +1,4 @@
-"""The judge of a hunt: the ratio of an instance, and what can be taken from a bad one."""
+"""Evaluate an instance of a hunt: its ratio, and the smaller instances to try next."""
 
 from __future__ import annotations
 

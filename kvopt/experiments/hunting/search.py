@@ -223,7 +223,7 @@ def _scope(given: Scope | str | None, chosen: Sequence[Policy], labels: Sequence
 
 @dataclass
 class Chase:
-    """The two ways to search, and what both have found."""
+    """Enumeration and local search of a hunt, and the worst instance of both."""
 
     space: Space
     judge: Judge
@@ -251,7 +251,7 @@ class Chase:
         return False
 
     def exhaust(self) -> None:
-        """Try every instance of one request, then of two, and so on while there is time."""
+        """Try every instance of one request, then of two, and so on until time is over."""
         began = working_time()
         for count in range(1, self.space.most + 1):
             now = working_time()

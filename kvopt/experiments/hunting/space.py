@@ -55,7 +55,7 @@ class Space:
                 yield memory, requests
 
     def drawn(self, rng: Random) -> Case:
-        """Draw an instance with as many requests as there may be."""
+        """Draw an instance with the largest number of requests."""
         prompt = rng.randrange(self.memory) if self.equal_prompts else None
         return self.memory, tuple(self._request(rng, prompt) for _ in range(self.most))
 

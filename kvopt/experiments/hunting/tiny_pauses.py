@@ -62,7 +62,7 @@ def _by_layers(case: Case, cutoff: int, should_stop: Callable[[], bool]) -> int 
 
 @compiled
 def _search(memory: int, table: Any, cutoff: int, most: int) -> int:
-    """Return the least sum of completions below the cutoff, -1 if there is none; or `_STOPPED`."""
+    """Return the least sum of completions below the cutoff, -1 if none, or `_STOPPED`."""
     n = len(table)
     done = np.zeros(n, dtype=np.int64)
     by_volume, ends = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -98,7 +98,7 @@ def _search(memory: int, table: Any, cutoff: int, most: int) -> int:
 
 @compiled
 def _step(table: Any, done: Any, chosen: int, time: int, by: int) -> int:
-    """Give the chosen ones a token, or take it back; return the completions of what ends."""
+    """Give the chosen requests a token, or take it back; return the new completions."""
     completed = 0
     for i in range(len(table)):
         if chosen >> i & 1:
@@ -131,7 +131,7 @@ def _is_tried(memory: int, table: Any, done: Any, time: int, chosen: int) -> boo
 
 @compiled
 def _least(memory: int, table: Any, done: Any, time: int, volumes: Any, ends: Any) -> int:
-    """Return a bound on the remaining completions; 0 if there are none.
+    """Return a bound on the remaining completions, 0 if none remain.
 
     The j-th completion is not before the j-th of what each could reach alone, and not before the
     j smallest volumes are served.

@@ -94,7 +94,7 @@ class _Row:
 
 
 def _origin(facts: Entry | None) -> Cell:
-    """Return who found a side, when and how long it took; sorted by the day."""
+    """Return who found a bound or schedule, when and how long it took; sorted by the day."""
     if facts is None:
         return Cell("-", None)
     spent, threads, day = facts["seconds"], facts.get("threads"), facts["date"]
@@ -119,7 +119,7 @@ def rows_of(library: Library) -> Iterator[_Row]:
 
 
 def _counts(rows: list[_Row]) -> str:
-    """Return how many instances there are of each class, and how many are reproduced."""
+    """Return the number of instances of each class, and of reproduced ones."""
     found = Counter(word for row in rows for word in row.words[-2:])
     classes = ", ".join(f"{found[name]} {name}" for name in CLASSES)
     return (

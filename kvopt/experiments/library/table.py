@@ -1,4 +1,4 @@
-"""The table of the library: the better of two schedules, of two bounds, and who found them."""
+"""The table of the library: the better of two schedules and of two bounds, with their finders."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def closed(entry: Entry | None) -> bool:
 
 
 def difficulty(entry: Entry) -> str:
-    """Return the class of an instance: by the time of the proof, where there is one."""
+    """Return the class of an instance: by the time of its proof, else ``open``."""
     seconds = entry["seconds"]
     is_hard = seconds is None or seconds > STANDARD_SECONDS
     place = 2 if is_hard else int(seconds > _EASY)
@@ -252,7 +252,7 @@ def _entry_of(found: Certificate, raw: bytes, name: str, who: str, seconds: floa
 
 
 def _day(text: object) -> str:
-    """Return the day with which a text begins, a dash if there is none."""
+    """Return the day at the beginning of a text, or a dash."""
     try:
         return date.fromisoformat(str(text)[:10]).isoformat()
     except ValueError:

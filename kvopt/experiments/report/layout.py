@@ -91,6 +91,6 @@ def picture(
     legend: Sequence[tuple[str, str, str]] = (),
     more: str = "",
 ) -> Markup:
-    """Return a figure with a title, a line, a name for readers who do not see it, and a legend."""
+    """Return a figure with a title, a line, a text for screen readers, and a legend."""
     made: Markup = pieces.figure(title, said, embedded(figure, name, links), legend, more)
     return made

@@ -87,11 +87,11 @@ class Context:
         return quote(os.fsencode(relative).replace(os.sep.encode(), b"/"))
 
     def certificate(self, path: str | None) -> str | None:
-        """Return the address of a certificate, None when it is not there."""
+        """Return the address of a certificate, or None if it does not exist."""
         return self.address(self.study.folder / path) if path and self.study.has(path) else None
 
     def link(self, path: str | None, said: str = "certificate") -> Markup:
-        """Return a link to a certificate, or words that there is none."""
+        """Return a link to a certificate, or a text that none exists."""
         trouble = "no certificate" if path is None else f"missing: {path}"
         made: Markup = pieces.link(self.certificate(path), said, trouble)
         return made
@@ -124,7 +124,7 @@ _TAKEN = "content"
 
 
 def section(name: str) -> Callable[[Body], Make]:
-    """Return a decorator of what makes the content of a built-in section, empty without data."""
+    """Return a decorator for the function that makes a built-in section, empty without data."""
 
     def add(make: Body) -> Make:
         @register(name)
@@ -139,7 +139,7 @@ def section(name: str) -> Callable[[Body], Make]:
 
 
 def pictures(name: str) -> Callable[[Draw], Make]:
-    """Return a decorator of what draws a family for a built-in section."""
+    """Return a decorator for the function that draws a family in a built-in section."""
 
     def add(draw: Draw) -> Make:
         @wraps(draw)

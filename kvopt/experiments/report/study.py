@@ -175,7 +175,7 @@ def _check_inside(certificate: str) -> None:
 
 
 def _read_verdicts(path: Path) -> tuple[Verdict, ...]:
-    """Read what became of published claims."""
+    """Read the verdicts of published claims."""
     with blamed_on(path):
         needed, content = ("schema", "study", "verdicts"), parse_json(read_text(path))
         rows = check_fields(content, "verdicts", needed, schema="kvopt.verdicts/1")["verdicts"]

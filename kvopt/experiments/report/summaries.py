@@ -59,7 +59,7 @@ def _limits(record: Record) -> Mapping[str, object]:
 
 
 def times_of(record: Record) -> dict[str, Any]:
-    """Return what users of a run waited by the columns of ``report.csv``, if it was in seconds."""
+    """Return the percentiles of a run in seconds, by the columns of ``report.csv``."""
     times = record.times
     if times is None:
         return {}
@@ -104,5 +104,5 @@ def quantile_of(found: Sequence[Interval], share: Fraction) -> Interval:
 
 
 def mean_width(found: Iterable[Interval]) -> Fraction | None:
-    """Return the mean width of intervals, None if there are none or one of them is open."""
+    """Return the mean width of intervals, None if none is given or one is open."""
     return mean_of(Interval(each.width, each.width) for each in found).least

@@ -19,7 +19,7 @@ COUNTS = ("left_out", "unread")
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Return what sorts names as people do: a2 before a10."""
+    """Return a key that sorts names as people do: a2 before a10."""
     parts = enumerate(re.split(r"([0-9]{1,18})", name))
     return [(int(part), "") if place % 2 else (0, part) for place, part in parts]
 

@@ -48,7 +48,7 @@ _BUILTIN = files("kvopt.experiments.studies") / "builtin"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of the work on one instance, and what kind of work it is.
+    """Limits and kind of the work on one instance.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Limits:
     slower: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """Return the limits as a record carries them; what most studies have is not said."""
+        """Return the limits of a record, without the defaults of most studies."""
         said: dict[str, Any] = {name: getattr(self, name) for name in LIMITS}
         newer = {
             "batch_time": self.batch_time and self.batch_time.to_json(),
@@ -124,7 +124,7 @@ class Entry:
 
     @property
     def instances(self) -> int:
-        """How many instances it gives: of a game one for each opponent."""
+        """Return the number of its instances: of a game one for each opponent."""
         return self.draws * (len(self.policies) if self.source.kind == "game" else 1)
 
     def sources(self, most: int | None = None) -> Iterator[Source]:
@@ -339,7 +339,7 @@ def _entries(
 
 
 def resolved_text(study: Study) -> str:
-    """Return the TOML text of a study with everything said that a file may leave out.
+    """Return the TOML text of a study, with every default.
 
     Lists that stood for several entries are written out.  A batch-time model stands there itself,
     so that no file has to be there.

@@ -20,7 +20,7 @@ from kvopt.files.atomic import TEMPORARY, write_atomically
 
 
 def made(folder: Path) -> Path:
-    """Return the folder, made if it was not there."""
+    """Return the folder, created if needed."""
     try:
         (folder / FOLDER).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -86,7 +86,7 @@ def _without_draws(text: str) -> list[str]:
 
 
 def append(folder: Path, done: TaskResult) -> None:
-    """Write what came of one task, to the disk and not only to the system.
+    """Write the records of one task, to the disk and not only to the system.
 
     A certificate goes first, then its records in a single write: a process that is killed leaves
     all records of an instance or none; half a line, after a crash of the machine, stays a line of
@@ -119,7 +119,7 @@ def _append(path: Path, lines: bytes) -> None:
 
 
 def write_verdicts(folder: Path, study: str, verdicts: Sequence[Verdict]) -> None:
-    """Write what became of the published claims."""
+    """Write the verdicts of the published claims."""
     content: dict[str, Any] = {
         "schema": "kvopt.verdicts/1",
         "study": study,

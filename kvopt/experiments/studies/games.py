@@ -31,7 +31,7 @@ _LEAST_MEMORY = 4
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A request of peak M, and others that arrive shortly before its end, wherever that is.
+    """A request of peak M, and others that arrive shortly before its end.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def _half_the_memory(memory: int, values: Values) -> tuple[int, int, int]:  # no
 
 
 def _when_nothing_fits(memory: int, values: Values) -> tuple[int, int, int]:
-    """Epsilon M requests (epsilon M, 1) arrive when the long one leaves no room for one of them."""
+    """Let epsilon M requests (epsilon M, 1) arrive when the long one leaves no memory for any."""
     share = round(float(values["epsilon"]) * memory)
     if not 1 <= share < memory / 2:
         reason = f"epsilon M is {share} for M = {memory}: it must be in 1 .. M / 2"

@@ -30,7 +30,7 @@ class Interval:
         return cls(*(None if end is None else Fraction(end) for end in (least, most)))
 
     def __str__(self) -> str:
-        """Return both ends to four digits, rounded outward; or the number, where it is known."""
+        """Return both ends to four digits, rounded outward; or the number, if both are equal."""
         places = places_of(max(abs(end or Fraction()) for end in (self.least, self.most)))
         if self.least is not None and self.least == self.most:
             return f"{float(self.least):,.{places}f}"
@@ -293,6 +293,6 @@ def _saved(wider: Fraction | None, runs: Fraction | None) -> Fraction | None:
 
 
 def _work(record: Record) -> tuple[str, str]:
-    """Return what two records share that differ in their scopes alone."""
+    """Return the key that two records share if they differ only in their scopes."""
     limits = {key: value for key, value in record.limits.items() if key != "scope"}
     return record.instance.hash, repr(sorted(limits.items()))

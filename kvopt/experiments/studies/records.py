@@ -279,7 +279,7 @@ def _warn(message: str) -> None:
 
 
 def digest(content: object) -> str:
-    """Return the digest of a line, or of what makes a key."""
+    """Return the digest of a line, or of the parts of a key."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -290,7 +290,7 @@ COLUMNS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Times:
-    """What users of a run waited, in seconds, and how full the cache was.
+    """Waiting of users of a run in seconds, and the use of the cache.
 
     Parameters
     ----------

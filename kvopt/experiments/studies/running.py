@@ -105,7 +105,7 @@ StudyObserver = Callable[[StudyProgress], None]
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What came of a run of a study.
+    """The result of a run of a study.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ TRACE_KEYS = ("format", *(key for key in TraceOptions.__annotations__ if key != 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What one instance is drawn from.
+    """The source of one instance.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Source:
         return {**said, "requests": keys.pop("requests", None), "parameters": keys or None}
 
     def check(self, policies: Sequence[str], in_seconds: bool = False) -> None:
-        """Refuse what cannot be drawn, or has no arrivals on the clock of the study."""
+        """Refuse a source that cannot be drawn, or has no arrivals on the clock of the study."""
         for key, size in (("n", self.n), ("memory", self.memory), ("workers", self.workers)):
             if size is not None:
                 checked_integer(size, key, 1)
@@ -135,7 +135,7 @@ class Source:
         return import_trace(self.name, memory=memory, **self.parameters)
 
     def reference(self, instance: Instance) -> Schedule | None:
-        """Return the schedule that a proof compares policies with, where the source knows one."""
+        """Return the schedule that a proof compares policies with, if the source knows one."""
         return reference(instance) if self.kind == "game" else None
 
     def described(self, instance: Instance | None) -> StudiedInstance:

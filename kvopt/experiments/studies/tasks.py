@@ -222,7 +222,7 @@ def _earlier_runs(path: Path | None) -> dict[str, PolicyRun]:
 
 
 def _run(limits: Limits, instance: Instance, label: str) -> Result:
-    """Return the run of a policy, or what went wrong."""
+    """Return the run of a policy, or its error."""
     end = working_time() + limits.policy_time_limit
     router, policy = parts_of(label)
     try:
@@ -278,7 +278,7 @@ def _known(found: Certificate, label: str) -> dict[str, Any]:
 
 
 def _best_of(runs: Mapping[str, Result]) -> dict[str, Any]:
-    """Return the best of the runs as all that is known, where nothing is bounded."""
+    """Return the best of the runs as a result without a bound."""
     known = {
         label: run.objective
         for label, run in runs.items()

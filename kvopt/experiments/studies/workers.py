@@ -52,7 +52,7 @@ Submit = Callable[[Task], Future[TaskResult]]
 
 @contextmanager
 def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, Callable[[], None]]]:
-    """Yield what hands out tasks, on this machine or on a cluster, and what breaks them off."""
+    """Yield a function that hands out tasks, here or on a cluster, and one that stops them."""
     if scheduler is not None:
         with _cluster(scheduler) as (client, cluster):
             yield lambda task: cluster.submit(run, pickle.dumps(task), __version__), client.close

@@ -17,7 +17,7 @@ from kvopt.problem.requests import checked_integer
 
 @dataclass(frozen=True)
 class Curve:
-    """A formula over a range, or what simulation gave at some places.
+    """A formula over a range, or results of simulation at some places.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def line(label: str, pairs: Iterable[tuple[float, float | Fraction]]) -> Curve:
 
 
 def dots(label: str, pairs: Iterable[tuple[float, float | Fraction]]) -> Curve:
-    """Return what simulation gave at pairs of coordinates."""
+    """Return a curve of simulated values at pairs of coordinates."""
     return replace(line(label, pairs), kind="simulation")
 
 

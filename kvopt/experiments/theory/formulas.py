@@ -1,4 +1,4 @@
-"""What chen-2025 prints: bounds on competitive ratios, the Rayleigh quotient of a-min and its fit.
+"""Formulas of chen-2025: bounds on competitive ratios, the Rayleigh quotient of a-min and its fit.
 
 In the bounds, alpha is the lower over the upper end of the interval of outputs.
 """

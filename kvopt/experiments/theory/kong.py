@@ -33,7 +33,7 @@ def equal_requests(output: int, batches: int) -> Instance:
 
 @topic("svf")
 def smallest_volume_first(simulation: Simulation) -> Parts:
-    """Theorem 3.2: its bound on drawn instances, and equal requests, which it leaves room for."""
+    """Theorem 3.2: its bound on drawn instances, and on equal requests, whose ratio nears 2."""
     worst, share, tried = _drawn(300 * simulation.draws * simulation.scale)
     yield Finding(
         f"the worst of {tried} small instances is {float(worst):.3f} times the optimum, and none "

@@ -37,7 +37,7 @@ def latency(instance: Instance, policy: str) -> int:
 def backlog(
     counts: Mapping[int, int], memory: int, prompt: int = 0, interval: tuple[int, int] | None = None
 ) -> Instance:
-    """Return an instance with so many requests of each output, all there at once.
+    """Return an instance with so many requests of each output, all at round 0.
 
     Every request has the same interval, by default from the least to the largest output.
     """
@@ -114,7 +114,7 @@ class Tries(NamedTuple):
     completed: Counter[tuple[int, int]]
 
     def share(self, belief: int, output: int) -> float | None:
-        """Return the share of tries that completed, None if there were none."""
+        """Return the share of tries that completed, or None without any."""
         begun = self.begun[belief, output]
         return self.completed[belief, output] / begun if begun else None
 

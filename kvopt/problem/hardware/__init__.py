@@ -1,1 +1,1 @@
-"""What machines can do: tokens of cache that fit, and batch-time models fitted to tables."""
+"""Machines: tokens of cache that fit, and batch-time models fitted to tables."""

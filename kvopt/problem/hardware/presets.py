@@ -1,4 +1,4 @@
-"""Models and GPUs by name: what sizes of caches and rooflines are computed from.
+"""Models and GPUs by name, with the figures for sizes of caches and rooflines.
 
 ``presets.toml`` has their figures, and says where these are from.
 """

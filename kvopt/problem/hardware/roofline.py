@@ -70,7 +70,7 @@ def pairs() -> list[str]:
 
 
 def parts(text: str) -> tuple[ModelShape, Gpu, int]:
-    """Return what ``MODEL@GPU`` or ``MODEL@NxGPU`` names: model, GPU, and how many of them."""
+    """Return model, GPU and number of GPUs of a name ``MODEL@GPU`` or ``MODEL@NxGPU``."""
     match = _NAME.fullmatch(text)
     if match is None:
         reason = f"must be MODEL@GPU or MODEL@NxGPU, llama-3-70b@4xh100 say, got {shown(text)}"
@@ -128,7 +128,7 @@ def roofline(shape: ModelShape, gpu: Gpu, gpus: int) -> BatchTime:
 
 
 def _exchanged_ns(shape: ModelShape, gpu: Gpu, gpus: int) -> Fraction:
-    """Return the nanoseconds in which GPUs add up what each has of a token, twice a layer."""
+    """Return the nanoseconds of exchanges between GPUs for a token, two in each layer."""
     sent = Fraction(2 * (gpus - 1), gpus) * shape.hidden * SENT_BYTES
     return 2 * shape.layers * sent / (gpu.link * EXCHANGING / NANOSECONDS)
 

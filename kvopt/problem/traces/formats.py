@@ -1,4 +1,4 @@
-"""Formats of traces by name: what ``kvopt import --format`` takes."""
+"""Formats of traces by name, as ``kvopt import --format`` takes them."""
 
 from __future__ import annotations
 
@@ -109,6 +109,6 @@ def csv(
 
 @register("openai")
 def openai(path: Path) -> Trace:
-    """Read an answer of OpenAI's interface on each line, or what holds one."""
+    """Read an answer of OpenAI's interface on each line, or an object that contains one."""
     columns = Columns("prompt_tokens", "completion_tokens", "created", cached="cached_tokens")
     return Trace(read_json_lines(path, columns))

@@ -1,4 +1,4 @@
-"""Which columns of a CSV file hold what, by the names that servers and services give them."""
+"""Recognise columns of a CSV file by the names that servers and services give them."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _HORIZON = 5
 
 @register("exact")
 def run(search: Search, *, presolve: bool = True) -> None:
-    """Bound, remove starts and search until there is a proof, then look for schedules.
+    """Bound, remove starts and search until a proof is found, then look for schedules.
 
     Presolve is the ruling out of starts.
     """

@@ -29,7 +29,7 @@ Known = dict[int, tuple[int, list[int]]]
 
 
 def run(search: Search, seconds: float = math.inf) -> None:
-    """Search all schedules that are better, where requests and rounds are few."""
+    """Search all better schedules, if requests and rounds are few."""
     instance = search.instance
     if len(instance) > MOST_REQUESTS:
         search.note(f"{_NAME}: {len(instance)} requests; the limit for fleets is {MOST_REQUESTS}")

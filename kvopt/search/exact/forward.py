@@ -111,7 +111,7 @@ class Forward:
     # ---- exhaustive -------------------------------------------------------------------
 
     def excludes_all(self, most_labels: int, seconds: float) -> bool:
-        """Search for all better schedules if that looks worth while; return whether it ended.
+        """Search for all better schedules if it should end in time; return whether it ended.
 
         With many requests completion bounds come first, and targets that rise.
         """
@@ -131,7 +131,7 @@ class Forward:
         return True
 
     def _foreseen(self) -> float:
-        """Return what `raises` leads to expect: the seconds of a search for all better schedules.
+        """Return the expected seconds of a search for all better schedules, from `raises`.
 
         Near the bound, labels grow with a power of the rise, farther away faster than that.
         To keep fewer of them by look-ahead takes about as long as to keep them.

@@ -1,4 +1,4 @@
-r"""What groups of up to three requests cost together at given prices, where requests may pause.
+r"""Least joint costs of groups of up to three requests at given prices, with pauses.
 
 Requests of a group pay for the memory that they hold, as alone, but never hold more than M in
 one round: so a group costs at least what its members cost one by one, and the sum over disjoint

@@ -183,7 +183,7 @@ def _given(instance: Instance, prices: Prices) -> tuple[Given, list[Group]]:
 
 
 def _largest_cost(instance: Instance, prices: Prices, last: int) -> int:
-    """Return what no sum of costs is above: waiting for all, or the price of all memory."""
+    """Return an upper limit on sums of costs: waiting of all, or the price of all memory."""
     waiting = prices.denominator * (last + instance.total_output + 1)
     dearest = instance.memory * max(prices.numerators, default=0)
     return len(instance) * (waiting + dearest) + instance.memory * sum(prices.numerators)
@@ -222,7 +222,7 @@ def _in_blocks(given: Given, tokens: Any) -> Any:
 def _extend(
     given: Given, costs: Integers, layer: Layer, begin: int, time: int, upper: int, new: Layer
 ) -> tuple[int, int]:
-    """Extend labels from one on until the room is full; return how many were made, and where.
+    """Extend labels from one on until the arrays are full; return how many, and the next one.
 
     Sets of requests are counted through as bits; those of a group are side by side, so that the
     bits of a group are the place of its cost in ``parts``.

@@ -40,7 +40,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 class Goal(NamedTuple):
-    """What counts; runs of the least cost are looked for.
+    """The objective of the search: runs of least cost.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class Runs:
 
 
 def search_all(search: Search) -> None:
-    """Search all runs that are better, where requests and rounds are few; else do nothing.
+    """Search all better runs, if requests and rounds are few.
 
     A fleet is a partition of requests.  That no run is better is claimed of runs without pauses
     and without prompts in pieces.

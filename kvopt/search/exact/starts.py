@@ -29,7 +29,7 @@ def best_below(
     target: int,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> tuple[int, list[int]] | None:
-    """Return the least total latency below a target and its starts, None if there is none.
+    """Return the least total latency below a target and its starts, or None.
 
     Requests are arrival, prompt and output.
 
@@ -126,7 +126,7 @@ def _search(memory: int, table: Any, work: Any, steps: int) -> bool:
 
 @compiled
 def _may_start(memory: int, time: int, i: int, starts: Any, table: Any, held: Any) -> bool:
-    """Whether a request waits and fits; of equal requests the first one goes first."""
+    """Whether a request waits and fits, and is the first of equal ones."""
     if starts[i] or table[i, 0] > time:
         return False
     if i > 0 and not starts[i - 1] and is_twin(table, i):

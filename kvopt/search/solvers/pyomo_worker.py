@@ -108,7 +108,7 @@ def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], sa
 
 
 def _watch_highs(solver: Any, say: Say) -> None:
-    """Pass on what HiGHS finds on the way; other solvers speak at the end only."""
+    """Pass on solutions of HiGHS as it finds them; other solvers report only at the end."""
     highs = solver._solver_model
 
     def logged(event: Any) -> None:

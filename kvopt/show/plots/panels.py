@@ -199,7 +199,7 @@ def price_curve(prices: Prices, ax: Axes | None = None) -> Axes:
 
 
 def _time(found: Timeline, ax: Axes) -> None:
-    """Show the times of a timeline, with room for the last edge."""
+    """Show the times of a timeline, with space for the last edge."""
     ax.set_xlim(found.begin, found.end + (found.end - found.begin) * 0.01)
     if found.unit == "rounds":
         style.whole_numbers(ax.xaxis, found.end)

@@ -88,14 +88,14 @@ class Timeline:
 
     @cached_property
     def begin(self) -> float:
-        """When there is something to see for the first time."""
+        """First time that a picture shows."""
         begin = min((*self.arrivals, *(piece.begin for piece in self.work)), default=0.0)
         # A lead of idle rounds is shown unless it would take a quarter of the picture.
         return begin if begin * 4 > self._last else min(begin, 0)
 
     @cached_property
     def end(self) -> float:
-        """When there is nothing more to see."""
+        """Last time that a picture shows."""
         return max(self._last, self.begin + (1 if self.unit == "rounds" else 1e-9))
 
     @cached_property
@@ -149,7 +149,7 @@ class Timeline:
         return summed(chain(map(self.prompt, self._of(worker)), self._counted_twice(worker)))
 
     def _counted_twice(self, worker: int | None) -> Iterator[Curve]:
-        """Yield below 0 what pieces hold of shared prefixes beyond the first of them."""
+        """Yield, below 0, tokens of shared prefixes that pieces of work would count twice."""
         forest, until = self.instance.forest, dict[tuple[int, int], float]()
         for piece in sorted(self._of(worker), key=lambda piece: piece.begin):
             for node in forest.paths[piece.request]:

@@ -135,7 +135,7 @@ class Together:
         return limits
 
     def _searched(self, room: Integers, limits: Integers) -> tuple[Integers, Integers]:
-        """Return what `_fronts` finds, with as much room for chains as it needs."""
+        """Return the result of `_fronts`, with as many chains as it needs."""
         best = np.full((self.most + 1, 2), (NO_LIMIT, -1))
         size = _FIRST_CHAINS
         while size <= LARGEST:
@@ -157,7 +157,7 @@ def _quick(function: Function, size: int) -> Function:
 
 
 def _times(outputs: Integers, counts: Integers, memory: int) -> Integers:
-    """Return what so many have produced when one completes; beyond the memory, only that."""
+    """Return the tokens of so many requests when one completes; beyond the memory, only that."""
     return np.minimum(counts, memory // outputs[:, None] + 1) * outputs[:, None]
 
 

@@ -1,4 +1,4 @@
-"""Policies that look ahead, and those that scan an order and stop at what does not fit."""
+"""Policies that look ahead, and those that scan an order up to the first that does not fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Key = tuple[int, ...]
 
 @dataclass
 class AheadPolicy(Policy):
-    """Start only what fits now and, by belief, at every later time."""
+    """Start only requests that fit now and, by belief, at every later time."""
 
     def begin(self, view: View) -> None:
         """Start with nothing promised."""

@@ -59,7 +59,7 @@ class LeastBelief(ShuffledPolicy):
         return self._least[i]
 
     def active_belief(self, view: View, i: int) -> int:
-        """Return what evictions of active requests go by."""
+        """Return the key by which active requests are evicted."""
         return self._least[i]
 
     def evict(self, view: View) -> Iterable[int]:

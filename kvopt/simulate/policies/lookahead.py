@@ -79,7 +79,7 @@ class LookAhead:
         return wait
 
     def _beside_path(self, path: Sequence[int], times: Integers) -> Integers:
-        """Return what nodes off a path hold at these times; time 0 counts all of them."""
+        """Return the tokens of nodes off a path at these times; time 0 counts all of them."""
         others = [(uses[-1], self._weights[v]) for v, uses in self._uses.items() if v not in path]
         if not others:
             return np.zeros(len(times), np.int64)
@@ -128,7 +128,7 @@ class LookAhead:
         _sum(tops, self._times[own] if requests > 0 else -self._times[own], tops)
 
     def _insert(self, place: int, end: int) -> None:
-        """Make room for a completion."""
+        """Insert a completion at a place of the arrays."""
         count = len(self._ends)
         if count == len(self._times):
             self._times, self._beside, self._tops = (
@@ -154,7 +154,7 @@ class LookAhead:
                 column[place : count - 1] = column[place + 1 : count]
 
     def _held(self, count: int, time: int) -> int:
-        """Return what those of the last so many completions hold at a time before these."""
+        """Return the tokens of the last so many completions at a time before these."""
         if not count:
             return 0
         end = -self._ends[count - 1]

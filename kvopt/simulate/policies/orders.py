@@ -1,4 +1,4 @@
-"""First come or shortest first, with look-ahead: policies that stop at what does not fit."""
+"""First come or shortest first, with look-ahead, up to the first that does not fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvopt.simulate.policies.registry import register
 @register
 @dataclass
 class Fcfs(PrefixPolicy):
-    """Scan by arrival and stop at the first without room ahead (MC-Benchmark, no server's FCFS).
+    """Scan by arrival, with look-ahead, up to the first that does not fit (no server's FCFS).
 
     A server's first come, first served knows no output before its end.  This one looks ahead with
     the believed outputs, which are the true ones unless ``pred`` says otherwise: then nothing that

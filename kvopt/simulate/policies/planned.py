@@ -40,7 +40,7 @@ class PlannedPolicy(PrefixPolicy):
         """Yield the waiting requests, given in tie order, part after part as the plan has it."""
 
     def candidate(self, view: View, i: int) -> Candidate:
-        """Return what phase 1 has to know of a request."""
+        """Return a request as a candidate of phase 1."""
         return Candidate(self.belief(view, i), view.prompts[i], view.arrivals[i], i)
 
     def key(self, view: View, i: int) -> Key:

@@ -20,7 +20,7 @@ Own = TypeVar("Own")
 
 
 class _Named(Protocol):
-    """What texts can describe: a dataclass with a name."""
+    """Classes that a text can describe: a dataclass with a name."""
 
     name: ClassVar[str]
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -81,7 +81,7 @@ def policy(text: str) -> Policy:
 
 
 def registered(kind: Own, base: type, registry: Registry[Any]) -> Own:
-    """Make a class known by its name; for one that cannot be used it is said what to write."""
+    """Register a class by its name; for an unusable one explain how to mend it."""
     if reason := _mistake(kind, base, registry.kind):
         raise InvalidInput(reason, field=getattr(kind, "__name__", shown(kind)))
     registry.add(kind.name, kind)  # type: ignore[attr-defined]
@@ -89,7 +89,7 @@ def registered(kind: Own, base: type, registry: Registry[Any]) -> Own:
 
 
 def _mistake(kind: object, base: type, called: str) -> str | None:
-    """Say what to write for a class that cannot be used."""
+    """Explain how to mend a class that cannot be used."""
     if not isinstance(kind, type):
         return (
             f"must be the class of a {called}: write @register above it without brackets; "

@@ -1,4 +1,4 @@
-"""Schedulers of real servers: they admit what fits now, and pause requests with tokens kept."""
+"""Schedulers of real servers: they admit by free memory, and pause requests with tokens kept."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ class ServerPolicy(PausingPolicy):
 
     @abstractmethod
     def priorities(self, instance: Instance) -> Sequence[int]:
-        """Return a number for each request: the smallest goes first, the largest pauses first."""
+        """Return a key for each request: the smallest is admitted first, the largest pauses."""
 
 
 @register
 @dataclass
 class VllmFcfs(ServerPolicy):
-    """Admit by arrival what fits now; where blocks run out the last admitted pauses."""
+    """Admit by arrival requests that fit now; if blocks run out the last admitted pauses."""
 
     name = "vllm-fcfs"
     needs = ()
@@ -100,7 +100,7 @@ class VllmFcfs(ServerPolicy):
 @register
 @dataclass
 class VllmPriority(ServerPolicy):
-    """Admit by priority what fits now; where blocks run out the largest priority pauses.
+    """Admit by priority requests that fit now; if blocks run out the largest priority pauses.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _carried(instance: Instance) -> list[int]:
 @register
 @dataclass
 class Sglang(PausingPolicy):
-    """Admit by a share of what may still come; where memory runs out the youngest are retracted.
+    """Admit by a share of the tokens to come; if memory runs out the youngest are retracted.
 
     It is simulated in rounds, by `kvopt.simulate.retraction`.
 

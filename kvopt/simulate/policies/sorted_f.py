@@ -45,7 +45,7 @@ class SortedF(PlannedPolicy):
             yield [candidate.position for candidate in batch]
 
     def note(self) -> str | None:
-        """Return which solvers were chosen, where that was left to the policy."""
+        """Return the solvers that were chosen, if the policy chose."""
         if not isinstance(self._solve, Auto) or not self._solve.used:
             return None
         used = ", ".join(f"{count} {name}" for name, count in sorted(self._solve.used.items()))

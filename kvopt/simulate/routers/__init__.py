@@ -1,1 +1,1 @@
-"""Routers: which worker of a fleet a request goes to."""
+"""Routers: they choose a worker of a fleet for each request."""

@@ -18,7 +18,7 @@ from kvopt.simulate.routers.registry import ROUTERS, register
 
 @dataclass
 class Central(Router):
-    """Let requests wait in one line, from which a worker takes what its scheduler starts.
+    """Let requests wait in one line, from which workers take those that their schedulers start.
 
     A request is given to a worker when it starts.  One that is evicted waits for the same worker.
     Of several workers that may start something at one time the one that holds the fewest tokens

@@ -1,4 +1,4 @@
-"""The beginning and the end of a report: what came out, what papers say, where it came from."""
+"""The first and last sections of a report: results, published claims, provenance."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def verdicts(context: Context) -> str:
 
 @section("failures")
 def failures(context: Context) -> str:
-    """Return what failed, empty where nothing did."""
+    """Return the failures, empty if none."""
     study, head = context.study, ("Instance", "Scheduler", "Error")
     rows = [
         (r.instance.name, r.policy or "the whole instance", study.portable(r.error or "unknown"))

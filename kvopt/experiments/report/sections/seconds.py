@@ -1,4 +1,4 @@
-"""What only a study in seconds shows: what users wait, and memory over time of chosen runs."""
+"""Sections of a study in seconds: waiting of users, and memory over time of chosen runs."""
 
 from __future__ import annotations
 

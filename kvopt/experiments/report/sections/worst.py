@@ -62,7 +62,7 @@ def worst(context: Context) -> str:
 
 
 def _worst_runs(study: Study) -> list[Record]:
-    """Return the worst run of each policy, then the second of each, as long as there is room."""
+    """Return the worst run of each policy, then the second worst of each, up to a number."""
     seen: Counter[str | None] = Counter()
     turns = []
     for place, run in enumerate(run for run in study.judged if least_ratio(run) > 1):

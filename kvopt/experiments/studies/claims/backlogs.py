@@ -1,4 +1,4 @@
-"""Schedulers on backlogs, where papers print curves, words and a table.
+"""Claims about schedulers on backlogs: printed curves, words and a table.
 
 chen-2025 section 6: schedulers that know an interval for each output.  wang-2025 section 7: short
 and long prompts together; table 4: total latency of three schedulers on five distributions.
@@ -132,7 +132,7 @@ def table_4(records: Sequence[Record]) -> Iterator[Verdict]:
 def _possible(
     family: str, runs: Sequence[Record], rows: Integers, printed: Sequence[float], said: str
 ) -> Verdict:
-    """Compare with what no schedule can stay below, and with what schedules reach."""
+    """Compare printed values with the least bound and the best schedules."""
     least = min((r.lower for r in runs if r.lower is not None), default=None)
     most = max((r.upper for r in runs if r.upper is not None), default=None)
     is_above = least is not None and least > _FACTOR * max(printed)

@@ -181,7 +181,7 @@ def _bounded(setting: str, runs: Sequence[tuple[int, list[Record]]]) -> Verdict:
 
 
 def _is_unlikely(ours: int, draws: int, theirs: int) -> bool:
-    """Whether so many hits in our draws are no chance, where the paper has so many of its own.
+    """Whether so many hits in our draws are no chance, given the share that the paper prints.
 
     Fisher's exact test, one-sided: were both samples of one law, of all hits together at least
     ``ours`` would fall among our draws.

@@ -108,7 +108,7 @@ def _line(curve: Curve) -> LinearRegression:
 
 
 def _order(rate: float, curves: Mapping[str, Curve], runs: Sequence[Record]) -> Verdict:
-    """Compare the two best at each number of requests; who is as good as others is behind them."""
+    """Compare the two best schedulers at each number of requests; mc-sf loses a tie."""
     best = [
         sorted(curves, key=lambda name: (curves[name][n], name == _OURS, name == _BENCHMARK))[:2]
         for n in curves[_OURS]
@@ -311,7 +311,7 @@ def _curve(setting: str, sweep: Sequence[Record]) -> Iterator[Verdict]:
 
 
 def errors(records: Sequence[Record]) -> Iterator[Verdict]:
-    """Judge section 5.2.2, figure 5, where memory overflows: else errors change nothing."""
+    """Judge section 5.2.2, figure 5, if memory overflows: otherwise errors change nothing."""
     for rate, runs in by_rate(records).items():
         best = {r.instance.hash: latency(r) for r in runs if r.policy == _BENCHMARK and r.value}
         noisy = [r for r in runs if "eps" in keys_of(r.policy)[1] and r.instance.hash in best]

@@ -23,7 +23,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a published claim.
+    """The verdict on a published claim.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Solvers of phase 1 of Sorted-F: which batch of waiting requests goes next.
+"""Solvers of phase 1 of Sorted-F: the next batch of waiting requests.
 
 ==========  =======================================================================
 exact       the true optimum, by a dynamic program over descending outputs

@@ -1,4 +1,4 @@
-"""What every solver of phase 1 works with: candidates, the F-metric, and batch after batch.
+"""Parts of every solver of phase 1: candidates, the F-metric, and batch after batch.
 
 Phase 1 of Sorted-F (wang-2025 Algorithm 1, lines 2-9) asks again and again for the batch X of
 waiting requests with the least ``F(X) = sum(o) / |X|^2`` among those that fit into memory.  A
