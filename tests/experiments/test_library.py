@@ -141,7 +141,7 @@ def test_nothing_better_changes_nothing(send: Send, folder: Path) -> None:
     for again in (found, replace(found, upper=None), replace(found, lower=None)):
         code, out, err = send(again, who="Grace")
         assert (code, out) == (2, "")
-        assert "c.json: nothing is better than what is known of plain: upper" in err
+        assert "c.json: is not better than the known sides of plain: upper" in err
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 

@@ -55,7 +55,7 @@ class Evaluator:
     Parameters
     ----------
     states, knots
-        What is priced, and when.
+        The states that have prices, and the times at which they are given.
     starts
         Start rounds that each request may have, see `States.all_starts`.
     tau
@@ -63,9 +63,9 @@ class Evaluator:
     threads
         Threads that share the work.
     copies
-        How many requests can be in each state at each knot, if that is known.
+        How many requests can be in each state at each knot, computed by default.
     apart
-        Requests may complete every so many rounds only, which is enough to steer by.
+        Completions are evaluated on a grid of so many rounds, which is exact enough for an ascent.
     """
 
     def __init__(
@@ -91,8 +91,8 @@ class Evaluator:
     def begin(self, prices: Floats) -> Point:
         """Evaluate first prices; raise the temperature of knots where floats demand it.
 
-        Demanded is what a somewhat lower temperature would need: without that headroom the first
-        steps leave the range of floats, and the climb ends where it began.
+        The test is at a somewhat lower temperature: without this headroom the first steps leave the
+        range of floats, and the climb ends where it began.
         """
         while True:
             self._taus *= _HEADROOM

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.configurations.labels import CompletionTable, Integers
-from kvopt.bounds.configurations.requests import END, HOLD, KIND, LEFT, PRICE, Crowd
+from kvopt.bounds.configurations.requests import END, HOLD, KIND, LEFT, PRICE, Requests
 from kvopt.kernels.compiled import compiled
 
 _NONE = -1
 """Mark of an empty slot, and of the end of a set."""
 _CODE, _ALIKE, _START, _STARTED = range(4)
-"""Columns of `Crowd.runs`: a member, how many are like it, what one start costs, how many start."""
+"""Columns of `Requests.runs`: a member, its copies, the cost of one start, how many start."""
 
 
 class Sets(NamedTuple):
@@ -27,12 +27,12 @@ class Sets(NamedTuple):
     Parameters
     ----------
     slots
-        Numbers of sets, `_NONE` where there is none.
+        Numbers of sets, `_NONE` in empty slots.
     keys, members, costs
-        Of each set; members are coded as peak times width and completion, ascending.  The
-        last row of members is for one that is looked for.
+        Hash, members and cost of each set.  Members are coded as peak times width plus completion,
+        ascending.  The last row of members is for a set that is looked up.
     filled
-        How many there are, in an array of one.
+        The number of sets, in an array of one.
     """
 
     slots: Integers
@@ -87,25 +87,26 @@ def _other(rows: Integers, at: int) -> int:
 
 @compiled
 def go_through(
-    crowd: Crowd, now: int, shown: Integers, worth: Integers, cut: int, below: int, found: Sets,
+    requests: Requests, now: int, shown: Integers, worth: Integers, cut: int, below: int,
+    found: Sets,
     most: int,
 ) -> bool:  # fmt: skip
     """Add every set that costs less than the limit if its rest costs the cut; whether all fit.
 
     Depth first by rounds left, descending: a member fits if it does at its completion.
     """
-    width = crowd.ends.shape[1]
-    stack = np.empty(crowd.most + 1, dtype=np.int64)
-    members = np.empty(crowd.most + 1, dtype=np.int32)
-    copies = crowd.copies.copy()
-    # A set that is worth less has too much slack.
-    least = crowd.largest[now] - (below - cut) + 1
+    width = requests.ends.shape[1]
+    stack = np.empty(requests.most + 1, dtype=np.int64)
+    members = np.empty(requests.most + 1, dtype=np.int32)
+    copies = requests.copies.copy()
+    # A set of a smaller price has too much slack.
+    least = requests.largest[now] - (below - cut) + 1
     at, many, held, value, count = 0, 0, 0, 0, 0
     while True:
         if at < len(shown) and value + worth[at, many, held] >= least:
             kind, hold, left = shown[at, KIND], shown[at, HOLD], shown[at, LEFT]
-            fits = held + hold + (many + 1) * left <= crowd.memory
-            if many < crowd.most and copies[kind] > 0 and fits:
+            fits = held + hold + (many + 1) * left <= requests.memory
+            if many < requests.most and copies[kind] > 0 and fits:
                 stack[many] = at
                 members[many] = kind * width + now + left
                 copies[kind] -= 1
@@ -114,8 +115,8 @@ def go_through(
             continue
         if at == len(shown) and value >= least:
             count += 1
-            cost = crowd.largest[now] - value + cut
-            if count > most or not _carry(crowd, now, members, many, cost, below, found):
+            cost = requests.largest[now] - value + cut
+            if count > most or not _carry(requests, now, members, many, cost, below, found):
                 return False
         if many == 0:
             return True
@@ -128,38 +129,38 @@ def go_through(
 
 @compiled
 def extend(
-    crowd: Crowd, now: int, sets: Sets, part: tuple[int, int], ending: Integers, below: int,
+    requests: Requests, now: int, sets: Sets, part: tuple[int, int], ending: Integers, below: int,
     found: Sets,
 ) -> bool:  # fmt: skip
     """Add every choice of ending members to some kept sets; return whether all cheap ones fitted.
 
     What ends comes by price, descending.
     """
-    width = crowd.ends.shape[1]
-    members = np.empty(crowd.most + 1, dtype=np.int32)
-    stack = np.empty(crowd.most + 1, dtype=np.int64)
+    width = requests.ends.shape[1]
+    members = np.empty(requests.most + 1, dtype=np.int32)
+    stack = np.empty(requests.most + 1, dtype=np.int64)
     for number in range(part[0], part[1]):
-        many, held, cost = 0, 0, sets.costs[number] + crowd.largest[now]
+        many, held, cost = 0, 0, sets.costs[number] + requests.largest[now]
         while sets.members[number, many] != _NONE:
             code = sets.members[number, many]
             kind, left = code // width, code % width - now
             members[many] = code
-            held += crowd.peaks[kind] - left
-            cost -= crowd.prices[now, crowd.firsts[kind] + left]
+            held += requests.peaks[kind] - left
+            cost -= requests.prices[now, requests.firsts[kind] + left]
             many += 1
-        if not _fits(crowd, members, many):
+        if not _fits(requests, members, many):
             continue
         carried, at = many, 0
         while True:
-            if cost < below and not _carry(crowd, now, members, many, cost, below, found):
+            if cost < below and not _carry(requests, now, members, many, cost, below, found):
                 return False
-            at = _next_ending(crowd, ending, at, members, many, held, cost, below)
+            at = _next_ending(requests, ending, at, members, many, held, cost, below)
             while at == len(ending) and many > carried:
                 many -= 1
                 at = stack[many]
                 held, cost = held - ending[at, HOLD], cost + ending[at, PRICE]
                 at = _other(ending, at)
-                at = _next_ending(crowd, ending, at, members, many, held, cost, below)
+                at = _next_ending(requests, ending, at, members, many, held, cost, below)
             if at == len(ending):
                 break
             stack[many] = at
@@ -171,65 +172,66 @@ def extend(
 
 @compiled
 def _next_ending(
-    crowd: Crowd, ending: Integers, at: int, members: Integers, many: int, held: int, cost: int,
+    requests: Requests, ending: Integers, at: int, members: Integers, many: int, held: int,
+    cost: int,
     below: int,
 ) -> int:  # fmt: skip
     """Return the next member that may end with a set, or the number of members if none does."""
-    width, room = crowd.ends.shape[1], crowd.memory - held
-    while at < len(ending) and many < crowd.most:
-        if cost - min(room, crowd.most - many) * ending[at, PRICE] >= below:
+    width, room = requests.ends.shape[1], requests.memory - held
+    while at < len(ending) and many < requests.most:
+        if cost - min(room, requests.most - many) * ending[at, PRICE] >= below:
             break  # not even this one and others like it make the set cheap enough
         kind = ending[at, KIND]
-        copies = crowd.copies[kind]
+        copies = requests.copies[kind]
         for code in members[:many]:
             copies -= code // width == kind
         if copies > 0 and ending[at, HOLD] <= room:
             members[many] = kind * width + ending[at, END] + ending[at, LEFT]
-            if _fits(crowd, members, many + 1):
+            if _fits(requests, members, many + 1):
                 return at
         at += 1
     return len(ending)
 
 
 @compiled
-def _fits(crowd: Crowd, members: Integers, many: int) -> bool:
+def _fits(requests: Requests, members: Integers, many: int) -> bool:
     """Whether members of a set fit at each of their completions."""
-    width = crowd.ends.shape[1]
+    width = requests.ends.shape[1]
     for one in range(many):
         end, held = members[one] % width, 0
         for other in range(many):
             later = members[other] % width - end
             if later >= 0:
-                held += crowd.peaks[members[other] // width] - later
-        if held > crowd.memory:
+                held += requests.peaks[members[other] // width] - later
+        if held > requests.memory:
             return False
     return True
 
 
 @compiled
 def _carry(
-    crowd: Crowd, now: int, members: Integers, many: int, cost: int, below: int, found: Sets
+    requests: Requests, now: int, members: Integers, many: int, cost: int, below: int, found: Sets
 ) -> bool:
     """Add all sets that may have led to a set; return whether all cheap ones fitted.
 
-    What has just started was not: its reduced cost is paid.  Where members may also have started
-    before, every number of those that are alike counts; they come one after the other.
+    Members that have just started were not carried: their reduced costs are paid.  If copies of a
+    member may also have started before, every number of starts among them is tried.
     """
-    width, carried = crowd.ends.shape[1], found.members[-1]
+    width, carried = requests.ends.shape[1], found.members[-1]
     runs, paid, at = 0, cost, 0
     while at < many:
         code, first = members[at], at
         while at < many and members[at] == code:
             at += 1
         kind, end = code // width, code % width
-        start = crowd.starting[kind, end - now]
-        if crowd.begins[kind, end] >= now - 1:
+        start = requests.starting[kind, end - now]
+        if requests.begins[kind, end] >= now - 1:
             paid += (at - first) * start
         else:
-            crowd.runs[runs, _CODE], crowd.runs[runs, _ALIKE] = code, at - first
-            crowd.runs[runs, _START], crowd.runs[runs, _STARTED] = start, 0
+            requests.runs[runs, _CODE], requests.runs[runs, _ALIKE] = code, at - first
+            requests.runs[runs, _START], requests.runs[runs, _STARTED] = start, 0
             runs += 1
-    alike = crowd.runs[:runs]
+    alike = requests.runs[:runs]
     while paid < below:
         count, key = 0, np.uint64(0)
         for code, copies, _, started in alike:
@@ -240,7 +242,7 @@ def _carry(
                     place -= 1
                 carried[place] = code
                 count += 1
-                key += crowd.signs[code // width, code % width]
+                key += requests.signs[code // width, code % width]
         if not _put(found, key, carried, count, paid):
             return False
         # The next choice, as with the digits of a number; one start more never costs less.

@@ -1,12 +1,12 @@
 """Completion bounds: least costs of the rest of a schedule, by the states it carries.
 
-Backwards in time, each set of states that is carried from one time to the next gets the least
-cost above the bound of all ways to go on.  Only what is active counts: a request that waits may
-start, again and again, or never, and those of one peak are not told apart.  So there are far fewer
-sets than labels, and where few requests are active together, as late in a schedule, all that matter
-can be gone through.
+A dynamic program goes backwards in time.  Each set of states that is carried from one time to the
+next gets the least cost of a continuation, in reduced costs and slacks.  The relaxation forgets
+which requests are active: a waiting request may start several times or never, and requests of one
+peak are the same.  So the program has far fewer sets than labels.  If few requests are active
+together, as late in a schedule, it can go through all that matter.
 
-Kept are the sets near the least cost of their time.  All others have one value, the cut, which is
+It keeps the sets near the least cost of their time.  All others have one value, the cut, which is
 at most theirs.  That this is valid is Claim 13 of docs/configurations.md.
 """
 
@@ -23,7 +23,7 @@ from kvopt.bounds.configurations.labels import NO_COMPLETIONS, CompletionTable, 
 from kvopt.bounds.configurations.requests import (
     END,
     PRICE,
-    Crowd,
+    Requests,
     fill_begins,
     fill_ends,
     fill_shown,
@@ -32,13 +32,13 @@ from kvopt.bounds.configurations.requests import (
 from kvopt.bounds.configurations.states import States
 
 _ROOM = 3
-"""Places for sets, as a factor of those that are kept of a time at most."""
+"""Places for sets, as a factor of the largest number that is kept at a time."""
 _MORE_SHOWN = 5
-"""Sets that the slack of one time leaves, as a factor of the same."""
+"""Largest number of sets within the slack of one time, as a factor of the same."""
 _NARROWER, _WIDER = 0.75, 1.05
-"""Factors of the window where sets are too many, and where there is room for more."""
+"""Factors of the window if sets are too many, and if more would fit."""
 _MOST_CELLS = 10_000_000
-"""Limit of the cells of one table of the most that further requests are worth."""
+"""Limit of the cells of one table of largest prices of further requests."""
 _PART = 20_000
 """Sets that are extended between two questions whether to stop."""
 
@@ -53,13 +53,13 @@ class Completions:
     states, evaluation
         The requests and their prices.
     budget
-        What a schedule that is worth finding spends at most.
+        The most that a schedule below the target costs above the bound, in units of 1 / D.
 
     Attributes
     ----------
     rise
-        What every schedule that is worth finding costs above the bound at least, in units of
-        1 / D.  If it is more than ``budget`` there is none.
+        The least that a schedule below the target costs above the bound, in the same units.  If it
+        is more than ``budget`` no such schedule exists.
     """
 
     def __init__(self, states: States, evaluation: Evaluation, budget: int) -> None:
@@ -76,7 +76,7 @@ class Completions:
         fill_ends(longest, firsts, evaluation.prices, ends)
         signs = np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
         by_kind = np.argsort(kinds, kind="stable")
-        self._crowd = Crowd(
+        self._requests = Requests(
             states.arrivals[by_kind], states.outputs[by_kind], kinds[by_kind],
             evaluation.reduced_costs[by_kind], states.holds[firsts], copies, firsts,
             states.memory, states.most, evaluation.prices, evaluation.largest,
@@ -84,7 +84,7 @@ class Completions:
             np.empty((len(firsts), int(longest.max())), dtype=np.int64),
             np.empty((states.most + 1, 4), dtype=np.int64),
         )  # fmt: skip
-        fill_begins(self._crowd, budget)
+        fill_begins(self._requests, budget)
 
     @staticmethod
     def fits(states: States) -> bool:
@@ -98,16 +98,16 @@ class Completions:
         Parameters
         ----------
         most_sets
-            Sets that are kept of each time at most.
+            The most sets to keep at each time.
         window
             Sets are kept that cost less than so much more than the cheapest.
 
         Raises
         ------
         Stopped
-            If it was asked to stop; what was known before holds on.
+            If it was asked to stop; earlier tables remain valid.
         """
-        sets, others = (Sets.of(_ROOM * most_sets, self._crowd.most) for _ in range(2))
+        sets, others = (Sets.of(_ROOM * most_sets, self._requests.most) for _ in range(2))
         kept: dict[int, tuple[Integers, Integers, int]] = {}
         # After the last time nothing is known: whatever is carried there, the rest costs nothing.
         cut, least, narrowed = 0, 0, float(window)
@@ -131,8 +131,8 @@ class Completions:
         most_sets: int, should_stop: Callable[[], bool],
     ) -> int:  # fmt: skip
         """Compute the carried sets of a time below a cost limit; return the limit used."""
-        shown = np.empty((self._crowd.outputs.sum(), END + 1), dtype=np.int64)
-        shown = shown[: fill_shown(self._crowd, now, self._budget, shown)]
+        shown = np.empty((self._requests.outputs.sum(), END + 1), dtype=np.int64)
+        shown = shown[: fill_shown(self._requests, now, self._budget, shown)]
         ending = shown[shown[:, END] == now]
         ending = ending[np.argsort(-ending[:, PRICE], kind="stable")]
         worth = None
@@ -141,18 +141,18 @@ class Completions:
             # All sets that are not kept cost the cut, and the slack of this time.
             if below > cut:
                 if worth is None:
-                    size = (len(shown) + 1, self._crowd.most + 1, self._crowd.memory + 1)
+                    size = (len(shown) + 1, self._requests.most + 1, self._requests.memory + 1)
                     worth = np.zeros(size, dtype=np.int64)
                     fill_worth(shown, worth)
                 most = _MORE_SHOWN * most_sets
-                if not go_through(self._crowd, now, shown, worth, cut, below, found, most):
+                if not go_through(self._requests, now, shown, worth, cut, below, found, most):
                     below = cut + (below - cut) // 4
                     continue
             for begin in range(0, max(1, sets.number), _PART):
                 if should_stop():
                     raise Stopped
                 part = (begin, min(begin + _PART, sets.number))
-                if not extend(self._crowd, now, sets, part, ending, below, found):
+                if not extend(self._requests, now, sets, part, ending, below, found):
                     below = least + int(_NARROWER * (below - least))
                     break
             else:
@@ -170,12 +170,12 @@ class Completions:
     def sets_within(self, memory: int) -> int:
         """Return about how many sets can be known in so many bytes, as many times as now."""
         known = sum(keys.nbytes + costs.nbytes for keys, costs, _ in self._kept.values())
-        a_set = 2 * _ROOM * (4 * (self._crowd.most + 1) + 24) + known // max(1, self._most_sets)
+        a_set = 2 * _ROOM * (4 * (self._requests.most + 1) + 24) + known // max(1, self._most_sets)
         return memory // a_set
 
     def after(self, now: int) -> CompletionTable:
         """Return the completion data for labels that have decided the starts of a round."""
         if now + 1 not in self._kept:
             return NO_COMPLETIONS
-        signs, ends = self._crowd.signs[self._kinds], self._crowd.ends[self._kinds]
+        signs, ends = self._requests.signs[self._kinds], self._requests.ends[self._kinds]
         return table_of(signs, ends, *self._kept[now + 1])

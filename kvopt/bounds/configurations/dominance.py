@@ -1,9 +1,9 @@
-"""Which labels are dominated by others.
+"""Dominance: drop labels that another label is at least as good as.
 
-One dominates another that has the same waiting requests if its latency is at most as large and it
-holds at most as much at every time to come: then whatever completes the one completes the other,
-at no more latency.  The same holds if it has started one more request: the other one has that
-still to pay for.
+A label dominates another one with the same waiting requests if its sum of starts is no larger and
+it holds no more tokens at any later time: then each continuation of the other one fits it too, with
+no more latency.  It may also have started one more request, whose start the other one has still to
+pay.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Groups(NamedTuple):
     Parameters
     ----------
     sets
-        The waiting requests of each group, as `Layer.waiting` has them.
+        Sets of waiting requests, one for each group, in the form of `Layer.waiting`.
     begins
         Where each group begins in ``order``, and its end.
     order
@@ -62,8 +62,8 @@ def undominated(
     threads
         Threads that share the work.
     one_more
-        Whether one that has started one more request may dominate another: `kvopt verify` knows of
-        the same waiting requests only.
+        Whether a label that has started one more request may dominate another one (Claim 12).
+        `kvopt verify` compares labels with the same waiting requests only.
     """
     waiting = layer.waiting()
     order = np.lexsort((layer.began, *waiting.T))

@@ -4,7 +4,8 @@ Between two knots a < b prices are interpolated and rounded down,
 
     F_t = ((b - t) F_a + (t - a) F_b) // (b - a),
 
-so that no configuration is worth more than the interpolated largest sums, rounded down too.
+so the price of a configuration is at most the interpolated largest sum, rounded down too (Claim 6
+of docs/configurations.md).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from kvopt.kernels.magnitudes import LARGEST_SUM
 from kvopt.problem.arrays import Flags, Floats, Integers
 
 CLOSED = LARGEST_SUM
-"""Cost, in units of 1 / D, of a start that was ruled out: above every other, and sums fit."""
+"""Cost, in units of 1 / D, of a removed start: above every other, and sums fit into 64 bits."""
 _FINEST = 10
 """Binary places of prices at most: 20 gave 0.05 rounds of 7,486 more, and twice the bytes."""
 
@@ -38,11 +39,11 @@ class Evaluation:
         D times the bound: no such schedule has a total latency below it.
     reduced_costs
         For each request and start round 0 .. T the reduced cost of the start: its cost less the
-        least one of the request; `CLOSED` if ruled out.  The last column is of T and later.
+        least one of the request; `CLOSED` if removed.  The last column is of T and later.
     prices
         F_t of each state, for t = 0 .. T.
     largest
-        No configuration that can stand at t is worth more than this, for t = 0 .. T.
+        R_t, at least the price of each configuration that can occur at t, for t = 0 .. T.
     """
 
     denominator: int
@@ -53,7 +54,7 @@ class Evaluation:
 
     @property
     def bound(self) -> int:
-        """The least total latency that is not ruled out."""
+        """The bound on total latency, rounded up."""
         return -(-self.total // self.denominator)
 
 
@@ -114,11 +115,10 @@ def total_of(
 def _largest(states: States, knots: Knots, copies: Integers, prices: Integers) -> Integers:
     """Return the largest price of a configuration at the times 0 .. T.
 
-    Of a fleet each worker shows a configuration, so together they are worth at most as many times
-    the largest sum.
+    Each worker of a fleet has a configuration, so their number multiplies the largest sum.
     """
-    # Not only as many members as requests can be active together: the verifier knows no such
-    # limit, and what is claimed must not be more than what it finds.
+    # The number of members is not limited to the requests that can be active together: the verifier
+    # has no such limit, and the claim must not exceed the bound that it finds.
     most = min(int(copies.sum(axis=1).max()), states.memory // int(states.holds.min()))
     best = np.empty((most + 1, states.memory + 1), dtype=np.int64)
     sums = np.empty(len(knots), dtype=np.int64)
@@ -143,9 +143,9 @@ def _fill_costs(
 ) -> int:  # fmt: skip
     """Fill in the cost of every start, and return the sum of the least cost of each request.
 
-    The last column is of all late starts.  Where there is one row it is of each request in turn.
-    ``paid[c]`` is what one of the same peak that completes at c passes in the first states of it;
-    there is a row of prices at the knots for each state.
+    The last column is of all late starts.  A single row of ``costs`` serves all requests in turn.
+    ``paid[c]`` is the sum of prices that a request of the same peak with completion c has paid in
+    its last states; ``prices`` has a row for each state, with the knots as columns.
     """
     outputs, last, total = states.outputs, times[-1], 0
     paid = np.zeros(last + outputs.max() + 1, dtype=np.int64)

@@ -23,7 +23,7 @@ from kvopt.kernels.parallel import map_ranges
 _NEVER = 2**30
 """A round later than all; times a number of requests it still fits into 64 bits."""
 _PART = 20_000
-"""Labels that are extended between two questions whether to stop."""
+"""Labels that are extended between two looks at the stop flag."""
 
 
 class TooWide(Exception):
@@ -44,7 +44,7 @@ def next_layer(
 ) -> Layer:
     """Return all extensions of a label whose least cost is within the budget.
 
-    Where threads share the work a label may come once from each of them.  Memory is checked at
+    If threads share the work, each of them may return the same label.  Memory is checked at
     completions of active requests only: Lemma 2 of docs/configurations.md.
 
     Raises
@@ -238,12 +238,12 @@ def _expand(
     arrivals, outputs, peaks, firsts = states.arrivals, states.outputs, states.peaks, states.firsts
     size = layer.labels.shape[1]
     label = np.empty(size, dtype=layer.labels.dtype)
-    # Requests that are active after this round: of before, then those that start.
+    # Requests that are active after this round: first those of the label, then those that start.
     active = np.empty(size, dtype=np.int64)
-    # Of the look-ahead: what is free and slack for a label, and for its continuations.
+    # Free memory and slack of the look-ahead, for the label and for its children.
     freer, larger = _room_to_look(horizon)
     free, slacks = _room_to_look(horizon)
-    # What requests from the i-th on may save by a start now instead of later.
+    # Reduced costs that requests from the i-th on may save by a start now instead of later.
     savings = np.zeros(size + 1, dtype=np.int64)
     for number in range(part[0], part[1]):
         copy_into(label, layer.labels[number], size)

@@ -1,13 +1,12 @@
-"""An exhaustive search forward in time, over all schedules that prices have not ruled out.
+"""An exhaustive search forward in time, over all schedules with the remaining starts.
 
 With integer prices, bound L and largest sums R_t, D times the latency of a schedule is
 
-    L + sum_i r_i(k_i) + sum_t (R_t - F_t(what is active at t)),
+    L + sum_i rc_i(k_i) + sum_t (R_t - F_t(C_t)),
 
-with the reduced cost r_i of a start, and no term is negative.  A label, a partial schedule, is
-dropped once its terms, and the least ones of waiting requests, exceed what a better schedule may
-spend.  Labels that leave the same work are one, and some dominate others: see
-`kvopt.bounds.configurations.dominance`.
+with the reduced costs rc of its starts and its configurations C_t.  No term is negative.  A label,
+a partial schedule, is dropped when its terms and the least reduced costs of waiting requests exceed
+the budget, or when another label dominates it (`kvopt.bounds.configurations.dominance`).
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
 
 MOST_REQUESTS = 128
-"""Limit of requests for a forward search; beyond, it is not worth its memory."""
+"""Limit of requests for a forward search; with more it needs too much memory."""
 
 _CHILDREN = 100
-"""Continuations that the beam search makes at most, for each label of its width."""
+"""Largest number of children in the beam search, for each label of its width."""
 
 _LAST_SHORT = 2**15 - 1
 """Last completion round up to which labels have 16 bits for each request, then 32."""
@@ -44,36 +43,36 @@ _LAST_SHORT = 2**15 - 1
 _LABELS_IN_ALL = 150_000_000
 """Label limit of all layers together, unless one of them may be large."""
 FULL_LAYERS = 12
-"""Layers as large as the largest one may be that all together may amount to."""
+"""Limit of labels in all layers together, in layers of the largest size."""
 
 
 @dataclass
 class ForwardSearch:
     """A search for schedules below a target.
 
-    What a schedule costs above the bound is Claim 7 of docs/configurations.md; what a partial
-    one costs at least, so that it can be dropped, is Claim 10 there.
+    The cost of a schedule above the bound is Claim 7 of docs/configurations.md, and the least cost
+    of a label, by which it is dropped, is Claim 10 there.
 
     Parameters
     ----------
     states, twins
-        The requests, and for each the last one before it of the same shape that arrives no
-        later, -1 if there is none: twins may be taken to start in their order.
+        The requests, and for each its twin: the last request before it of the same shape that
+        arrives no later, -1 if none does.  Twins may be taken to start in their order.
     evaluation
-        Prices, and the starts they leave.
+        Prices, and the remaining starts.
     target
         Only schedules with a smaller total latency count.
     lookahead
-        Finds some rounds earlier what is too dear, or less promising; for this target or more.
+        Bounds on the slack of the next rounds, for this target or a larger one.
     completions
-        What labels cost at least in all rounds to come; for this target or more.
+        Bounds on the cost of all later rounds, for this target or a larger one.
     threads
         Threads that share the work.
 
     Attributes
     ----------
     kept
-        Labels that the last search kept, of each round.
+        Labels that the last search kept, for each round.
     """
 
     states: States
@@ -97,7 +96,7 @@ class ForwardSearch:
         Raises
         ------
         TooWide
-            If more than ``label_limit`` labels are left at one round, or ``in_all`` of all.
+            If more than ``label_limit`` labels remain at one round, or ``in_all`` in all rounds.
         Stopped
             If it was asked to stop.
         """

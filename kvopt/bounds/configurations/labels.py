@@ -29,7 +29,7 @@ class Layer(NamedTuple):
     labels
         Completion rounds of each request, one row for each label.
     spent
-        What their starts and their past cost above the bound, see
+        Reduced costs of their starts plus slacks so far, see
         `kvopt.bounds.configurations.forward_search`.
     began
         Sum of the start rounds.
@@ -61,7 +61,7 @@ def members_of(bits: Integers, count: int) -> Integers:
 
 
 SPOTS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
-"""Rounds after a time at which what is added must fit beside the active requests."""
+"""Rounds after a time at which further requests must fit next to the active ones."""
 
 
 class Horizon(NamedTuple):
@@ -72,9 +72,10 @@ class Horizon(NamedTuple):
     first
         The first time that it looks at.
     prices, largest
-        Of all times, as in `Evaluation`; nothing is worth anything after the last priced one.
+        Of all times, as in `Evaluation`; after the last one all prices are 0.
     gains
-        The most that requests can add, for each round from there on, spot and free memory there.
+        Largest price that further requests can add, for each round from ``first`` on, each of
+        `SPOTS` and each amount of free memory there.
     """
 
     first: int
@@ -85,21 +86,21 @@ class Horizon(NamedTuple):
 
 _NOTHING = np.zeros(1, dtype=np.int64)
 NO_LOOKAHEAD = Horizon(0, _NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64))
-"""Look-ahead over no rounds: it knows of no slack."""
+"""Look-ahead over no rounds: it finds no slack."""
 
 
 class CompletionTable(NamedTuple):
-    """Least costs of the rest of a schedule above the bound, by the states it carries on.
+    """Least costs of the rest of a schedule above the bound, by the states that it carries.
 
     Parameters
     ----------
     signs, ends
-        Of each request and completion round its part of a key, and the last time at which it is
-        worth anything; it counts only until then.
+        For each request and completion round its part of a key, and the last time at which it has
+        a price; it counts only until then.
     keys, costs
-        A hash table of sets of states; costs are negative where it is empty.
+        A hash table of sets of states; costs are negative in empty slots.
     cut
-        Of all other sets.
+        The cost of all other sets.
     """
 
     signs: Integers
@@ -113,7 +114,7 @@ NO_COMPLETIONS = CompletionTable(
     np.zeros((1, 1), dtype=np.uint64), _NOTHING[:, None], np.zeros(0, dtype=np.uint64),
     _NOTHING[:0], 0,
 )  # fmt: skip
-"""Completion bounds that are not known."""
+"""No completion bounds."""
 
 
 class Round(NamedTuple):
@@ -124,18 +125,17 @@ class Round(NamedTuple):
     now
         Start round k; a request that starts is active from time k + 1.
     budget
-        What a schedule that is worth finding spends at most.
+        The most that a schedule below the target costs above the bound.
     reduced_costs
         Reduced cost of a start of each request now.
     later
         Least reduced cost of each request for a start after now.
     prices, largest
-        Of states at time k + 1, and the most that a configuration is worth then.
+        Prices of states at time k + 1, and the largest price of a configuration then.
     twins
-        For each request the last one before it of the same shape that arrives no later, -1 if
-        there is none: twins may be taken to start in their order.
+        As in `kvopt.bounds.configurations.forward_search.ForwardSearch`.
     horizon, completions
-        What is known of the rounds after it.
+        Bounds on the costs of the rounds after it.
     """
 
     now: int

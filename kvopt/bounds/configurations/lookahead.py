@@ -1,12 +1,12 @@
 """Look-ahead: slack that the next rounds cannot avoid, for any starts.
 
-The requests that are active after a round fix what they hold for some time.  What starts beside
-them is young in the next rounds, so it is worth little and has to fit beside them.  A label
-whose next rounds cannot be filled well is less promising than its past says.
+The active requests of a label fix part of the configurations of the next rounds.  Requests that
+start later are young then: their states have small prices, and they have to fit next to the active
+ones.  So if the next rounds cannot be filled well, the label has slack to come.
 
 Every number here is at most the slack that follows (Claim 10 of docs/configurations.md).  It
-guides the beam search, and lets the exhaustive one drop more; searches that `kvopt verify` repeats
-do without.
+guides the beam search, and lets the exhaustive one drop more labels.  Searches that `kvopt verify`
+repeats do not use it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Integers
 
 _NEVER = -(2**60)
-"""Value of what cannot be reached: less than any sum of prices."""
+"""Value of unreachable entries: less than any sum of prices."""
 
 _MOST_WORK = 40_000_000_000
 """Limit of the additions for all tables; about five seconds."""

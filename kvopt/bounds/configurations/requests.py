@@ -1,7 +1,7 @@
 """Requests and their prices in arrays for completion bounds, and the states of each time.
 
-A member is an active request of which only peak and completion are known, so that at each time its
-state is.  See `kvopt.bounds.configurations.completion`.
+A member is an active request of which only peak and completion are known.  They give its state at
+each time.  See `kvopt.bounds.configurations.completion`.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from kvopt.bounds.configurations.labels import Integers
 from kvopt.kernels.compiled import compiled
 
 NEVER = 2**61
-"""Cost of a start that there is not, and a round later than all."""
+"""Cost of a start that does not exist, and a round later than all."""
 
 
-class Crowd(NamedTuple):
+class Requests(NamedTuple):
     """The requests, their peaks and their prices, as compiled loops take them.
 
     Parameters
     ----------
     arrivals, outputs, kinds, reduced_costs
-        Of each request, by peak; ``kinds`` is the number of that.
+        Columns of requests, sorted by peak; ``kinds`` are the numbers of their peaks.
     peaks, copies, firsts
-        Of each peak: how large it is, how many requests have it, the number of its first state.
+        Columns of peaks: tokens, number of requests, number of the first state.
     memory, most
         M, and how many requests can be active together.
     prices, largest
         As in `Evaluation`.
     begins, ends, signs
-        Of each peak and completion: the first start that leads there, the last time at which it is
-        worth anything, and a random number; sums of these are the keys of sets.
+        For each peak and completion the first start that leads there, the last time with a price,
+        and a random number; sums of these numbers are the keys of sets.
     starting
-        Of each peak and rounds left: the least reduced cost of a start just before the time that
-        is gone back to, `NEVER` if there is none.
+        For each peak and number of rounds to go the least reduced cost of a start at the current
+        time of the backward pass, `NEVER` if none is allowed.
     runs
-        Room to work in: members of a set that are alike, and how many of them start.
+        Work array: equal members of a set, and how many of them start.
     """
 
     arrivals: Integers
@@ -57,7 +57,7 @@ class Crowd(NamedTuple):
 
 
 PRICE, HOLD, LEFT, KIND, END = range(5)
-"""Columns of what can be shown at a time; there are as many rows of one state as can be in it."""
+"""Columns of the states that can occur at a time, with a row for each copy."""
 
 
 @compiled
@@ -72,48 +72,49 @@ def fill_ends(outputs: Integers, firsts: Integers, prices: Integers, ends: Integ
 
 
 @compiled
-def fill_begins(crowd: Crowd, budget: int) -> None:
+def fill_begins(requests: Requests, budget: int) -> None:
     """Fill in the first start that leads to a completion and is cheap enough."""
-    crowd.begins[:] = NEVER
-    for i in range(len(crowd.outputs)):
-        kind = crowd.kinds[i]
-        for end in range(crowd.arrivals[i] + crowd.outputs[i], crowd.begins.shape[1]):
-            if _cost(crowd, i, end - crowd.outputs[i]) <= budget:
-                start = end - crowd.outputs[i]
-                crowd.begins[kind, end] = min(crowd.begins[kind, end], start)
+    requests.begins[:] = NEVER
+    for i in range(len(requests.outputs)):
+        kind = requests.kinds[i]
+        for end in range(requests.arrivals[i] + requests.outputs[i], requests.begins.shape[1]):
+            if _cost(requests, i, end - requests.outputs[i]) <= budget:
+                start = end - requests.outputs[i]
+                requests.begins[kind, end] = min(requests.begins[kind, end], start)
 
 
 @compiled
-def _cost(crowd: Crowd, i: int, start: int) -> int:
+def _cost(requests: Requests, i: int, start: int) -> int:
     """Return the reduced cost of a start of a request."""
-    last = crowd.reduced_costs.shape[1] - 1
-    return int(crowd.reduced_costs[i, min(start, last)])
+    last = requests.reduced_costs.shape[1] - 1
+    return int(requests.reduced_costs[i, min(start, last)])
 
 
 @compiled
-def fill_shown(crowd: Crowd, now: int, budget: int, shown: Integers) -> int:
+def fill_shown(requests: Requests, now: int, budget: int, shown: Integers) -> int:
     """Fill in the states of a time that have a price then or later, and the least costs of starts.
 
     Those with most rounds left come first, equal ones one after the other.
     """
     count = 0
-    for left in range(crowd.outputs.max() - 1, -1, -1):
-        for i in range(len(crowd.outputs)):
-            kind, start = crowd.kinds[i], now + left - crowd.outputs[i]
-            if left >= crowd.outputs[i] or start < crowd.arrivals[i]:
+    for left in range(requests.outputs.max() - 1, -1, -1):
+        for i in range(len(requests.outputs)):
+            kind, start = requests.kinds[i], now + left - requests.outputs[i]
+            if left >= requests.outputs[i] or start < requests.arrivals[i]:
                 continue
-            if crowd.ends[kind, now + left] >= now and _cost(crowd, i, start) <= budget:
-                shown[count, PRICE] = crowd.prices[now, crowd.firsts[kind] + left]
-                shown[count, HOLD] = crowd.peaks[kind] - left
+            if requests.ends[kind, now + left] >= now and _cost(requests, i, start) <= budget:
+                shown[count, PRICE] = requests.prices[now, requests.firsts[kind] + left]
+                shown[count, HOLD] = requests.peaks[kind] - left
                 shown[count, LEFT] = left
                 shown[count, KIND] = kind
-                shown[count, END] = crowd.ends[kind, now + left]
+                shown[count, END] = requests.ends[kind, now + left]
                 count += 1
-    crowd.starting[:] = NEVER
-    for i in range(len(crowd.outputs)):
-        if crowd.arrivals[i] < now and _cost(crowd, i, now - 1) <= budget:
-            kind, left = crowd.kinds[i], crowd.outputs[i] - 1
-            crowd.starting[kind, left] = min(crowd.starting[kind, left], _cost(crowd, i, now - 1))
+    requests.starting[:] = NEVER
+    for i in range(len(requests.outputs)):
+        if requests.arrivals[i] < now and _cost(requests, i, now - 1) <= budget:
+            kind, left = requests.kinds[i], requests.outputs[i] - 1
+            cost = _cost(requests, i, now - 1)
+            requests.starting[kind, left] = min(requests.starting[kind, left], cost)
     return count
 
 

@@ -1,8 +1,8 @@
 """States of active requests, and how many requests can be in each of them at each time.
 
 An active request that holds h tokens and has r more rounds to go is in the state (h, r).  The
-sum h + r, its peak, stays the same for life, so states are numbered peak by peak, r upwards.
-What a request passes from start to completion is then a run of neighbours, backwards.
+sum h + r, its peak, never changes, so states are numbered peak by peak, r upwards.  From start to
+completion a request passes neighbouring numbers, in descending order.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class States(NamedTuple):
     memory
         M.
     arrivals, outputs, peaks
-        Of each request.
+        Columns of requests.
     firsts
-        Number of the state (peak, 0) of each request; the others follow it.
+        For each request the number of the state (peak, 0); its other states follow.
     holds, lefts
         h and r of each state.
     order
@@ -37,7 +37,7 @@ class States(NamedTuple):
     most
         Requests that can be active together on one worker.
     workers
-        Each of which shows a configuration of its own at each time.
+        Number of workers, each with a configuration of its own at each time.
     """
 
     memory: int

@@ -181,7 +181,7 @@ class Library:
             assert old is not None
             sides = ("upper", "objective"), ("lower", "lower_bound")
             known = "; ".join(f"{side} {new[key]}, known {old[key]}" for side, key in sides)
-            raise InvalidInput(f"nothing is better than what is known of {name}: {known}")
+            raise InvalidInput(f"is not better than the known sides of {name}: {known}")
 
     def _name_of(self, found: Certificate) -> str:
         """Return the name of the instance that a certificate is of, on the clock that it has."""
