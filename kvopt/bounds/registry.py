@@ -9,7 +9,7 @@ from kvopt.kernels.registry import Registry
 from kvopt.problem.scopes import Scope
 
 Bound = Callable[[Search], None]
-"""Offers a search what it proves, until there is nothing to add or it must stop."""
+"""Offers a search the bounds that it proves, until it is done or must stop."""
 
 BOUNDS: Registry[Bound] = Registry(
     "method",

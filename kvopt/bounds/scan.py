@@ -3,10 +3,10 @@
 The costs of starts are those of `kvopt.bounds.prices.start_costs`, differences of sums of prices.
 The sums go on beyond the last priced time T, and k runs from a to max(a, T), inclusive: a later
 start pays for no token and waits longer.
-Outputs longer than T are cut to T here: what they hold after T costs nothing.  Where requests also
+Outputs longer than T are cut to T here: their tokens after T cost nothing.  Where requests also
 pay from so many tokens on (`Steps`), that is one more difference of sums for each threshold.
 
-Stretches of starts that cannot hold the cheapest one are left out by a bound (`_lines`) that is
+Ranges of starts that cannot contain the cheapest one are skipped by a bound (`_lines`) that is
 computed in floats and widened by more than their errors, so that costs in integers are exact.
 It is one of tokens, and whole blocks never cost less.
 """
@@ -36,7 +36,7 @@ _ERROR = 1e-14
 _SLICE = 4 * 10**8
 """Steps between two questions whether to stop: half a second at most."""
 _FEW = 10**6
-"""Steps up to which threads are not worth their start."""
+"""Steps up to which starting threads takes longer than the work."""
 
 
 class Interrupted(Exception):
@@ -69,7 +69,7 @@ class _Way(NamedTuple):
     Parameters
     ----------
     low, high
-        What it holds before its first token and with its last one.
+        Tokens held before its first token and with its last one.
     prompt, output
         Tokens of both.
     first, final
@@ -156,7 +156,7 @@ def _lines(prices: Floats, paid: Floats) -> _Lines:
     this is at least v min r, and at least v c - (s + o) (max E - min E) for any c and the sums E
     of r - c: the first is good where prices bend, the second where they are rough.
 
-    There is a row of `_fill` for each stretch of the lengths ``2^(6 + level)``; returned with the
+    There is a row of `_fill` for each range of the lengths ``2^(6 + level)``; returned with the
     rows is the first one of each level.
     """
     levels = _levels(len(prices))

@@ -49,9 +49,9 @@ PARTS = 8
 _BUSY = 0.98
 """Mean weight from which on requests wait so long that company adds nothing."""
 _WORTH = 1e-4
-"""Gain of parts, as a share of the bound, that is worth the longer proof."""
+"""Least gain of parts, as a share of the bound, that justifies the longer proof."""
 _COMPANY = 0.8
-"""First company, as a share of what the weights leave."""
+"""First company, as a share of the rest of the weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,11 @@ def seconds_bound(
     instance
         Requests, and when they arrive (`kvopt.problem.clocks.arrivals_ns`).
     model
-        How long rounds last; they may last longer than it says, never less.
+        The batch-time model; rounds may last longer, never less.
     arrivals
-        In units of the model, where these are not nanoseconds.
+        Arrivals in units of the model, if these are not nanoseconds.
     scope
-        What it has to cover.  All of it covers pauses; what covers prompts in pieces uses a single
+        Schedules to cover.  All proofs cover pauses; those that cover prompts in pieces use one
         line of the model or a mix of two, and company of pieces, and covers pauses too.  Company
         is of one worker, so a fleet does without it.
     time_limit

@@ -135,7 +135,7 @@ def company_value(
     Parameters
     ----------
     arrivals, alone
-        Of each request, in nanoseconds.
+        Columns of requests, in nanoseconds.
     cut
         What requests do that makes rounds longer, and when at the earliest.
     company, rest

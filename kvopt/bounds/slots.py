@@ -1,4 +1,4 @@
-r"""Prices of slots: large requests fill a cache worse than small ones, and prices can say so.
+r"""Prices of slots: they count that large requests fill a cache worse than small ones.
 
 Think of the memory as ``c`` equal slots.  A request that holds h tokens needs
 
@@ -50,7 +50,7 @@ _SLOTS = (1, 2, 3)
 _SAMPLE, _CELLS, _MOST_COLUMNS = 1000, 60, 1_600_000
 """Requests and cells of the first coarse program; most requests times cells of finer ones."""
 _LEAST_WORTH = 0.01
-"""Share of slots in all prices below which they are left out."""
+"""Share of slots in all prices below which they are not used."""
 _GROWTH = 8.0
 """Times as long as one before takes a program with twice as many requests and cells."""
 _BYTES = 1000

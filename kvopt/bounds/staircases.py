@@ -1,6 +1,6 @@
 """Volumes from staircases: at most so many requests in certain states, used like water.
 
-Of the states (h, r) of a staircase with q - 1 thresholds at most q - 1 can stand together at any
+Of the states (h, r) of a staircase with q - 1 thresholds at most q - 1 can occur together at any
 time (Claim 14 of docs/configurations.md).  So they are a resource of q - 1 units in each round, of
 which each worker of a fleet has as many.
 A request needs as many units as it passes states of the staircase, whenever it starts, and the

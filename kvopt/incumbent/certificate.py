@@ -46,7 +46,7 @@ class Optimum:
     Parameters
     ----------
     scope
-        What the bound covers, and the schedule may make use of.
+        Schedules that the bound covers, and that the best schedule may use.
     upper
         Best schedule known, checked in integers; on a clock of seconds the best run.
     lower
@@ -81,19 +81,19 @@ class Certificate(Summarised):
     provenance
         How the certificate came about: versions, seed, command, times.
     notes
-        What a reader should know.
+        Remarks for the reader.
     signal_number
-        The signal that interrupted the work, where one did; policies that had not run by then
+        The signal that interrupted the work, if any; policies that had not run by then
         are unfinished.
     clock
         How long rounds last, and so what totals are: rounds, or nanoseconds.
     scope
-        What the lower bound covers, and the best schedule may make use of.
+        Schedules that the lower bound covers, and that the best schedule may use.
     narrower
         The same of narrower scopes, the narrowest first: a run is compared with the first that
         covers it.
     in_time
-        Both sides of how many requests attain a deadline, where one was asked for.
+        Bounds on the number of requests that attain a deadline, if one was given.
     slower
         Slower machines, and the total latencies that no schedule reaches there; with ascending
         factors and values.  None where they were not asked for.
@@ -147,7 +147,7 @@ class Certificate(Summarised):
         """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
 
         An end is None while it is unknown, or when its bound is 0 and tells nothing; both are
-        where the run makes use of what the scope leaves out.
+        if the run is outside the scope.
         """
         upper, lower = self._ends(run)
         return ratio(run.objective, upper), ratio(run.objective, lower)

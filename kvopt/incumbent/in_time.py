@@ -46,19 +46,19 @@ class InTime:
     deadline
         Of all requests, or their own.
     count
-        How many requests there are.
+        Number of requests.
     after
         How long after its arrival, on the clock; None if each request has its own.
     ceiling, proof
         No schedule lets more attain, and the prices that prove it.
     sure_misses
-        How many cannot even alone; None where a file was read, which does not say it.
+        Number of requests that cannot even alone; None of a certificate that was read.
     best
         The best run known.
     best_attained
         How many attain in it.
     attained
-        The same of each run of the certificate, None where it never ended.
+        The same for each run of the certificate, None if it never ended.
     """
 
     deadline: Deadline

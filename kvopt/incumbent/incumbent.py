@@ -39,7 +39,7 @@ class Search:
     Parameters
     ----------
     problem
-        What is asked; an instance alone is asked in rounds, without pauses.
+        The problem to solve; an instance alone means rounds, without pauses.
     limits
         Time counts from now.
     checkable
@@ -51,11 +51,11 @@ class Search:
     best
         The best schedule.
     schedule
-        The best one that is given by its starts alone, in rounds and without pauses.
+        The best schedule in rounds without pauses, given by its starts.
     presolve
         Whether solvers may simplify their models first.
     served, judged
-        What the list schedule `svf` does, and the policies that were run.
+        The list schedule `svf`, and the policies that were run.
     stages
         Which stages ran, how long, and what each brought.
     ceiling, best_in_time, attained_by
@@ -101,21 +101,21 @@ class Search:
         self._lock = threading.RLock()
         self._spent = {"build": 0.0, "solve": 0.0}
 
-    # ---- what engines say -------------------------------------------------------------
+    # ---- offers of engines ------------------------------------------------------------
 
     def offer_starts(
         self, starts: Sequence[int], found_by: str, workers: Sequence[int] = ()
     ) -> bool:
         """Keep the starts if they are feasible and better; return whether they were kept.
 
-        For a fleet the worker of each request goes with them.
+        For a fleet also give the worker of each request.
         """
         return self.offer(Schedule(self.instance, starts, workers), found_by)
 
     def offer(self, schedule: Schedule, found_by: str) -> bool:
         """Keep a schedule if it is feasible, within the scope, and better; return whether it is.
 
-        One that was checked before is not checked again.
+        A schedule that was checked before is not checked again.
         """
         theirs, ours = schedule.instance, self.instance
         if theirs is not ours and theirs.hash != ours.hash:
@@ -269,7 +269,7 @@ class Search:
             self.count_time(phase, working_time() - begin)
 
     def count_time(self, phase: str, seconds: float) -> None:
-        """Add time spent elsewhere, in a child process say, to ``build`` or ``solve``."""
+        """Add time spent elsewhere, for instance in a child process, to ``build`` or ``solve``."""
         with self._lock:
             self._spent[phase] += seconds
 

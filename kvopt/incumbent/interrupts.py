@@ -40,7 +40,7 @@ def run_in_thread(
     Returns
     -------
     bool
-        False if the solver did not return in time.  Its thread then goes on in the
+        False if the solver did not return in time.  Its thread then continues in the
         background, and what it still offers counts until the answer is made.
     """
     errors: list[BaseException] = []

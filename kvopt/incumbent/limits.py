@@ -59,7 +59,7 @@ class Limits:
     seed
         Where a solver makes random choices.
     ram
-        Bytes that the process may hold; by default a share of what the machine has.
+        Bytes that the process may hold; by default a share of the memory of the machine.
     params
         Widths, limits and shares of time, see `kvopt.incumbent.params`.
     observer, stop
@@ -120,7 +120,7 @@ class LimitOptions(TypedDict, total=False):
 
 
 def limits_of(options: LimitOptions) -> Limits:
-    """Return the limits that options say."""
+    """Return the limits that options set."""
     given: dict[str, Any] = {**options}
     before = given.pop("limits", None) or Limits()
     if given.pop("display", False):

@@ -11,7 +11,7 @@ from fractions import Fraction
 class Prices:
     """Integer prices of one token at the times ``1, 2, ...``, over a denominator.
 
-    What they prove, and why, is in `kvopt.bounds.prices`.
+    `kvopt.bounds.prices` evaluates and explains the bound.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Prices:
 class BlockPrices:
     """Prices of tokens paid for whole blocks, whose size is that of the instance.
 
-    What they prove is in `kvopt.bounds.prices`.
+    `kvopt.bounds.prices` evaluates the bound.
     """
 
     prices: Prices
@@ -43,7 +43,7 @@ class BlockPrices:
 class SlotPrices:
     """Integer prices of tokens, and of slots by which large requests are counted.
 
-    What they prove, and why, is in `kvopt.bounds.slots`.
+    `kvopt.bounds.slots` evaluates and explains the bound.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class VolumeProof:
     Parameters
     ----------
     staircases
-        Whose volumes count beside those of memory, see `kvopt.bounds.staircases`.
+        Staircases whose volumes count in addition to memory, see `kvopt.bounds.staircases`.
     """
 
     staircases: tuple[Staircase, ...] = ()
@@ -116,7 +116,7 @@ class ConfigurationProof:
     searched
         Whether, under the last prices, every schedule below the target was searched for, in vain.
     kept
-        Labels that this search kept of each round, which says how long it takes to check.
+        Labels that this search kept in each round, which estimates the time of a check.
     cuts
         For each time from the first arrival on, what sets of states that are not kept cost at
         least, times the denominator of the last stage.  With these the search has completion
@@ -187,11 +187,11 @@ class SharesProof:
     Parameters
     ----------
     lines
-        Positions of the lines of the model that say what requests take.
+        Positions of the lines of the model that give the machine time of requests.
     weights
         For each request a number in 0 .. 64, in parts of 64; empty if all are 64.
     company
-        The same, beside the weights; empty if all are 0.
+        Shares of company; empty if all are 0.
     mix
         Numbers of at least 1 by which the lines are mixed into one; empty if the largest counts.
     parts
@@ -223,7 +223,7 @@ _MOST_TIMES = 10_000_000
 def prices_of(proof: Proof) -> Prices | None:
     """Return the prices of tokens in a proof, those of its parts on one clock.
 
-    None where there are none, or where they are too far apart for a list of all times.
+    None without prices, or if they are too far apart for a list of all times.
 
     Examples
     --------
@@ -281,7 +281,7 @@ class DeadlinePrices:
     denominator
         At least 1.
     lines
-        In seconds, the positions of the lines of the model that say what requests take.
+        In seconds, the positions of the lines that give the machine time of requests.
     """
 
     times: tuple[int, ...]

@@ -119,15 +119,15 @@ class SolveResult(Summarised):
     Parameters
     ----------
     problem
-        What was asked: instance, clock, scope and deadline.
+        The problem: instance, clock, scope and deadline.
     status, stop_reason
-        What is known, and why the search ended.
+        Whether the result is optimal, and why the search ended.
     schedule
         Best schedule, checked in integers; None when none was found.
     lower_bound
         No schedule has a smaller total latency; None when unknown.
     bound_source
-        What the bound rests on; None when it is unknown.
+        Kind of the bound; None when it is unknown.
     engine
         The engine that was asked for.
     found_by, bounded_by
@@ -135,21 +135,21 @@ class SolveResult(Summarised):
     seconds, build_seconds, solve_seconds
         Wall time in all, in building models, and inside solvers; without ``compile_seconds``.
     compile_seconds
-        Wall time beside that in which machine code was made, which is kept for the next time.
+        Wall time without compilation, whose result is stored for the next time.
     signal_number
-        The signal that interrupted the search, where one did.
+        The signal that interrupted the search, if any.
     checked
         The best bound that was re-evaluated in integers, with its proof.
     seed, threads, versions
-        What the search ran with.
+        Parameters of the search.
     faults
         Claims of a solver that an exact check refuted; they were not used.
     notes
-        What a reader should know of how the answer came about.
+        Remarks on how the result was found.
     stages
         Which stages of the plan ran, how long, and what each brought.
     in_time
-        Both sides of how many requests attain a deadline, where one was asked for.
+        Bounds on the number of requests that attain a deadline, if one was given.
     """
 
     problem: Problem
@@ -202,7 +202,7 @@ class SolveResult(Summarised):
 
     @property
     def workers(self) -> Sequence[int] | None:
-        """Of a fleet the worker of each request."""
+        """Workers of the requests of a fleet."""
         return None if self.schedule is None else self.schedule.workers
 
     @property
@@ -243,7 +243,7 @@ class SolveResult(Summarised):
     def certificate(self) -> Certificate:
         """Return the certificate of a result: the schedule, and the bound with its proof.
 
-        A bound that rests on the word of a solver is left out, and a note says so:
+        A bound that is a claim of a solver is left out, with a note:
         ``solve(..., checkable=True)`` looks for one that `verify` can repeat.
 
         Examples
@@ -395,7 +395,7 @@ class BoundResult(Summarised):
     """A lower bound on total latency, proved in integers; ``value`` is None if unknown.
 
     ``value`` is in rounds, or in nanoseconds where the clock counts those.  ``seconds`` is wall
-    time without ``compile_seconds``, in which machine code was made; ``scope`` says which
+    time without ``compile_seconds``, the time of compilation; ``scope`` says which
     schedules it covers.
     """
 

@@ -27,11 +27,11 @@ EACH_WORKER = 0.2
 # ---- exact searches ------------------------------------------------------------------------------
 
 CLIMB_BEFORE_SEARCH = 0.5
-"""Prices of states that climb; searches of what they leave have the rest."""
+"""Ascent of prices of states; searches with their remaining starts have the rest."""
 LOCAL_SEARCH_BESIDE = 0.2
-"""Local search in a thread beside searches forward in time."""
+"""Local search in a thread next to searches forward in time."""
 CLIMB_OF_TOKENS = 0.3
-"""Prices of tokens that climb before a search, where none are known and the LP is too large."""
+"""Ascent of prices of tokens before a search, if none are known and the LP is too large."""
 COMPLETIONS = 0.6
 """Completion bounds before the last searches."""
 

@@ -96,7 +96,7 @@ def compiling() -> Compiling:
     return _state
 
 
-# ---- what the compiler says -----------------------------------------------------------------
+# ---- messages of the compiler ---------------------------------------------------------------
 
 
 def known_one_more() -> None:

@@ -2,7 +2,7 @@
 
 No number of an instance passes 2^53 (`kvopt.problem.requests.LARGEST_INTEGER`), but sums and
 products may.  Whoever hands some to a loop asks first whether the largest that can come up `fits`.
-If it does not, the sum is made of integers of Python, or the method is left out and says so.
+If it does not, the sum is made of integers of Python, or the method is skipped with a note.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A budget is kept like a limit of time.  Whatever knows how much it needs asks before it begins and
 is refused where that is too much; what grows as it goes on is stopped.  The default is a share of
-what the machine has, or of what a container may use of it.
+the memory of the machine or of the container.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def default_budget() -> int:
 
 
 def used() -> int:
-    """Return the bytes that this process holds now, 0 where the system does not say."""
+    """Return the bytes that this process holds now, 0 if the system does not tell."""
     fields = _text(Path("/proc/self/statm")).split()
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0
 

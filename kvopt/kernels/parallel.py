@@ -9,7 +9,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 _WORTH_IT = 5_000
-"""Least rows of a range: for fewer a thread is not worth its start."""
+"""Least rows of a range: for fewer, starting a thread takes longer than the work."""
 
 
 def map_ranges(work: Callable[[int, int], Result], count: int, threads: int) -> list[Result]:

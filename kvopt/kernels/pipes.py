@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 UNREAD = 141
-"""Exit status where a program that reads the output, `head` say, took no more of it."""
+"""Exit status if the reader of the output, such as `head`, closed it."""
 
 _STANDARD_OUTPUT = 1
 """Its descriptor, whatever prints go to."""

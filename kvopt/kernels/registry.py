@@ -17,7 +17,7 @@ OTHER_REGISTERS = (
     "register of bounds, engines, formats and sections is in kvopt.bounds, kvopt.search, "
     "kvopt.problem.traces and kvopt.experiments.report"
 )
-"""What to say where the decorator for policies may be the wrong one."""
+"""Hint for a class that may need another decorator than that for policies."""
 
 _registered = 0
 """How often anything was registered in this process."""
@@ -36,7 +36,7 @@ class Registry(Generic[Thing]):
     Parameters
     ----------
     kind
-        What they are, as errors and options call them.
+        Their name in errors and options.
     group
         Entry-point group: each entry names a module (or a thing in it) that registers some.
     built_in

@@ -15,11 +15,11 @@ from kvopt.search.exact.runs import AllRuns
 from kvopt.timetable.schedule import Schedule
 
 _SEARCHED = "search for deadlines"
-"""What a schedule is called that was found by it."""
+"""Name of its schedules in results."""
 
 
 def bound_in_time(search: Search, seconds: float) -> None:
-    """Find prices that say how many requests can attain the deadline."""
+    """Find prices that prove a ceiling on the requests that attain the deadline."""
     deadline, allowed = _asked(search)
     search.ceiling = deadline_ceiling(
         search.instance, allowed, deadline.aim, _model(search), scope=search.problem.scope,

@@ -186,7 +186,7 @@ def bounds_by_workers(
     clock
         How long rounds last; totals are in its unit.
     scope
-        What the bounds have to cover, as for `kvopt.bound`.
+        Schedules that the bounds must cover, as for `kvopt.bound`.
     options
         As of `Limits`, for all of them.  When ``stop`` turns true the bounds that are there at once
         are the last ones.

@@ -7,7 +7,7 @@ This is what SGLang's scheduler does, as its source says (``schedule_policy.py``
   admitted yield a token, those that run keep their memory and yield none.  With mixed rounds
   (``--enable-mixed-chunk``) they yield one as well.
 * A request is admitted, first come, first served, if its prompt and all that it may produce fit
-  beside what is held now and a share of what those that run may still produce.
+  next to the held tokens and a share of those that running requests may still produce.
 * Otherwise all that run yield a token.  Where memory does not suffice for that, requests are
   retracted until it does, those with the fewest tokens first, then the longest prompt: they keep
   their tokens and wait at the end of the line, and are processed again when they go on.
@@ -44,7 +44,7 @@ class Retraction(Worker):
     Parameters
     ----------
     workload, policy
-        What is served, in rounds, and with which limits.
+        Requests to serve, in rounds, and limits of the server.
     """
 
     def __init__(self, workload: Workload, policy: Sglang) -> None:

@@ -54,7 +54,7 @@ def run(
         rounds last as long as their batches.  The policy is asked at the start of a round, and sees
         what arrived until then.
     label
-        What the run is called; as ``policy`` says when left out.
+        Name of the run; that of ``policy`` by default.
     should_stop
         Asked every round; when it turns true, `kvopt.simulate.simulator.Stopped` is raised.
 
@@ -213,7 +213,7 @@ class _Result(Protocol):
 
 
 GivenSchedule = _Result | Policy | Iterable[int] | str | Path
-"""What is taken for a schedule."""
+"""Values that are accepted as a schedule."""
 
 
 def given_schedule(instance: Instance, given: GivenSchedule, field: str) -> Schedule:

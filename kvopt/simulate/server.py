@@ -1,6 +1,6 @@
 """A server that admits by free memory and pauses requests when it runs out, round by round.
 
-This is what vLLM's v1 scheduler decides, said in kvopt's terms.  In a round:
+These are the decisions of vLLM's v1 scheduler, in kvopt's terms.  In a round:
 
 1. Requests that run go first, in the order of their admission: each processes one token, and
    needs a block where those that it has are full.  A prompt that is not yet processed goes on as
@@ -67,7 +67,7 @@ class Server(Worker):
     Parameters
     ----------
     workload, policy
-        What is served, and with which limits.
+        Requests to serve, and limits of the server.
     """
 
     def __init__(self, workload: Workload, policy: ServerPolicy) -> None:
@@ -182,7 +182,7 @@ class Server(Worker):
         Returns
         -------
         int | None
-            What is left of the budget, None if a request was preempted.
+            Rest of the budget, None if a request was preempted.
         """
         budget, is_calm = self.policy.budget, True
         went_on: dict[int, int] = {}

@@ -1,6 +1,6 @@
 """One loop for every policy, on any clock.
 
-At round t, in this order: what ends at t completes, what has arrived by t joins, the policy
+At round t, in this order: requests that end at t complete, those that arrived join, the policy
 may evict, the policy may start requests.  Memory in the next round must then stay within M,
 or the policy is at fault.  Rounds at which nothing can change are skipped.
 """
@@ -73,14 +73,14 @@ class Worker(ABC):
     Parameters
     ----------
     workload
-        What it may be given to serve.
+        Requests that it may be given.
     believed
         Tokens that requests are believed to produce, which count for a router.
 
     Attributes
     ----------
     members
-        Positions of what it serves.
+        Positions of the requests that it serves.
     requests, volume
         Of these, how many have not finished, and their believed token-rounds.
     time
@@ -146,16 +146,16 @@ class Simulation(Worker):
     Parameters
     ----------
     workload, policy
-        What is simulated.
+        The problem to simulate.
 
     Attributes
     ----------
     truth
-        What the policy would see of requests if all had arrived.
+        The view of a policy on all requests, arrived or not.
     is_deciding
         Whether a round is about to begin in which something can change.
     is_called
-        Whether another worker took what was waiting here since this one last decided.
+        Whether another worker has taken a waiting request since this one last decided.
     expects_more
         Whether requests may come that were not delivered yet.
     """
@@ -201,7 +201,7 @@ class Simulation(Worker):
             return f"ended after {MOST_EVICTIONS:,} evictions without a completion"
         return self.policy.note()
 
-    # ---- what comes and goes ------------------------------------------------------------
+    # ---- arrivals and completions -------------------------------------------------------
 
     def deliver(self, i: int) -> None:
         """Let a request arrive here, after those that arrived before."""

@@ -9,7 +9,7 @@ from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Clock
 
 MEASURES = ("latency", "time_to_first_token", "time_per_output_token")
-"""Names in JSON of what is waited for."""
+"""Names of the measures in JSON."""
 
 Measures = dict[str, dict[str, float | None]]
 """By these names ``mean``, ``median`` and ``p99``."""

@@ -44,7 +44,7 @@ _REFUSED = {
     "sliding_window": "memory does not grow with every token where attention is limited to a "
     "window or layers differ: record a model with full attention",
 }
-"""Why a record is not read, by what the server had switched on."""
+"""Reasons to refuse a record, by the feature of the server."""
 
 
 def read_record(path: str | Path) -> RecordedRun:

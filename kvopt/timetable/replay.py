@@ -1,6 +1,6 @@
 """Replay ``kvopt.record/1``: a line for each arrival and round, and for its tokens.
 
-The first line says what the server has.  The order of the lines is that of what happened; with
+The first line describes the server.  The order of the lines is that of what happened; with
 asynchronous scheduling the next round begins before the tokens of the one before are known.
 """
 
@@ -33,7 +33,7 @@ _KINDS = {
     "processed": ("processed", "round", "preempted"),
     "tokens": ("tokens", "round", "finished"),
 }
-"""Fields of the lines, by the one that says what a line is."""
+"""Fields of the lines, by the field that tells the kind of a line."""
 _MORE = ("ns", "priority", "prefix", "hits", "took")
 _SHAPES = {
     "processed": dict, "tokens": dict, "hits": dict, "took": dict, "preempted": list,

@@ -24,7 +24,7 @@ class Outcome(StrEnum):
     COMPLETED = "completed"
     """Every request finished."""
     LIVELOCK = "livelock"
-    """It would go on for ever without finishing what is left."""
+    """It would continue for ever without finishing the other requests."""
     UNFINISHED = "unfinished"
     """Time ran out before its end."""
 
@@ -40,13 +40,13 @@ class PolicyRun(Schedule):
     policy
         The policy and its parameters, as they were given.
     wall_seconds
-        Wall time of the simulation, without compiling what it uses; NaN of a run that was read.
+        Wall time of the simulation, without compilation; NaN of a run that was read.
     note
-        What a reader should know: how a plan was made, where a loop began.
+        Remarks for the reader: how a plan was made, where a loop began.
     router
         Of a fleet, how requests came to workers, as it was given.
     ended
-        How it ended, where it is not known what it did.
+        How it ended, for a run whose work is unknown.
     """
 
     _: KW_ONLY

@@ -71,7 +71,7 @@ class Schedule(Timetable):
     starts
         Round of the last start of each request, in the instance's order.
     workers
-        Of a fleet the worker that each request runs on, from 0; left out where there is one.
+        In a fleet the worker of each request, from 0; left out with one worker.
     segments
         In place of ``starts`` where requests pause: for each request pairs ``[first, last]`` of
         active times, ascending; together they hold as many times as the request has tokens.
@@ -107,7 +107,7 @@ class Schedule(Timetable):
     def objective(self) -> int | Any:
         """Total latency, the sum of ``w_i (c_i - r_i)``; None if something never finished.
 
-        Weights are 1 and releases are arrivals unless the instance says otherwise.
+        By default weights are 1 and releases are arrivals.
         """
         if not self.is_complete:
             return None

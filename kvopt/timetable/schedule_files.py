@@ -60,7 +60,7 @@ def read_schedule(path: str | Path, instance: Instance) -> Schedule:
 def write_schedule(schedule: Schedule, path: str | Path) -> None:
     """Write a schedule in rounds with the hash of its instance and its objective.
 
-    Only one that pauses, or that is for a fleet, has the second schema.
+    Only a schedule with pauses or for a fleet has the second schema.
     """
     content: dict[str, object] = {
         "schema": SCHEMA,

@@ -47,7 +47,7 @@ class Sweep(NamedTuple):
 
 def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> Sweep:
     """Return the tokens of pieces of work over time, also of work that an eviction loses."""
-    import numpy as np  # not before there is something to count
+    import numpy as np  # loaded only when there is work to count
 
     given = (starts, ends, before)
     largest = max((max(map(abs, column)) for column in given if column), default=0)

@@ -43,7 +43,7 @@ class Timetable(Summarised):
     resumed: Sequence[Mapping[int, int]] = field(default=(), hash=False)
 
     _or_else: ClassVar[type] = int
-    """What starts and workers may be beside integers."""
+    """Types of starts and workers that are accepted as integers."""
 
     def __post_init__(self) -> None:
         said = vars(self)  # as they were given, before anybody sees them
@@ -117,7 +117,7 @@ class Timetable(Summarised):
 
     @property
     def is_plain(self) -> bool:
-        """Whether its starts say it all: in rounds, without pauses, pieces and lost work."""
+        """Whether its starts describe it fully: in rounds, without pauses, pieces and lost work."""
         more = self.pauses or self.chunks or self.lost
         return self.clock.is_even and self.is_complete and not more
 
@@ -139,7 +139,7 @@ class Timetable(Summarised):
 
     @cached_property
     def members(self) -> list[list[int]]:
-        """The positions of the requests of each worker."""
+        """Positions of the requests, for each worker."""
         found: list[list[int]] = [[] for _ in range(self.instance.workers)]
         for i, worker in enumerate(self.workers):
             if worker is not None:
@@ -207,7 +207,7 @@ class Timetable(Summarised):
 
     @cached_property
     def spans(self) -> Segments:
-        """The segments of each request, whether it pauses or not."""
+        """Segments of each request, with or without pauses."""
         if self.segments:
             return self.segments
         pairs = zip(self.starts, self._ends, strict=True)
@@ -353,7 +353,7 @@ class Timetable(Summarised):
         Parameters
         ----------
         upright
-            Whether the lines stand upright where requests start and end.
+            Whether lines are vertical at starts and ends of requests.
         """
         scale = self.clock.scale
         times, held, ended = [0.0], [0], 0

@@ -13,11 +13,11 @@ from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
 
 Segment = tuple[int, int]
-"""First and last active time of a stretch: its tokens are ``last - first + 1``."""
+"""First and last active time of a segment: its tokens are ``last - first + 1``."""
 
 
 Segments = Sequence[Sequence[Sequence[int]]]
-"""Those of each request."""
+"""Segments of each request."""
 
 
 class Lost(NamedTuple):

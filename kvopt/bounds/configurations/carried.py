@@ -88,8 +88,7 @@ def _other(rows: Integers, at: int) -> int:
 @compiled
 def go_through(
     requests: Requests, now: int, shown: Integers, worth: Integers, cut: int, below: int,
-    found: Sets,
-    most: int,
+    found: Sets, most: int,
 ) -> bool:  # fmt: skip
     """Add every set that costs less than the limit if its rest costs the cut; whether all fit.
 
@@ -173,8 +172,7 @@ def extend(
 @compiled
 def _next_ending(
     requests: Requests, ending: Integers, at: int, members: Integers, many: int, held: int,
-    cost: int,
-    below: int,
+    cost: int, below: int,
 ) -> int:  # fmt: skip
     """Return the next member that may end with a set, or the number of members if none does."""
     width, room = requests.ends.shape[1], requests.memory - held

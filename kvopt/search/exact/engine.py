@@ -35,7 +35,7 @@ from kvopt.search.registry import register
 _FACTOR = 3
 """Factor of beam width and label limit from one stage to the next."""
 _AID_LEAST = 20.0
-"""Seconds at least for local search beside searches forward."""
+"""Least seconds of local search next to searches forward."""
 _FIRST_LABELS = 1000
 """Labels in a round of the first search for a better bound."""
 _HORIZON = 5

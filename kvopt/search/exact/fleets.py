@@ -1,4 +1,4 @@
-"""Exhaustive search of small fleets: the best of each set of requests, then the best partition.
+"""Exhaustive search of small fleets: best schedules of sets, then the best partition.
 
 Workers are equal, so a schedule is a partition of the requests into sets, and an order within
 each.  In a schedule better than the one at hand every set leaves to the others no less than
@@ -19,7 +19,7 @@ from kvopt.problem.instance import Instance
 from kvopt.simulate.simulator import Stopped
 
 MOST_REQUESTS = 12
-"""Limit of requests: there are up to 2^12 sets of them."""
+"""Limit of requests: they have up to 2^12 sets."""
 _LONGEST = 20_000
 """Limit of the rounds of a schedule: each of them is tried."""
 _NAME = "exact"

@@ -43,7 +43,7 @@ _PLAIN = 1 / 20
 _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
-"""Share of what is open that sets with completion bounds may cost more than the cheapest."""
+"""Window of sets with completion bounds, as a share of the budget."""
 _FIRST_RISE, _MORE_WORK = 1 / 64, 4.0
 """Share of what is open that the first search for a better bound tries; factor of its labels from
 one search to the next."""

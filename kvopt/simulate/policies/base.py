@@ -74,7 +74,7 @@ class View:
     instance
         The problem; outputs are replaced by beliefs.
     beliefs
-        What is believed of outputs.
+        Beliefs about outputs.
 
     Attributes
     ----------
@@ -85,9 +85,9 @@ class View:
     arrivals, prompts
         Of each request, by position; how many there will be is known.
     private, paths
-        Prompt tokens of each request that it shares with no other, and the nodes of its prefix.
+        Private prompt tokens of each request, and the nodes of its prefix.
     weights
-        Tokens of each node: while a request that uses it is active it is held, once.
+        Tokens of each node, held once while a request that uses it is active.
     range
         The smallest lower and the largest upper end of all intervals.
     """
@@ -167,15 +167,15 @@ class Policy(Extensible, ABC):
     pred, intervals, eps, width
         The prediction model, see `kvopt.problem.predictions`.
     seed
-        For noise, and for what the paper leaves to chance.
+        Seed of noise and of random choices of the paper.
     """
 
     name: ClassVar[str]
-    """What it is called in commands."""
+    """Its name in commands."""
     source: ClassVar[str] = "-"
     """Paper and algorithm."""
     needs: ClassVar[tuple[Need, ...]] = (Need.OUTPUTS,)
-    """What it has to know."""
+    """Data that it needs."""
     draws: ClassVar[bool] = False
     """Whether it draws random numbers while it runs, so that a repeated state is no loop."""
 

@@ -50,7 +50,7 @@ LARGEST = 2**25
 """Sets that are kept for comparison at most: 16 bytes each."""
 
 _FIRST_CHAINS = 2**15
-"""Sets that there is room for at first."""
+"""Sets that fit into the arrays at first."""
 
 
 class Together:

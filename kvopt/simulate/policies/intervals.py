@@ -204,5 +204,5 @@ class ASwitch(Policy):
         return self._chosen.admit(view)
 
     def note(self) -> str:
-        """Say which one was chosen."""
+        """Note which one was chosen."""
         return f"chose {self._chosen.name}"

@@ -131,7 +131,7 @@ def made(kind: type[Made], keys: Mapping[str, str], label: str) -> Made:
 
 
 def _no_key(kind: type, key: str) -> str | None:
-    """Say why an attribute of a class that looks like a parameter is none."""
+    """Explain why an attribute of a class that looks like a parameter is none."""
     if key.startswith("_") or key in get_annotations(Policy):
         return None
     if key in get_annotations(kind):

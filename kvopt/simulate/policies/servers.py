@@ -53,7 +53,7 @@ class ServerPolicy(PausingPolicy):
     chunked
         Whether a prompt may be processed in pieces where the budget does not reach.
     watermark
-        Share of the blocks that must stay free where a request is admitted beside others.
+        Share of the blocks that must stay free when a request joins others.
     asynchronous
         Whether a round is planned before the tokens of the last one are known.
     """
@@ -106,7 +106,7 @@ class VllmPriority(ServerPolicy):
     ----------
     by
         What the priority is: the believed ``output``, the token-rounds of it (``volume``), the
-        middle of its interval (``prediction``), or what the requests carry (``priority``).
+        middle of its interval (``prediction``), or the field of the requests (``priority``).
     """
 
     name = "vllm-priority"

@@ -36,7 +36,7 @@ class Router(Extensible, ABC):
     """
 
     name: ClassVar[str]
-    """What it is called in commands."""
+    """Its name in commands."""
     source: ClassVar[str] = "-"
     """Where it is from."""
     is_irrevocable: ClassVar[bool] = True
