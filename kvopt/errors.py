@@ -21,9 +21,9 @@ class InvalidInput(KvoptError, ValueError):
     Parameters
     ----------
     reason
-        What is wrong, in a few words.
+        The fault, in a few words.
     field
-        The field at fault, when there is one.
+        The field at fault, if any.
     request
         The request at fault: its id, or its position when it has none.
     file
@@ -115,13 +115,13 @@ def unknown_name(
     Parameters
     ----------
     name, names
-        What was given, and what could have been.
+        The given name, and the known ones.
     field
-        What it is the name of.
+        Field of the name.
     besides
         What could have been given instead of a name.
     near
-        Names among which the nearest is looked for, where they are too many to list.
+        Names among which to look for the nearest, if they are too many to list.
     """
     reason = f"must be one of {', '.join(names)}{besides}, got {shown(name)}"
     return InvalidInput(reason + did_you_mean(str(name).lower(), near or names), field=field)

@@ -83,7 +83,7 @@ def seconds_bound(
         Arrivals in units of the model, if these are not nanoseconds.
     scope
         Schedules to cover.  All proofs cover pauses; those that cover prompts in pieces use one
-        line of the model or a mix of two, and company of pieces, and covers pauses too.  Company
+        line of the model or a mix of two, and company of pieces; they cover pauses too.  Company
         is of one worker, so a fleet does without it.
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.

@@ -1,6 +1,6 @@
 """Certificates: an instance with proofs about its optimum, in one file.
 
-`kvopt.verify` checks them and shares no code with what is here.
+`kvopt.verify` checks them and shares no code with this package.
 """
 
 from kvopt.certificates.building import certify

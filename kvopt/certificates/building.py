@@ -83,7 +83,7 @@ def certify(
     router
         Of a fleet, how requests come to the workers that policies run on, see `run`.
     scope
-        What schedules may do that the optimum is of; by default what the policies may do.  A
+        Scope of the optimum; by default the scope that the policies need.  A
         policy that does more is run, and not compared.
     deadline
         Also how many requests can be done in time: ``40`` rounds, ``"30s"``, or ``"own"`` for the
@@ -98,7 +98,7 @@ def certify(
     Returns
     -------
     Certificate
-        Limits and Ctrl-C are ordinary ends: what was found until then is in it.
+        Limits and Ctrl-C are ordinary ends: the certificate has the results until then.
 
     Examples
     --------

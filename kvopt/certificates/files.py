@@ -1,6 +1,6 @@
 """Certificate files: ``kvopt.certificate/3``, described in ``docs/certificates.md``.
 
-What is read was checked by `kvopt.verify`, as if it had just been made.
+A file that is read is checked by `kvopt.verify` first, as if it were new.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ def proof_to_json(proof: Proof, begin: int = 0) -> Json:
 def _members(proof: object, begin: int) -> Json:
     """Return the fields of a proof; prices begin with the first that is not 0.
 
-    What is empty is left out, but for slots.
+    Empty members are left out, except slots.
     """
     found: Json = {}
     if isinstance(proof, Prices):

@@ -35,7 +35,7 @@ from kvopt.search.stages import has_configurations
 _MOST_CLIMBS = 2
 """Searches for weights, each on a faster machine than the one before, for one value."""
 _LEAST_IN_ROUNDS, _LEAST_IN_SECONDS = 2.0, 20.0
-"""Seconds for all values together where there is no limit, at least."""
+"""Least seconds for all values together without a limit."""
 _MOST_GROWTHS = 200
 """Steps in which phi grows while nothing is proved yet: up to 10^19."""
 
@@ -51,7 +51,7 @@ def slower_bounds(
     Parameters
     ----------
     search
-        The one that found the runs and bounds.
+        The search that found the runs and bounds.
     values
         Total latencies of runs.
     known
@@ -62,7 +62,7 @@ def slower_bounds(
     Returns
     -------
     tuple of SlowerBound
-        With ascending phi and value; none for a backlog, where phi is value / bound.
+        With ascending phi and value; none for a backlog, since phi is value / bound there.
     """
     if is_backlog(search.clock.arrivals(search.instance)):
         return ()
@@ -78,7 +78,7 @@ def slower_bounds(
             bound = replace(bounds[place - 1], value=bound.value)
         share = machines.remaining / (len(bounds) - place)
         bounds[place] = bound if machines.is_over() else machines.better(bound, share)
-    # Where phi is that of a larger value, this says as much.
+    # With the phi of a larger value this proves the same.
     kept = [bounds[0], *(b for a, b in pairwise(bounds) if b.phi < a.phi)] if bounds else []
     return tuple(reversed(kept))
 

@@ -36,7 +36,7 @@ from kvopt.version import __version__
 Work = Callable[..., None]
 
 OUTPUTS = ("output", "timeline", "certificate")
-"""Options that name a file to write: what cannot be written is refused before any work."""
+"""Options that name a file to write: one that cannot be written is refused before any work."""
 
 MESSAGES = "Messages"
 """Panel of the options that all commands take."""

@@ -41,10 +41,10 @@ from kvopt.show.summary import counted as counted
 from kvopt.show.summary import percent as percent
 
 FAILED = 1
-"""Exit status when what was checked is wrong, or a part of the work failed."""
+"""Exit status when a checked file is wrong, or a part of the work failed."""
 
 NOTHING_FOUND = 3
-"""Exit status when the work came to its end or limit without what was looked for."""
+"""Exit status when the work ended, or its limit came, without a result."""
 
 NAMES = {
     "policies": "kvopt.simulate.policies.registry:POLICIES.names",
@@ -95,13 +95,13 @@ def option(
     flags
         With blanks between them.
     about
-        What help says of it.
+        Its help text.
     metavar
-        What it takes; nothing for a flag, which is off by default.
+        Type of its value; None for a flag, which is off by default.
     names
         Of which kind in `NAMES` that is, so that shells complete it.
     default
-        Its value where it is left out, ``...`` if it must not be.
+        Its default, ``...`` if the option is required.
     more
         For Typer.
     """
@@ -231,7 +231,7 @@ class ClockOptions:
         return clocks.ROUNDS
 
     def say_assumed(self) -> None:
-        """Say which machine seconds are of, unless it was named, and which times are computed."""
+        """Report the assumed machine, unless it was named, and whether its times are computed."""
         if self.seconds:
             say_machine(self.batch_time, "--batch-time {}", "--batch-time")
 

@@ -28,7 +28,7 @@ _NOTE = (
     "8 heads of keys that the model has, the whole memory beside the weights holds 67,281. v2 "
     "calls 16,492 an observed value."
 )
-"""What is said of models on which the papers and the formula disagree."""
+"""Notes on models about which the papers and the formula disagree."""
 
 _MOST_OFF = 0.1
 """Of the time that the rounds took: if the model is off by more, that is a warning."""

@@ -19,7 +19,7 @@ _LOG_EVERY = 1.0
 """Least seconds between two improvements that go into a log file."""
 
 _RENEW_EVERY = 0.2
-"""Seconds between two looks at what a terminal is to show, and at whether code is compiled."""
+"""Seconds between two updates of the terminal, and two looks whether code is compiled."""
 
 
 class LiveProgress:
@@ -31,7 +31,7 @@ class LiveProgress:
     Parameters
     ----------
     label
-        What is worked on.
+        Name of the current work.
     quiet
         Whether nothing is printed.
     total

@@ -152,7 +152,7 @@ class _AsMessages(io.TextIOBase):
         self._begun = ""
 
     def write(self, text: str) -> int:
-        """Say the lines that end in it."""
+        """Log the complete lines of a text."""
         *lines, self._begun = (self._begun + text).split("\n")
         for line in lines:
             say(_STYLES.sub("", line))

@@ -37,7 +37,7 @@ def plot_command(
 ) -> None:
     """Draw a schedule by request and over memory, runs of schedulers, or the requests alone.
 
-    FILE may also be a run that import-run wrote; schedulers then stand beside it.
+    FILE may also be a run that import-run wrote; schedulers are then drawn next to it.
     """
     from kvopt.show.plots import plot_instance, plot_runs, plot_schedule, refuse_unknown_suffix
 

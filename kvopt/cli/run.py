@@ -40,7 +40,7 @@ def run_command(
 ) -> None:
     """Simulate schedulers on one clock and compare their total latency.
 
-    Every run is checked in integers.  A run that would go on for ever is reported as a
+    Every run is checked in integers.  A run that would continue for ever is reported as a
     livelock.  Ctrl-C keeps the runs that are done.
     """
     if output is not None and len(names) > 1:

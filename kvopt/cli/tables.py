@@ -55,7 +55,7 @@ def print_rows(
     prose
         Columns whose cells may be wrapped between words.
     optional
-        Columns that a narrow terminal need not show, the one that is missed least first.
+        Columns that a narrow terminal may drop, the least important first.
     """
     width = _terminal_width()
     console = Console(width=width, highlight=False)

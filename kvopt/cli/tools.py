@@ -156,7 +156,7 @@ def _compiled(count: int, seconds: float) -> str:
 
 
 def _say_where(folders: list[Path | None]) -> None:
-    """Say where machine code is not kept, or not for long."""
+    """Warn if machine code is not stored, or only in a temporary folder."""
     from kvopt.kernels.compiled import is_temporary
 
     advice = "set NUMBA_CACHE_DIR to a folder that can be written, here and later"

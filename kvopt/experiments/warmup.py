@@ -179,7 +179,7 @@ _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
         partial(bound, generate("arrival-1", n=20, seed=1), "slots", params=_BRIEF),
     ),
     "pauses": (
-        _pauses,  # arrivals make prices rise, where pauses may pay
+        _pauses,  # with arrivals prices rise, so pauses may pay
         partial(
             bound, generate("arrival-2", n=8, seed=1), "lagrangian", scope="pauses", params=_BRIEF
         ),

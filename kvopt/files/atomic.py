@@ -94,7 +94,7 @@ def _regular_file(target: Path) -> Path | None:
 
 
 def own_descriptor(target: Path) -> int | None:
-    """Return the descriptor of an open file named ``-`` or ``/dev/stdout``, say."""
+    """Return the descriptor of an open file such as ``-`` or ``/dev/stdout``."""
     name = str(target)
     if name in _STREAMS:
         return _STREAMS[name]

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from kvopt.errors import InvalidInput, did_you_mean, placed, shown
 
 STANDARD_INPUT = "-"
-"""The path that stands for what is piped into a command."""
+"""The path that means standard input."""
 _GZIP = b"\x1f\x8b"
 """How every file of gzip begins."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Indices = npt.NDArray[np.int32]
 Key = tuple[Any, ...]
-"""The family of a row, and what it is about."""
+"""The family of a row, and its indices."""
 
 _EMPTY = np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
 _HIGHS_LARGEST = 1e15
@@ -46,7 +46,7 @@ class Program:
     Parameters
     ----------
     cost
-        Of each column.
+        Columns of the model.
     matrix
         The coefficients, a row for each constraint, in compressed columns.
     row_lower, row_upper
@@ -152,7 +152,7 @@ class ScheduleProgram(Program, ABC):
 
     @abstractmethod
     def _read(self, ones: Sequence[Floats]) -> Schedule | None:
-        """Return the schedule that the columns of each request say, None if they say none."""
+        """Return the schedule in the columns of each request, or None."""
 
     @abstractmethod
     def columns_of(self, schedule: Schedule) -> list[int] | None:

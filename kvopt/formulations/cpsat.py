@@ -13,7 +13,7 @@ requests that are active then and not first hold ``s_j + c_i - start_j`` tokens 
 these together with the peak of i must fit.  When several complete together, the check at the
 first of them sees them all; that is why the order of ties has to be one order for all pairs.
 
-In a fleet there is a fifth: the two are on different workers.
+In a fleet a fifth case is possible: the two are on different workers.
 
 Where requests share prefixes those active at the completion of i hold private tokens beside its
 peak, and once each node that is not on its path and that one of them uses.
@@ -58,7 +58,7 @@ class PairModel:
                 self.model.add_hint(literal, each == worker)
 
     def schedule(self, value: Callable[[Any], Any]) -> Schedule:
-        """Return the schedule that the values of variables say."""
+        """Return the schedule in the values of variables."""
         chosen = ([w for w, literal in at.items() if value(literal)] or [0] for at in self.at)
         starts = [int(value(start)) for start in self.starts]
         return Schedule(self.instance, starts, [workers[0] for workers in chosen])
@@ -128,7 +128,7 @@ class _Builder:
         """One of two requests is over before the other starts, or completes during it.
 
         ``before[i, j]``: c_i <= start_j.  ``active[i, j]``: start_j < c_i <= c_j (c_i < c_j if
-        i > j), and what j holds by then fits beside the peak of i:
+        i > j), and the tokens of j then fit next to the peak of i:
         s_j + c_i - start_j <= M - (s_i + o_i).
         """
         count = len(self.starts)

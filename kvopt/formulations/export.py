@@ -19,7 +19,7 @@ from kvopt.problem.instance import Instance, refuse_blocks
 FORMULATIONS = ("time-indexed", "relaxed", "pauses")
 FORMATS = ("mps", "lp")
 SUFFIXES = tuple(f".{name}{gz}" for name in FORMATS for gz in ("", ".gz"))
-"""Of files whose name says what is in them."""
+"""Endings of file names, each with its format."""
 
 
 def export(

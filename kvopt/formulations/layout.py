@@ -47,7 +47,7 @@ class Layout:
     Parameters
     ----------
     windows
-        Start rounds of each request.
+        Start windows of the requests.
     spans
         Disjoint, ascending ranges of times that hold every time with an active column.
     ordered
@@ -55,7 +55,7 @@ class Layout:
     workers
         Those that each request may be on.
     is_fleet
-        Whether names say the worker, as there are several.
+        Whether names include the worker, as the fleet has several.
     users
         For each node of the forest of prefixes the requests that use it.
     """
@@ -74,7 +74,7 @@ class Layout:
 
     @property
     def num_rows(self) -> int:
-        """Number of memory rows, and of the columns that say when one node is held."""
+        """Number of memory rows, and of the columns for the times at which a node is held."""
         return self.num_times * self.num_workers
 
     @property

@@ -146,7 +146,7 @@ def paused_layout(
 
 
 def _at_most(pairs: Iterable[tuple[Integers, Integers]]) -> Family:
-    """Return the rows that say of columns that they are at most others."""
+    """Return the rows that limit some columns by others."""
     size, entries = 0, []
     for smaller, larger in pairs:
         rows = np.arange(size, size + smaller.size).reshape(smaller.shape)

@@ -1,4 +1,4 @@
-"""The constraint program where requests may pause: one variable for the time of each token.
+"""The constraint program for requests that may pause: one variable for the time of each token.
 
 Token j of request i is a task of length 1 that holds ``s_i + j``, after the task of token j - 1;
 all of them share the memory.  Of the time-indexed variants that were tried none came close.
@@ -36,7 +36,7 @@ class TokenModel:
             self.model.add_hint(variable, time)
 
     def schedule(self, value: Callable[[Any], Any]) -> Schedule:
-        """Return the schedule that the values of variables say."""
+        """Return the schedule in the values of variables."""
         times = [[int(value(time)) for time in row] for row in self.times]
         return Schedule.at_times(self.instance, times)
 

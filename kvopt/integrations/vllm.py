@@ -31,7 +31,7 @@ class Recording:
     """Wrap a scheduler of vLLM, and write a line for each call and its answer."""
 
     record = "kvopt-record.jsonl"
-    """Where to, if the environment does not say."""
+    """Default path of the record."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

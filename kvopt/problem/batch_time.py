@@ -57,7 +57,7 @@ class BatchTime:
     kv_ns
         For each token held: what attention reads.
     prompt_ns
-        For each prompt token, on top of what the lines charge for it.
+        Cost of each prompt token, in addition to the lines.
     name, notes
         Labels for people: where the numbers are from.
 

@@ -70,7 +70,7 @@ class Clock(ABC):
     is_even: ClassVar[bool]
     """Whether every round lasts 1, so that times are numbers of rounds."""
     scale: ClassVar[int]
-    """How many units of it are one of what is printed: rounds, or seconds."""
+    """Units of the clock in one printed unit, a round or a second."""
     unit: ClassVar[str]
     """After a time in a message."""
     suffix: ClassVar[str]

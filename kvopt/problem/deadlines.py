@@ -19,7 +19,7 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.requests import LARGEST_INTEGER
 
 OWN = "own"
-"""Stands for the deadline that each request has of its own."""
+"""Word for the deadline that each request has of its own."""
 
 _FORMAT = re.compile(r"(?:(first-token):)?(?:(own)|([0-9]{1,16})|([0-9]{1,16}(?:\.[0-9]{1,9})?)s)")
 
@@ -42,7 +42,7 @@ class Deadline:
     aim
         What should be there by then.
     rounds, nanoseconds
-        How long after the arrival; both None for the deadline of each request.
+        Time after the arrival; both None for the deadlines of the requests.
 
     Examples
     --------

@@ -38,9 +38,9 @@ class Target:
     most
         A total latency in units of the clock, or a number of misses.
     said
-        What it is, for a sentence.
+        Description for a sentence.
     run
-        The run that has it, where it is that of one: on how many machines, and what it is called.
+        The run that has this value, if any: number of machines, and name.
     """
 
     most: int
@@ -139,7 +139,7 @@ class Latency:
         return volume_bound(fleet)
 
     def least(self) -> tuple[int, str]:
-        """Return the total where each request has a machine of its own, and say it.
+        """Return the total with a machine for each request, and its text.
 
         No number of machines does better, and one for each request does as well.
         """
@@ -230,7 +230,7 @@ class Misses:
         return len(fleet) - deadline_ceiling(*given, scope=scope, time_limit=0.0).value
 
     def least(self) -> tuple[int, str]:
-        """Return how many miss even with a machine of their own, and say it."""
+        """Return how many miss even with a machine of their own, and the text."""
         alone = least_times(self.instance, self.deadline.aim, _model(self.clock))
         late = sum(own > most for own, most in zip(alone, self._allowed, strict=True))
         return late, (

@@ -41,9 +41,9 @@ from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.runs import Outcome, PolicyRun
 
 POLICIES = ("svf",)
-"""Schedulers that run beside the one to match, unless others are named."""
+"""Schedulers that run besides the one to match, unless others are named."""
 ROUTERS = ("least-volume", "central")
-"""Routers that are tried beside the one of the run to match, unless others are named."""
+"""Routers that are tried besides the one of the run to match, unless others are named."""
 
 TIME_LIMIT = 10.0
 """Seconds for bounds and schedules of each number of machines."""
@@ -319,7 +319,7 @@ class _Work:
         return self.runs[workers]
 
     def numbers(self, most: int, enough: int | None) -> list[int]:
-        """Return numbers of workers between one that is too few and one that is enough."""
+        """Return the numbers of workers between too few and enough."""
         bound, requests = self.measure.quick_bound, len(self.measure.instance)
         below = _last(lambda count: bound(count, self.scope) > most, 0, requests)
         done = [c for c in self.known if self.is_done(c) and self.reaches(c, most)]

@@ -85,17 +85,17 @@ class FleetSizes(Summarised):
     instance
         The problem, with the number of machines of a run to match, or its own.
     target
-        What a fleet should reach.
+        The target of a fleet.
     bands
-        What is known of each number of machines, the fewest first.
+        The band of each number of machines, the fewest first.
     measure
-        What is counted, on which clock.
+        The measure, and the clock.
     scope
         What schedules may do that the bounds speak of.
     left
         Numbers of machines that were not looked at, after Ctrl-C.
     signal_number
-        The signal that ended the work, where one did.
+        The signal that ended the work, if any.
     """
 
     instance: Instance
@@ -241,7 +241,7 @@ def read_folder(directory: Path, measure: Measure, scope: Scope) -> dict[int, Ce
     Raises
     ------
     InvalidInput
-        For one that is not true, or that is of something else.
+        For a certificate that is not true, or of another problem.
     """
     found: dict[int, Certificate] = {}
     wanted = None

@@ -164,7 +164,7 @@ def hunt(
     equal_prompts
         Whether all requests of an instance have the same prompt.
     scope
-        What schedules may do that the optimum is of; by default what the policies may do.
+        Scope of the optimum; by default the scope that the policies need.
     watch
         Told of progress.
     options

@@ -24,7 +24,7 @@ _MOST_SETS = 3_000_000
 """Sets of requests that are tried, for a second or so; then labels are merged instead."""
 
 _STOPPED = -2
-"""What the search returns when it has tried so many."""
+"""Result of a search that was stopped after `_MOST_SETS` sets."""
 
 
 def paused_optimum_below(

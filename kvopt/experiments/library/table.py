@@ -24,7 +24,7 @@ from kvopt.problem.scopes import Scope
 from kvopt.timetable.runs import PolicyRun
 
 Entry = dict[str, Any]
-"""What is known of an instance; ``instances/README.md`` describes the fields."""
+"""Entry of an instance; ``instances/README.md`` describes the fields."""
 
 TABLE, CHALLENGE, CERTIFICATES = "best-known.json", "challenge", "certificates"
 
@@ -148,14 +148,14 @@ class Library:
         path
             The certificate.
         who, seconds
-            Who found it, in how much time; the time of the certificate when left out.
+            Name of the finder, and seconds taken; by default those of the certificate.
         budget
             As of `read_certificate`, which checks it.
 
         Returns
         -------
         tuple[str, list[str]]
-            The name of the instance, and what is better in words.
+            The name of the instance, and the improvement in words.
 
         Raises
         ------

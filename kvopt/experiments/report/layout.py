@@ -27,7 +27,7 @@ UNKNOWN = Interval(None, None)
 
 BOUND = ("bound", "╌", "proved bound")
 OPTIMUM = ("optimum", "█", "optimum")
-"""What legends say: a colour, a sign that looks like what is drawn, and words."""
+"""Entries of a legend: a colour, a sign in the form of the drawing, and words."""
 
 
 def sign(place: int, name: str) -> tuple[str, str, str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("sections.toml").read_text(encoding="utf-8")
 )
-"""The built-in sections by name in the order of the page, and what is said of each."""
+"""The built-in sections by name in the order of the page, with their texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class Section:
     Parameters
     ----------
     title, body
-        Its heading and its content; what is not markup is escaped.
+        Its heading and its content; text is escaped, markup is not.
     after
-        The built-in section behind which one's own stands.
+        The built-in section that a section of your own follows.
     """
 
     title: str
@@ -58,7 +58,7 @@ class Context:
     csv
         Where the table goes.
     checked
-        What became of the certificates, where they were verified.
+        Verdicts of the certificates, if they were verified.
     """
 
     study: Study
@@ -161,7 +161,7 @@ def gallery(name: str, context: Context, drawn: Mapping[str, Sequence[Markup]]) 
 def sections_of(context: Context) -> dict[str, Section]:
     """Return the sections of a page by name, in order, without those that have no data.
 
-    One's own stand behind the built-in section that they name, and behind the same one by name.
+    Your own follow the built-in section that they name, and are sorted by name there.
     """
     places = {name: place for place, name in enumerate(TABLE)}
     made: list[tuple[int, bool, str, Section]] = []

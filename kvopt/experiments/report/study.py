@@ -25,7 +25,7 @@ from kvopt.problem.families import FAMILIES
 from kvopt.verify import verify
 
 _FILE = "file"
-"""Key of an instance from a file, for which its name stands."""
+"""Key of an instance from a file: its name."""
 
 _SIZE = "n"
 """Key of a family that says how many requests there are: runs of all sizes stand together."""

@@ -32,7 +32,7 @@ def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[
     records
         Of the study.
     verdicts
-        Published claims beside what was found.
+        Published claims with the results.
 
     Returns
     -------

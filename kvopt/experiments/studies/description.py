@@ -66,7 +66,7 @@ class Limits:
         By when requests should be done, as `kvopt.problem.deadlines.Deadline` reads it; None for no
         question of the kind.
     scope
-        What the bound covers, and schedules may do.
+        The scope of bounds and schedules.
     slower
         Whether slower machines are looked for on which no schedule is as good as a run.
     """
@@ -141,7 +141,7 @@ class Study:
     Parameters
     ----------
     name, title
-        What it is called; ``title`` says it in a line.
+        Its name; ``title`` describes it in a line.
     entries
         Every source of instances with its policies.
     limits

@@ -123,7 +123,7 @@ class Runs:
     Parameters
     ----------
     policy, scope
-        As it was given, and what the bounds that judge it cover.
+        The policy as given, and the scope of the bounds for it.
     records
         Of the runs.
     family

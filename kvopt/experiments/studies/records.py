@@ -110,7 +110,7 @@ class Record:
     slower_than
         A factor: no schedule on a machine more than so many times slower is as good.
     note
-        What a reader of the run should know, such as whether an LP was solved for a plan.
+        Remarks for a reader of the run, such as whether an LP was solved for a plan.
     """
 
     key: str

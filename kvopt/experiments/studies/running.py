@@ -110,17 +110,17 @@ class StudyResult:
     Parameters
     ----------
     study, directory
-        What was studied, and the folder of it.
+        The study and its folder.
     progress
         Counts, at the end.
     records
         Every record of the folder, those of earlier runs included.
     verdicts
-        Published claims beside what was found.
+        Published claims with the results.
     damaged
         A message for each line of the record file that does not count.
     signal_number
-        The signal that ended the run, where one did.
+        The signal that ended the run, if any.
     """
 
     study: Study
@@ -197,9 +197,9 @@ def run_study(
     study
         A name of a built-in study, the path of a ``.toml`` file, or a `Study`.
     out
-        Its folder.  What is in there counts and is not done again.
+        Its folder.  Finished work in it is not done again.
     jobs
-        Instances at a time, each in a process; as many as there are cores for, by default.
+        Instances at a time, each in a process; by default as the number of cores allows.
     scheduler
         Address of a Dask scheduler whose workers do the work instead.
     limit

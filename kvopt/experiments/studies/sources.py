@@ -29,7 +29,7 @@ FIXED: tuple[Kind, ...] = ("file", "trace", "inline")
 _FILES = ("file", "trace")
 
 TRACE_KEYS = ("format", *(key for key in TraceOptions.__annotations__ if key != "max_total"))
-"""What the parameters of a trace may hold."""
+"""Parameters that a trace may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Source:
         What was asked for; of an inline instance its ``requests``, of a trace what
         `kvopt.import_trace` takes.
     rate, max_total
-        What is changed in it; see `kvopt.experiments.studies.sources`.
+        Changes to it; see `kvopt.experiments.studies.sources`.
     workers
         Machines with a cache each, None for those of the instance.
     """
@@ -196,7 +196,7 @@ def changed(
     Raises
     ------
     InvalidInput
-        For a request that does not fit, or if none is left.
+        For a request that does not fit, or if no request remains.
 
     Examples
     --------

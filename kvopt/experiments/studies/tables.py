@@ -22,7 +22,7 @@ class Table:
     values
         Its keys.
     text, file
-        Where it stands.
+        Its file and line.
     name, place
         Empty for the top, else the name in its header, and which one it is of several.
     """

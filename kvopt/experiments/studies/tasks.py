@@ -55,9 +55,9 @@ class Task:
     modules
         To import before.
     instance
-        What is known of it beforehand; of a game only what was asked for.
+        The instance as known beforehand; of a game only its description.
     folder
-        Of the study, where what is found is kept, and earlier runs are taken from.
+        Folder of the study, for results and earlier runs.
     """
 
     study: str
@@ -116,7 +116,7 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
 FOLDER = "certificates"
 
 Result = PolicyRun | str
-"""What became of a policy: its run, which says so when time ran out, or what went wrong."""
+"""Result of a policy: its run, perhaps ended by the limit, or its error."""
 
 Announce = Callable[[str, float], None]
 """Called with what begins now, and within how many seconds it should end."""
@@ -124,7 +124,7 @@ Announce = Callable[[str, float], None]
 _PATIENCE = 1.5
 """Factor of its limit after which a policy counts as hung: it is asked between rounds only."""
 _SLACK = 30.0
-"""Seconds beyond a limit for what is no search: loading, ending a solver."""
+"""Seconds beyond a limit for other work than search: loading, ending a solver."""
 _COMPILING = 240.0
 """Seconds beyond the limit for compiling, which limits do not count, on a busy machine."""
 _WORTH_KEEPING = 10.0
@@ -140,11 +140,11 @@ class TaskResult:
     Parameters
     ----------
     records
-        One for each policy, or a single one that says what failed.
+        One record for each policy, or a single one with the error.
     certificate
-        Text of the certificate, whose path they name; None if there is none.
+        Text of the certificate, whose path they name, or None.
     is_interrupted
-        Whether a signal came before the end; the next run of the study begins from what there is.
+        Whether a signal came before the end; the next run of the study continues from there.
     """
 
     records: tuple[Record, ...]
@@ -164,9 +164,9 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     task
         What to do.
     skip
-        Policies that are known to fail, with what is recorded of them.
+        Policies that are known to fail, with their records.
     announce
-        Told of each step, so that a step that never ends can be ended from outside.
+        Called before each step, so that a step that never ends can be ended from outside.
     """
     began = time.monotonic()
     limits = task.limits

@@ -38,7 +38,7 @@ _STARTING = 120.0
 _GRACE = 10.0
 """Seconds in which a process that is interrupted has to answer."""
 _TRIES = 2
-"""Tries of a task whose process ended, killed from outside say."""
+"""Tries of a task whose process ended, for example killed from outside."""
 
 _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -126,7 +126,7 @@ class Worker:
         raise WorkerLost(f"did not end within {seconds:g} s", step, hung=True)
 
     def _end(self) -> str:
-        """Say how the process ended, with the last line that it wrote."""
+        """Describe how the process ended, with the last line that it wrote."""
         status = self._process.wait()
         try:
             self._said.seek(0)
@@ -225,7 +225,7 @@ def run(task: bytes, version: str) -> TaskResult:
 
 def work(descriptor: int) -> None:
     """Do tasks from a pipe until the study at its other end is gone: the main loop of a worker."""
-    os.set_inheritable(descriptor, False)  # what a solver starts must not keep it open
+    os.set_inheritable(descriptor, False)  # a process that a solver starts must not keep it open
     pipe: Connection[Any, Any] = Connection(descriptor)
     tasks: SimpleQueue[tuple[Task, Mapping[str, str]]] = SimpleQueue()
 
@@ -234,7 +234,7 @@ def work(descriptor: int) -> None:
             while True:
                 tasks.put(pipe.recv())
         except (EOFError, OSError):
-            os._exit(0)  # what is under way no longer counts
+            os._exit(0)  # unfinished work no longer counts
 
     threading.Thread(target=listen, daemon=True).start()
     while True:

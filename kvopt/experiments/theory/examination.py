@@ -22,7 +22,7 @@ class Curve:
     Parameters
     ----------
     label
-        What it shows.
+        Its label.
     x, y
         Coordinates.
     kind
@@ -42,11 +42,11 @@ class Examination:
     Parameters
     ----------
     topic, title
-        What was examined.
+        Name of the topic.
     verdicts
-        What became of each claim.
+        Verdicts of the claims.
     curves
-        What a picture shows.
+        Curves of a picture.
     x_label, y_label
         Of the axes.
     logarithmic
@@ -78,7 +78,7 @@ class Finding(NamedTuple):
 
 
 Parts = Iterator[Finding | Curve | dict[str, Any]]
-"""What the function of a topic yields: findings, curves in the order of the legend, values."""
+"""Results of the function of a topic: findings, curves in the order of the legend, values."""
 
 Examiner = Callable[[Simulation], Parts]
 

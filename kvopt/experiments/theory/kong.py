@@ -66,7 +66,7 @@ def _drawn(count: int) -> tuple[Fraction, Fraction, int]:
         memory, requests = space.drawn(rng)
         case = memory, tuple((a, s // 2, (o + 1) // 2) for a, s, o in requests)
         peak = max(s + o for _, s, o in case[1])
-        if peak == memory:  # then the theorem says nothing
+        if peak == memory:  # then the theorem gives no bound
             continue
         value = latency(instance_of(case), "svf")
         best = best_below(*case, value + 1)

@@ -107,7 +107,7 @@ class Simulation:
 class Tries(NamedTuple):
     """Tries by belief at their start and true output, and those that ended with the request.
 
-    Beliefs begin with 1; what is lost raises them.
+    Beliefs begin with 1; lost tokens raise them.
     """
 
     begun: Counter[tuple[int, int]]

@@ -34,7 +34,7 @@ class Parameter:
     Parameters
     ----------
     name, help
-        What it is called and what it does.
+        Its name and meaning.
     default
         Its value when it is not given; None for one that the family draws or works out, as
         the help says.
@@ -84,7 +84,7 @@ class Draw:
     random
         The source.
     n, memory
-        What the user asked for, None to leave it to the family.
+        Value of the user, None to leave it to the family.
     parameters
         Every key of the family that has a value.
     drawn
@@ -173,7 +173,7 @@ class Family:
     Parameters
     ----------
     name, summary, source
-        What it is called, what it holds, where it is from.
+        Its name, content and source.
     draw
         Returns the memory and the requests of one instance.
     parameters

@@ -11,7 +11,7 @@ from kvopt.problem.requests import Request, volume_of
 _LONGEST_PROMPT = 5
 """Tokens, as published."""
 _SLACK = 1e-9
-"""Keeps multiples of epsilon, 0.1 say, on the right side of an integer."""
+"""Keeps multiples of epsilon, such as 0.1, on the right side of an integer."""
 
 
 def _memory(draw: Draw) -> int:

@@ -64,7 +64,7 @@ class Fit:
     rows, seconds
         How many batches were measured, and how long they took together.
     model_seconds
-        How long the model says that they take.
+        Their times by the model.
     squared_error
         The mean of squared errors, in milliseconds.
     """

@@ -20,7 +20,7 @@ GIGABYTE = 10**9
 
 _TERA = 10**12
 SHARE = Fraction(9, 10)
-"""Of the memory, for weights and cache, where nothing else is asked for."""
+"""Default share of the memory for weights and cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ModelShape:
     Parameters
     ----------
     name
-        What it is called.
+        Its name.
     parameters, layers, kv_heads, head_size
         As published; ``kv_heads`` counts heads of keys, which may be fewer than of queries.
     bytes
@@ -90,7 +90,7 @@ class Gpu:
     Parameters
     ----------
     name
-        What it is called.
+        Its name.
     memory
         Bytes.
     bandwidth, link

@@ -26,7 +26,7 @@ def schedulers(context: Context) -> str:
     """Return the table, empty where no scheduler ran."""
     groups = context.groups
     single = all(len(group.records) == 1 for group in groups)
-    # Columns that say nothing in this study are left out.
+    # Columns without data in this study are left out.
     shown = {
         "family": len(context.families) > 1,
         "not completed": not all(group.completed for group in groups),

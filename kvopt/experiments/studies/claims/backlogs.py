@@ -2,7 +2,7 @@
 
 chen-2025 section 6: schedulers that know an interval for each output.  wang-2025 section 7: short
 and long prompts together; table 4: total latency of three schedulers on five distributions.
-What is printed stands in ``printed.toml``.
+``printed.toml`` has the printed values.
 """
 
 from __future__ import annotations

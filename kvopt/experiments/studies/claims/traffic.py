@@ -56,7 +56,7 @@ def told(
 ) -> Verdict:
     """Return a verdict on a claim about data that cannot be had; None claims nothing.
 
-    What does not show on the stand-in is left open: the lengths and the server differ.
+    A claim that fails on the stand-in stays open, since the lengths and the server differ.
     """
     verdict: Judgement = "measured" if holds is None else "reproduced" if holds else "undecided"
     said = f"{found}, on the stand-in" + (": does not agree" if holds is False else "")

@@ -28,9 +28,9 @@ class Verdict:
     Parameters
     ----------
     claim, source, published
-        What is claimed, where, and with which numbers.
+        The claim, its place in the paper, and its numbers.
     found
-        What was found, with numbers that certificates prove.
+        The result, with numbers that certificates prove.
     verdict
         ``reproduced``; ``not reproduced as printed``; ``refuted``; ``undecided`` where the
         intervals leave room for both; ``measured`` where nothing is claimed that could fail.
