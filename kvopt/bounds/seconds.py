@@ -23,12 +23,13 @@ from kvopt.bounds.seconds_evaluation import (
     shares,
     shares_bound,
 )
+from kvopt.bounds.shares import Processed, processed, shared_out
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Floats
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
-from kvopt.problem.instance import Instance, refuse_blocks
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_prefixes
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
 
@@ -84,7 +85,8 @@ def seconds_bound(
     scope
         Schedules to cover.  All proofs cover pauses; those that cover prompts in pieces use one
         line of the model or a mix of two, and company of pieces; they cover pauses too.  Company
-        is of one worker, so a fleet does without it.
+        is of one worker, so a fleet does without it.  With ``sharing`` a request holds its share of
+        a prefix, and only work that is surely done counts (`kvopt.bounds.shares`).
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.
     should_stop
@@ -101,14 +103,20 @@ def seconds_bound(
     refuse_blocks(instance, "the bound in seconds")
     began = working_time()
     arrivals = arrivals_ns(instance) if arrivals is None else arrivals
-    chunks = Scope.parse(scope).covers(Scope.CHUNKS)
+    chunks, done = Scope.parse(scope).covers(Scope.CHUNKS), None
+    if Scope.parse(scope).covers(Scope.SHARING) and "prefix" in instance.extras:
+        if Scope.parse(scope) is not Scope.SHARING:
+            refuse_prefixes(instance, f"the bound of the scope {scope} in seconds")
+        instance, done = shared_out(instance), processed(instance, arrivals)
 
     def is_late() -> bool:
         late = time_limit is not None and working_time() - began > time_limit
         return late or should_stop()
 
-    _, best = max(_proofs(instance, model, arrivals, chunks, is_late), key=itemgetter(0))
-    return SecondsBound(shares_bound(instance, model, best, arrivals, chunks=chunks), best)
+    proofs = _proofs(instance, model, arrivals, chunks, done, is_late)
+    _, best = max(proofs, key=itemgetter(0))
+    value = shares_bound(instance, model, best, arrivals, chunks=chunks, done=done)
+    return SecondsBound(value, best)
 
 
 def _proofs(
@@ -116,6 +124,7 @@ def _proofs(
     model: BatchTime,
     arrivals: Sequence[int],
     chunks: bool,
+    done: Processed | None,
     is_late: Callable[[], bool],
 ) -> Iterator[tuple[float, SharesProof]]:
     """Yield proofs with their values in floats: of lines, then of weights, then of company."""
@@ -124,7 +133,7 @@ def _proofs(
     when = _without_gaps(arrivals, 2.0 * alone.sum())
 
     def started(chosen: SharesProof) -> tuple[_Weights, SharesProof]:
-        taken = _taken(instance, model, chosen, chunks)
+        taken = _taken(instance, model, chosen, chunks, done)
         return _Weights(instance.total_memory, when, *taken), chosen
 
     largest = max(map(started, _mixes(model) if chunks else _roofs(model)), key=_value)
@@ -196,11 +205,15 @@ def _mixes(model: BatchTime) -> Iterator[SharesProof]:
 
 
 def _taken(
-    instance: Instance, model: BatchTime, chosen: SharesProof, chunks: bool = False
+    instance: Instance,
+    model: BatchTime,
+    chosen: SharesProof,
+    chunks: bool = False,
+    done: Processed | None = None,
 ) -> tuple[Shares, Parts]:
     """Return the machine time of requests, in all and in parts, in floats."""
     slow, lines, by = mixed(model, chosen)
-    part = shares(instance, slow, lines, float, chunks=chunks)
+    part = shares(instance, slow, lines, float, chunks=chunks, done=done)
     cut = parts_of(instance, slow, lines, part, chosen.parts)
     once = (part.alone / by, part.prompts / by, part.early / by)
     whole = Shares(part.takes / by, part.delays / by**2, *once)

@@ -50,6 +50,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvopt.bounds.fluid import one_at_a_time
+from kvopt.bounds.shares import Processed
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.kernels.interruptible import machine_code
 from kvopt.kernels.magnitudes import fits
@@ -73,16 +74,17 @@ def shares_bound(
     arrivals: Sequence[int] | None = None,
     *,
     chunks: bool = False,
+    done: Processed | None = None,
 ) -> int:
     """Return the lower bound in nanoseconds that a proof gives, exactly and rounded up.
 
-    With ``chunks`` its company is that of pieces.
+    With ``chunks`` its company is that of pieces; ``done`` is as of `shares`.
     """
     memory = instance.total_memory  # one of this size is served as fast as all workers
     model, lines, scale = mixed(model, proof)
     when = scale * _integers(arrivals_ns(instance) if arrivals is None else arrivals)
     assert not (chunks and proof.parts), "parts are not of prompts in pieces"
-    part = shares(instance, model, lines, object, chunks=chunks)
+    part = shares(instance, model, lines, object, chunks=chunks, done=done)
     cut = parts_of(instance, model, lines, part, proof.parts)
     weights = _integers(proof.weights or (FULL,) * len(instance))
     unit = max(part.takes.tolist(), default=1) << _FINE
@@ -253,6 +255,7 @@ def shares(
     kind: type,
     *,
     chunks: bool = False,
+    done: Processed | None = None,
 ) -> Shares:
     """Return the machine time of all requests by some lines of a model.
 
@@ -268,6 +271,8 @@ def shares(
         ``float``, or ``object`` for exact integers.
     chunks
         Whether prompts may be processed in pieces.
+    done
+        Prompt tokens that are surely processed, where these are not all that requests hold.
 
     Notes
     -----
@@ -282,6 +287,7 @@ def shares(
     memory = instance.memory
     prompt: Numbers = np.array([request.prompt for request in instance], dtype=kind)
     output: Numbers = np.array([request.output for request in instance], dtype=kind)
+    fresh: Numbers = prompt if done is None else np.array(done.own, dtype=kind)
     kv, base = model.kv_ns, _time(lines, 0)
     top, rest = prompt + output, output - 1
     wide = _time(lines, 1) - base + kv * top
@@ -294,16 +300,19 @@ def shares(
                       + kv * kv * n3)  # fmt: skip
     later += base * (top * base * rest + (top * p - base) * n1 - (kv * top + p) * n2 + kv * n3)
     # The first round processes the prompt as well.
-    own = model.prompt_ns * prompt + kv * (prompt + 1)
-    work, twice = _times(lines, prompt + 1) - base + own, p * rest - kv * rest * rest
+    own = model.prompt_ns * fresh + kv * (prompt + 1)
+    work, twice = _times(lines, fresh + 1) - base + own, p * rest - kv * rest * rest
+    if done is not None:  # others may process its nodes before, in rounds of theirs
+        node = [sum(_time(lines, w) - base + model.prompt_ns * w for w in ws) for ws in done.nodes]
+        work = work + np.array(node, dtype=kind)
     first = memory * work * (twice + 2 * base + work) + base * (prompt + 1) * (twice + base)
-    none, least, whole = *(_time(model.lines, b) for b in (0, 1)), _times(model.lines, prompt + 1)
+    none, least, whole = *(_time(model.lines, b) for b in (0, 1)), _times(model.lines, fresh + 1)
     return Shares(
         takes=base * volume_of(prompt, output) + memory * (work + wide * rest - kv * n1),
         delays=first + later,
         alone=twice // 2 + whole + own,
-        prompts=own + ((least - none) * (prompt + 1) if chunks else whole - none),
-        early=whole - least + model.prompt_ns * prompt if chunks else 0 * prompt,
+        prompts=own + ((least - none) * (fresh + 1) if chunks else whole - none),
+        early=whole - least + model.prompt_ns * fresh if chunks else 0 * prompt,
     )
 
 

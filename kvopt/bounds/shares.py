@@ -9,15 +9,20 @@ prompts: each of its bounds holds, whatever proves it.
 
 What is on all paths comes first: while anything is active it is held once, so it leaves memory and
 prompts without any loss (`Instance.without_common_prefix`).
+
+In seconds a node may be in the cache, so a request surely processes only what is its own.  But each
+node is computed once at least, no later than the first round of any user, and not before the
+arrival of the first of them: so that one may count it as part of its prompt, later ones may not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, takewhile
 from math import floor
+from typing import NamedTuple
 
 from kvopt.problem.instance import Instance
 
@@ -66,3 +71,27 @@ def _prompts(instance: Instance) -> Iterator[int]:
     shares = list(map(Fraction, forest.weights, most_together(instance)))
     for private, path in zip(forest.private, forest.paths, strict=True):
         yield private + floor(sum((shares[v] for v in path), Fraction()))
+
+
+class Processed(NamedTuple):
+    """Prompt tokens that are surely processed in seconds.
+
+    Parameters
+    ----------
+    own
+        Of each request, by itself.
+    nodes
+        Tokens of the nodes whose first user to arrive each request is, which somebody processes
+        after its arrival and by its first round.
+    """
+
+    own: Sequence[int]
+    nodes: Sequence[Sequence[int]]
+
+
+def processed(instance: Instance, arrivals: Sequence[int]) -> Processed:
+    """Return what requests surely process that arrive at these times."""
+    forest, nodes = instance.forest, list[list[int]]([] for _ in instance)
+    for weight, users in zip(forest.weights, forest.users, strict=True):
+        nodes[min(users, key=arrivals.__getitem__)].append(weight)
+    return Processed(forest.private, nodes)

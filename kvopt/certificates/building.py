@@ -190,7 +190,7 @@ def _beside(search: Search, name: str) -> Iterator[None]:
 
 def _bounded(search: Search) -> Callable[[], None]:
     """Compute bounds after the quick schedules; return the search for schedules."""
-    if search.instance.extras:
+    if search.problem.is_restricted:
         plan.run(plan.RESTRICTED, search, search.remaining)
         return partial(plan.auto, search)
     plan.run(plan.FIRST, search)

@@ -45,13 +45,16 @@ class Problem:
     def __post_init__(self) -> None:
         self._settle_scope()
         for is_asked, what in (
-            (self.in_seconds, "a clock of seconds"),
-            (self.has_pauses, f"the scope {self.scope}"),
+            (
+                self.has_pauses or (self.in_seconds and self.scope.covers(Scope.CHUNKS)),
+                f"the scope {self.scope}",
+            ),
             (self.deadline is not None, "a deadline"),
         ):
             if is_asked:
                 refuse_extras(self.instance, what)
         if self.in_seconds:
+            refuse_extras(self.instance, "a clock of seconds", ("prefix",))
             refuse_blocks(self.instance, "a clock of seconds")
         if self.deadline is not None:
             refuse_blocks(self.instance, "a deadline")
@@ -61,11 +64,10 @@ class Problem:
         """Choose a scope where none is asked, and drop prefixes, or sharing, without the other."""
         has_prefixes = "prefix" in self.instance.extras
         if (scope := self.scope) is None:
-            is_known = self.clock.is_even and self.deadline is None
-            scope = Scope.SHARING if has_prefixes and is_known else Scope.RUNS
+            is_known = has_prefixes and self.deadline is None
+            scope = Scope.SHARING if is_known else Scope.RUNS
             if has_prefixes and not is_known:
-                what = "a deadline" if self.clock.is_even else "a clock of seconds"
-                _LOGGER.warning("prefixes are left out: %s does not know them", what)
+                _LOGGER.warning("prefixes are left out: a deadline does not know them")
         if not has_prefixes:
             scope = scope.without_sharing
         said = vars(self)
@@ -77,6 +79,11 @@ class Problem:
     def in_seconds(self) -> bool:
         """Whether rounds last as long as their batches."""
         return not self.clock.is_even
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether it is in rounds, and more than the problem of the papers."""
+        return bool(self.instance.extras) and not self.in_seconds
 
     @property
     def has_pauses(self) -> bool:

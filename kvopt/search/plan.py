@@ -258,8 +258,9 @@ SEARCHES = (
           lambda s, t: stages.without_pauses(s, _improve_parts, t), 0.5),
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
     Stage("policies", _in_seconds, stages.try_policies),
-    Stage("exact", _in_seconds, stages.search_all_in_seconds),
-    Stage("beams", lambda s: _in_seconds(s) and not s.problem.is_fleet,
+    Stage("exact", lambda s: _in_seconds(s) and not s.instance.extras,
+          stages.search_all_in_seconds),
+    Stage("beams", lambda s: _in_seconds(s) and not (s.problem.is_fleet or s.instance.extras),
           stages.search_beams_in_seconds),
     Stage("routers", _in_seconds, stages.search_orders_in_seconds),
 )  # fmt: skip
@@ -364,7 +365,7 @@ def offer_nothing(search: Search) -> None:
 def auto(search: Search, *, presolve: bool = True) -> None:
     """Bound and search as suits the size."""
     search.presolve = presolve
-    if search.instance.extras:
+    if search.problem.is_restricted:
         run(SEARCHES_OF_RESTRICTED, search)
         return
     if search.schedule is None and _in_rounds(search):
@@ -375,7 +376,7 @@ def auto(search: Search, *, presolve: bool = True) -> None:
 
 def bounding(search: Search, _: float = math.inf) -> None:
     """Bound as suits the size, without a search for schedules."""
-    if search.instance.extras:
+    if search.problem.is_restricted:
         restricted.bound_by_relaxation(search, search.remaining, bounding)
         return
     run(FIRST, search)
@@ -384,7 +385,7 @@ def bounding(search: Search, _: float = math.inf) -> None:
 
 def explained(search: Search) -> Iterator[tuple[str, float]]:
     """Yield the rows that apply to a search, and the seconds that each has at most."""
-    if search.instance.extras:
+    if search.problem.is_restricted:
         yield from _explained(RESTRICTED + SEARCHES_OF_RESTRICTED, search, search.remaining, "")
         return
     run(FIRST, search)

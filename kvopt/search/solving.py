@@ -141,7 +141,7 @@ def solve(
         plan.run(plan.IN_TIME, search, search.remaining)
         if not len(search.instance):
             plan.offer_nothing(search)
-        elif search.instance.extras:
+        elif problem.is_restricted:
             plan.run(plan.RESTRICTED, search, search.remaining)
         elif quick_start:
             plan.run(plan.FIRST, search)
@@ -216,7 +216,7 @@ def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> No
         return
     if engine != "auto" and problem.is_fleet:
         work = search_fleet if engine == "exact" else work
-    if problem.instance.extras:
+    if problem.is_restricted:
         if not search.should_stop():
             work(search)
         return

@@ -93,7 +93,7 @@ def run(
         refuse_fleet(instance, label)
     elif isinstance(scheduler, ServerPolicy):
         kind = Server
-    if kind is not Simulation or not clock.is_even or instance.block_size > 1:
+    if kind is not Simulation or instance.block_size > 1:
         refuse_extras(instance, label)
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)

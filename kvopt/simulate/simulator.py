@@ -18,7 +18,8 @@ from typing import Any
 
 from kvopt.errors import InvalidInput, KvoptError, PolicyFault
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_prefixes
+from kvopt.problem.prefixes import Cache
 from kvopt.problem.requests import volume_of
 from kvopt.simulate.policies.base import Need, Policy, View
 from kvopt.timetable.work import Chunks, Lost
@@ -175,6 +176,8 @@ class Simulation(Worker):
         super().__init__(workload, self.truth.beliefs.output)
         self.policy = policy
         self.view = self.truth.before_arrivals(policy)
+        if instance.forest.weights and not clock.is_even:
+            self.view.cache = Cache(instance.forest, instance.block_tokens or 1, instance.memory)
         self._columns = list(zip(self.view.columns, self.truth.columns, strict=True))
         self.outputs = [request.output for request in instance]
         self.arriving: deque[int] = deque()
@@ -202,6 +205,11 @@ class Simulation(Worker):
         return self.policy.note()
 
     # ---- arrivals and completions -------------------------------------------------------
+
+    def matched(self, i: int) -> int:
+        """Return the tokens of a request's prefix that unfinished ones use, or that are cached."""
+        cache = self.view.cache
+        return max(super().matched(i), 0 if cache is None else cache.matched(i))
 
     def deliver(self, i: int) -> None:
         """Let a request arrive here, after those that arrived before."""
@@ -254,7 +262,10 @@ class Simulation(Worker):
         """Advance to the round of the next decision, and complete the requests that end by then."""
         assert self._following is not None
         view = self.view
-        (view.now, self.time), self._prompts = self._following, 0
+        (now, self.time), self._prompts = self._following, 0
+        if view.cache is not None:
+            view.cache.make_room(view.next_load + len(view.active) * (now - view.now - 1))
+        view.now = now
         self._idle |= not view.active
         self._seen_at, self.is_deciding = self.time, True
         if self.should_stop():
@@ -342,6 +353,8 @@ class Simulation(Worker):
     def _evict(self) -> bool:
         view, before = self.view, len(self.lost)
         for i in self.policy.evict(view):
+            if view.cache is not None and self.instance.workers > 1:
+                refuse_prefixes(self.instance, "evictions on several workers in seconds")
             if i not in view.active:
                 raise PolicyFault(f"{self.policy.name}: evicts {i}, which is not active")
             start = view.stop(i)
@@ -353,7 +366,7 @@ class Simulation(Worker):
 
     def _repeats(self) -> bool:
         """Whether this very state came up before, so that it comes up for ever."""
-        if self.arriving or self.expects_more or self.policy.draws:
+        if self.arriving or self.expects_more or self.policy.draws or self.view.cache is not None:
             return False
         active = frozenset((i, self.view.now - start) for i, start in self.view.active.items())
         state = (active, self.policy.learned())
@@ -376,9 +389,8 @@ class Simulation(Worker):
             if i not in self.waiting:
                 raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")
             self.waiting.remove(i)
-            view.start(i)
+            self._prompts += view.start(i)
             started.append(i)
-            self._prompts += view.prompts[i]
             if self._idle:
                 self.resumed[view.now] = self.time
                 self._idle = False

@@ -70,9 +70,11 @@ def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> 
 def sharing(sweep: Sweep, requests: Iterable[int], forest: Forest) -> Sweep:
     """Return the holdings of the same pieces of these requests if a node is held once.
 
-    The users of a node hold it from the first start until all that overlap have ended.
+    The users of a node hold it from the first start until all that overlap have ended.  Pieces
+    after those of requests use none.
     """
     paths = [forest.paths[i] for i in requests]
+    paths += [()] * (len(sweep.starts) - len(paths))
     own = [sum(forest.weights[v] for v in path) for path in paths]
     alone, once = Counter[int](), Counter[int]()
     ends: dict[int, int] = {}  # of each node, as far as it is known

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 from kvopt.errors import InvalidInput, shown
 from kvopt.problem.clocks import ROUNDS, Clock, Piece, Stretch
 from kvopt.problem.instance import Instance, refuse_prefixes
+from kvopt.problem.prefixes import Cache
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import Summarised
 from kvopt.timetable.sweep import Sweep, sharing, swept
@@ -47,8 +48,6 @@ class Timetable(Summarised):
 
     def __post_init__(self) -> None:
         said = vars(self)  # as they were given, before anybody sees them
-        if self.chunks or not self.clock.is_even:
-            refuse_prefixes(self.instance, "work in pieces, or in seconds")
         if segments := tuple(self.segments):
             segments = checked_segments(self.instance, segments)
             starts = tuple(rows[-1][0] - 1 for rows in segments)
@@ -58,6 +57,8 @@ class Timetable(Summarised):
             starts = self._integers("starts", self.starts)
         said.update(starts=starts, workers=self._checked_workers(), segments=segments)
         said.update({name: tuple(said[name]) for name in ("chunks", "lost", "resumed")})
+        if self.chunks or (self.pauses and not self.clock.is_even):
+            refuse_prefixes(self.instance, "work in pieces")
 
     def _integers(self, name: str, values: Iterable[int]) -> tuple[int, ...]:
         """Return an integer for each request, else raise."""
@@ -267,9 +268,7 @@ class Timetable(Summarised):
         return tuple(self._stretches())
 
     def _stretches(self) -> Iterator[Stretch]:
-        prompts = defaultdict[int, int](int)
-        for start, _, _, tokens in self._work():
-            prompts[start] += tokens
+        prompts = self._prompts()
         partial = Counter(number for each in self.chunks for number in range(each.start, each.end))
         waits = self.resumed[0] if self.resumed else {}
         batch_time, sweep, time = self.clock.batch_time, self.sweep, 0
@@ -284,6 +283,28 @@ class Timetable(Summarised):
             ended = first + batch_time.stretch_ns(active, held + active, end - begin - 1)
             yield Stretch(begin, time, end - begin, active, prompt, held, first, ended)
             time = ended
+
+    def _prompts(self) -> Mapping[int, int]:
+        """Return the tokens of prompts that rounds process, by when they begin.
+
+        Of prefixes these are, in seconds, the tokens that are in the cache no more, or not yet.
+        """
+        found, forest = defaultdict[int, int](int), self.instance.forest
+        if self.clock.is_even or not forest.weights:
+            for start, _, _, tokens in self._work():
+                found[start] += tokens
+            return found
+        starts, ends = defaultdict[int, list[int]](list), defaultdict[int, list[Piece]](list)
+        for piece in self.pieces():
+            starts[piece[1]].append(piece[0])
+            ends[piece[2]].append(piece)
+        cache = Cache(forest, self.instance.block_tokens or 1, self.instance.memory)
+        for time, held in zip(self.sweep.times, self.sweep.held, strict=True):
+            cache.make_room(held)
+            for i, start, end in ends[time]:
+                cache.stop(i, end, forest.private[i] + end - start)
+            found[time] = sum(map(cache.start, starts[time]))
+        return found
 
     def _beside(self) -> tuple[Lost | Chunks, ...]:
         """Return the work that is not of the segments."""

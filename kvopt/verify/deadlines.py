@@ -124,7 +124,7 @@ def most_in_time(
         if clock is None:
             alone, amount, top = brief.output, brief.output, prompt + brief.output
         else:
-            (amount, _, alone), top = part_of(memory, brief, clock, chosen), 1
+            (amount, _, alone), top = part_of(memory, brief, clock, chosen, brief.prompt), 1
         if arrival + alone > end:
             misses += 1
             continue

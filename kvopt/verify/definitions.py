@@ -159,13 +159,18 @@ def search(problem: Problem, target: int, work: Work) -> int:
     return tried
 
 
-def part_of(memory: int, request: Request, clock: Clock, chosen: list[int]) -> tuple[int, int, int]:
+def part_of(
+    memory: int, request: Request, clock: Clock, chosen: list[int], prompt: int,
+    nodes: Sequence[int] = (),
+) -> tuple[int, int, int]:  # fmt: skip
     """Return M X, 2 M X e and E of a request, from its last round to its first."""
     fixed, takes, delays, after = clock.line(0, chosen), Fraction(0), Fraction(0), 0
     for held in range(request.prompt + request.output, request.prompt, -1):
-        fresh = request.prompt if held == request.prompt + 1 else 0
+        fresh = prompt if held == request.prompt + 1 else 0
         own = clock.prompt * fresh + clock.kv * held
         work, share = clock.line(1 + fresh, chosen) - fixed + own, Fraction(fixed * held, memory)
+        for node in nodes if held == request.prompt + 1 else ():
+            work += clock.line(node, chosen) - fixed + clock.prompt * node
         takes += work + share
         delays += work * (after + fixed + Fraction(work, 2)) + share * (after + Fraction(fixed, 2))
         after += clock.line(1 + fresh) + own

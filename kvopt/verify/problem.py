@@ -54,6 +54,11 @@ class Problem:
     nodes, paths
         Tokens of each node that several requests share, and the nodes of each request from a root;
         both empty where nothing is shared.
+    unit
+        Tokens of a block of these nodes.
+    fresh, firsts
+        Where prompts are shares of prefixes, the prompt tokens that each request surely processes,
+        and the nodes whose first user to arrive it is.
     """
 
     memory: int
@@ -68,6 +73,9 @@ class Problem:
     most: int | None = None
     nodes: tuple[int, ...] = ()
     paths: tuple[tuple[int, ...], ...] = ()
+    unit: int = 1
+    fresh: tuple[int, ...] = ()
+    firsts: tuple[tuple[int, ...], ...] = ()
 
     @property
     def is_restricted(self) -> bool:
@@ -77,8 +85,9 @@ class Problem:
     def plain(self) -> Problem:
         """Return the problem of the papers whose bounds hold here, see `plain_requests`."""
         memory, requests = plain_requests(self) if self.nodes else (self.memory, self.requests)
+        fresh, firsts = surely_processed(self) if self.nodes else ((), ())
         return replace(self, memory=memory, requests=requests, weights=(), after=(), most=None,
-                       nodes=(), paths=())  # fmt: skip
+                       nodes=(), paths=(), fresh=fresh, firsts=firsts)  # fmt: skip
 
     @property
     def used(self) -> int:
@@ -130,8 +139,11 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     if problem.is_restricted:
         if is_older:
             raise Invalid("instance: weights, order, limits and prefixes need kvopt.instance/2")
-        if is_timed or block > 1 or certificate.keys() & {"deadlines", "slower", "narrower"}:
-            raise Invalid("instance: weights, order, limits, prefixes go with latency in rounds")
+        others = problem.weights or problem.after or problem.most
+        if block > 1 or certificate.keys() & {"deadlines", "slower", "narrower"}:
+            raise Invalid("instance: weights, order, limits, prefixes go with latency in tokens")
+        if is_timed and (others or certificate["scope"].startswith("sharing+")):
+            raise Invalid("instance: in seconds prefixes go alone, with runs to their end")
     if bool(problem.paths) != ("sharing" in certificate["scope"]):
         raise Invalid("instance: prefixes go with the scope sharing, and it with them")
     if not is_timed:
@@ -169,7 +181,8 @@ def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
     after = tuple((i, j, gaps[i]) for i, j in before.items())
     weights = weights if max(weights, default=1) > 1 else ()
     nodes, paths = _shared(problem, instance)
-    return replace(problem, weights=weights, after=after, most=most, nodes=nodes, paths=paths)
+    return replace(problem, weights=weights, after=after, most=most, nodes=nodes, paths=paths,
+                   unit=instance.get("block_tokens", 1))  # fmt: skip
 
 
 def _shared(
@@ -216,6 +229,25 @@ def _shared(
                 path.append(place[block])
         paths.append(tuple(path))
     return tuple(nodes), tuple(paths)
+
+
+def surely_processed(problem: Problem) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """Return the prompt tokens that only each request has, and nodes of which it is the first user.
+
+    Somebody processes such a node after its arrival, as users come no earlier, and by its first
+    round.  Of equal arrivals the first in the instance counts.
+    """
+    users: dict[int, list[int]] = defaultdict(list)
+    for i, path in enumerate(problem.paths):
+        for v in path:
+            users[v].append(i)
+    fresh, firsts = [r.prompt for r in problem.requests], [list[int]() for _ in problem.requests]
+    for v, own in users.items():
+        if len(own) > 1:
+            firsts[min((problem.requests[i].arrival, i) for i in own)[1]].append(problem.nodes[v])
+            for i in own:
+                fresh[i] -= problem.nodes[v]
+    return tuple(fresh), tuple(map(tuple, firsts))
 
 
 def plain_requests(problem: Problem) -> tuple[int, list[Request]]:

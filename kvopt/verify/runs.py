@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from itertools import accumulate
-from operator import mul, sub
+from operator import itemgetter, mul, sub
 from typing import Any
 
 from kvopt.verify.pairs import paired, pairwise
@@ -32,6 +32,9 @@ def checked_run(
     chunks, waits = _chunks(requests, claim, what), claim.get("waits", [])
     if clock is None and (waits or chunks):
         raise Invalid(f"{what}: rounds know neither waits nor pieces of prompts")
+    count = len(requests) + len(claim.get("lost", []))
+    if clock is not None and problem.paths and (chunks or len(pieces) > count):
+        raise Invalid(f"{what}: in seconds prefixes go without pauses and prompts in pieces")
     on: list[int] = claim.get("workers", [0] * len(requests) if problem.workers == 1 else [])
     if len(on) != len(requests) or not all(0 <= worker < problem.workers for worker in on):
         raise Invalid(f"{what}: needs one of {problem.workers:,} workers for each request")
@@ -148,6 +151,9 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
     again.  A piece holds held - start + t at time t, so from one event to the next all hold
     ``offset + active * t``, which only grows.  In whole blocks, pieces whose ``held - start``
     leaves the same remainder take a new one at the same times.  Nodes of prefixes are held once.
+
+    In seconds what is computed stays after its last user while it fits: the least recently used
+    goes first, of a request what others cannot use, then nodes from the last one, in whole blocks.
     """
     requests, clock, block = problem.requests, problem.clock, problem.block
     pieces, rows, waits, asked = part
@@ -155,12 +161,13 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
         (row["request"], row["start"] + len(row["tokens"])): sum(row["tokens"]) for row in rows
     }
     begins, ends, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
+    unused = _Unused() if clock is not None and problem.paths else None
     due: dict[int, int] = defaultdict(int)  # of those that start here, the latest arrival
     for i, start, end, held in pieces:
         path = problem.paths[i] if problem.paths else ()
         shift = held - start - sum(problem.nodes[v] for v in path)
         begins[start].append((held - processed.get((i, start), 0), shift, path))
-        ends[end].append((shift, path))
+        ends[end].append((i, shift, path))
         due[start] = max(due[start], requests[i].arrival)
     for row in rows:  # as what is processed in a round, and held by then
         due[row["start"]] = max(due[row["start"]], requests[row["request"]].arrival)
@@ -174,12 +181,19 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
     for mark, following in pairwise([*marks, *marks[-1:]]):
         known[mark] = now = mark if clock is None else now
         prompts = 0
-        for shift, path in ends[mark]:
+        if unused is not None:
+            held = offset + active * mark + shared
+            unused.drop(held + unused.total - problem.memory, problem.unit)
+        for i, shift, path in sorted(ends[mark], key=itemgetter(0)):
             active, offset = active - 1, offset - shift
             taken[shift % block] -= 1
-            for v in path:
+            if unused is not None:
+                unused.put((i, mark), shift + mark)
+            for v in reversed(path):
                 using[v] -= 1
                 shared -= 0 if using[v] else problem.nodes[v]
+                if unused is not None and not using[v]:
+                    unused.put(v, problem.nodes[v])
         if (begin := waits.get(mark, now)) < now or begin < due[mark]:
             raise Invalid(
                 f"{what}: at round {mark:,} something begins too early, before it arrives "
@@ -191,6 +205,8 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
             taken[shift % block] += 1
             for v in path:
                 shared += 0 if using[v] else problem.nodes[v]
+                if unused is not None:
+                    prompts -= problem.nodes[v] if using[v] else unused.take(v)
                 using[v] += 1
         prompts += sum(done for done, _ in chunks.get(mark, ()))
         beside = sum(held for _, held in chunks.get(mark, ()))
@@ -207,8 +223,36 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
         if clock is not None and (active or beside) and (rounds := following - mark):
             now += clock.line(active + prompts) + clock.prompt * prompts
             now += (rounds - 1) * clock.line(active)
-            held = 2 * offset + active * (mark + 1 + following)  # twice the mean of the rounds
+            # Twice the mean of the rounds:
+            held = 2 * (offset + shared) + active * (mark + 1 + following)
             now += clock.kv * (rounds * held // 2 + beside)
     if peak > problem.memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {problem.memory:,}")
     return peak, known
+
+
+class _Unused(OrderedDict[Any, int]):
+    """Tokens that are computed and that nobody uses, the least recently used first."""
+
+    total = 0
+
+    def put(self, what: int | tuple[int, int], tokens: int) -> None:
+        """Add a node, or what a request had of its own."""
+        self[what] = tokens
+        self.total += tokens
+
+    def take(self, node: int) -> int:
+        """Return how much of a node is there, which is used again."""
+        tokens = self.pop(node, 0)
+        self.total -= tokens
+        return tokens
+
+    def drop(self, over: int, unit: int) -> None:
+        """Drop the oldest tokens as long as too many are there, of nodes whole blocks."""
+        while over > 0 and self:
+            what, tokens = next(iter(self.items()))
+            size = unit if isinstance(what, int) else 1
+            gone = min(tokens, -(-over // size) * size)
+            self[what], self.total, over = tokens - gone, self.total - gone, over - gone
+            if gone == tokens:
+                del self[what]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 from operator import add
 from typing import Any
@@ -49,6 +50,12 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     *Parts.*  The rounds after the first may be cut into ``parts``.  What a request takes in rounds
     of a part is not served before those of the parts before, alone, could have ended; and all parts
     of it have one slope.  Company then counts the work of tokens as well, see `_company`.
+
+    *Prefixes.*  A request holds its share of a prefix, as its prompt, and processes for certain
+    only what no other one has, ``fresh``; rounds that process or hold more last longer.  Each node
+    is processed once at least on the worker of its first user to arrive: after that arrival, and no
+    later than in its first round, so the fluid serves it as a part of that.  In that round or
+    before, its time to the completion is at least that of work of the round which comes first.
     """
     requests, clock = problem.requests, problem.clock
     assert clock is not None, "shares are of a clock in seconds"
@@ -73,15 +80,20 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
         raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
     part = definitions.part_of if work.naive else part_of
-    parts = [part(problem.memory, request, clock, chosen) for request in requests]
+    done = problem.fresh or [request.prompt for request in requests]
+    firsts = problem.firsts or [()] * len(requests)
+    parts = [
+        part(problem.memory, r, clock, chosen, s, nodes)
+        for r, s, nodes in paired(requests, done, firsts)
+    ]
     # Memory of this size is served as fast as that of all workers.
     memory, unit = problem.memory * problem.used, max((p[0] for p in parts), default=1) << 30
     total, jobs, works, windows = 0, [], [], []
-    for request, weight, (takes, delays, alone) in paired(requests, weights, parts):
+    for request, weight, fresh, (takes, delays, alone) in paired(requests, weights, done, parts):
         arrival, slope = scale * request.arrival, weight * unit // (64 * takes)
         total += 2 * memory * ((unit - slope * takes) * (arrival + alone) - unit * arrival)
         total += memory * slope * delays
-        cut = _cut(problem.memory, request, clock, chosen, count, (takes, alone))
+        cut = _cut(problem.memory, request, clock, chosen, count, (takes, alone), fresh)
         jobs += [((arrival + begin) * memory, -slope, part) for begin, part, _, _ in cut]
         works.append([(begin, added, free) for begin, _, added, free in cut])
         windows.append((arrival, arrival + alone))
@@ -92,7 +104,8 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
         total -= sum(rank * (end * end - begin * begin) for rank, begin, end, _ in serve(jobs))
     if any(company):
         if problem.chunks or not count:
-            works = [[(0, *_prompt(r.prompt, clock, problem.chunks))] for r in requests]
+            pairs = paired(requests, done)
+            works = [[(0, *_prompt(r.prompt, s, clock, problem.chunks))] for r, s in pairs]
         rest = [64 - share for share in map(add, weights, company)]
         in_company = definitions.company if work.naive else _company
         total += 2 * memory * (unit >> 6) * in_company(windows, works, company, rest, work)
@@ -101,7 +114,7 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
 
 def _cut(
     memory: int, request: Request, clock: Clock, chosen: list[int], count: int,
-    whole: tuple[int, int],
+    whole: tuple[int, int], fresh: int,
 ) -> list[tuple[int, int, int, int]]:  # fmt: skip
     """Return begins, M times the machine time, works and free delays of a request's parts.
 
@@ -122,7 +135,7 @@ def _cut(
         begin, taken = begin - alone, taken - takes
         works = (least - none) * rounds + clock.kv * held
         found.append((begin, takes, works, alone - least - clock.kv * (prompt + last)))
-    return [(0, taken, *_prompt(prompt, clock, False)), *reversed(found)]
+    return [(0, taken, *_prompt(prompt, fresh, clock, False)), *reversed(found)]
 
 
 def _company(
@@ -173,18 +186,21 @@ def _company(
     return total
 
 
-def _prompt(prompt: int, clock: Clock, chunks: bool) -> tuple[int, int]:
+def _prompt(prompt: int, fresh: int, clock: Clock, chunks: bool) -> tuple[int, int]:
     """Return the work of a prompt in the company of others, and how early its pieces may begin."""
-    none, least, whole = map(clock.line, (0, 1, prompt + 1))
-    own = clock.prompt * prompt
+    none, least, whole = map(clock.line, (0, 1, fresh + 1))
+    own = clock.prompt * fresh
     work = own + clock.kv * (prompt + 1)
     if chunks:
-        return work + (least - none) * (prompt + 1), whole - least + own
+        return work + (least - none) * (fresh + 1), whole - least + own
     return work + whole - none, 0
 
 
-def part_of(memory: int, request: Request, clock: Clock, chosen: list[int]) -> tuple[int, int, int]:
-    """Return M X, 2 M X e and E of a request.
+def part_of(
+    memory: int, request: Request, clock: Clock, chosen: list[int], fresh: int,
+    nodes: Sequence[int] = (),
+) -> tuple[int, int, int]:  # fmt: skip
+    """Return M X, 2 M X e and E of a request that processes so many prompt tokens, and nodes.
 
     With r rounds to go it holds h tokens, has some work, and alone it lasts at least ``length``;
     ``after`` is the sum of the lengths that follow.  The four columns are polynomials in r of a
@@ -193,9 +209,9 @@ def part_of(memory: int, request: Request, clock: Clock, chosen: list[int]) -> t
     _, prompt, output = request
     fixed, after = clock.line(0, chosen), 0
 
-    def row(tokens: int, prompts: int, h: int, after: int) -> tuple[int, int, int]:
+    def row(tokens: int, prompts: int, h: int, after: int, more: int = 0) -> tuple[int, int, int]:
         own = clock.prompt * prompts + clock.kv * h
-        work = clock.line(tokens, chosen) - fixed + own
+        work = clock.line(tokens, chosen) - fixed + own + more
         delays = memory * work * (2 * after + 2 * fixed + work) + fixed * h * (2 * after + fixed)
         return memory * work + fixed * h, delays, clock.line(tokens) + own
 
@@ -204,7 +220,8 @@ def part_of(memory: int, request: Request, clock: Clock, chosen: list[int]) -> t
         rows.append(row(1, 0, prompt + output - r, after))
         after += rows[-1][2]
     takes, delays, alone = (_summed(list(column), output - 1) for column in paired(*rows))
-    first = row(prompt + 1, prompt, prompt + 1, alone)
+    more = sum(clock.line(node, chosen) - fixed + clock.prompt * node for node in nodes)
+    first = row(fresh + 1, fresh, prompt + 1, alone, more)
     return takes + first[0], delays + first[1], alone + first[2]
 
 

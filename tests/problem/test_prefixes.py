@@ -223,24 +223,26 @@ def test_scope_is_sharing_where_prefixes_are_known(caplog: pytest.LogCaptureFixt
     assert not caplog.records
     clock = Seconds(BatchTime([Line(10, 1)]))
     timed = Instance(6, [replace(r, arrival_seconds=0) for r in SHARED], block_tokens=4)
-    for made in (as_problem(timed, clock=clock), as_problem(timed, deadline="3")):
-        assert made.scope is Scope.RUNS
-        assert "prefix" not in made.instance.extras
+    assert as_problem(timed, clock=clock).scope is Scope.SHARING
+    assert not caplog.records
+    made = as_problem(timed, deadline="3")
+    assert made.scope is Scope.RUNS
+    assert "prefix" not in made.instance.extras
     assert [r.getMessage() for r in caplog.records] == [
-        "prefixes are left out: a clock of seconds does not know them",
-        "prefixes are left out: a deadline does not know them",
+        "prefixes are left out: a deadline does not know them"
     ]
     more: list[dict[str, Any]] = [
-        {"clock": clock}, {"deadline": Deadline.parse("3")}, {"scope": Scope.SHARING_AND_PAUSES}
+        {"deadline": Deadline.parse("3")}, {"scope": Scope.SHARING_AND_PAUSES},
+        {"clock": clock, "scope": Scope.SHARING_AND_CHUNKS},
     ]  # fmt: skip
     for known in more:
         with pytest.raises(InvalidInput, match="prefix: is not known by"):
             Problem(timed, **{"scope": Scope.SHARING, **known})
 
 
-def test_other_clocks_and_pieces_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="prefix: is not known by work in pieces, or in seconds"):
-        Schedule(SHARED, (0, 0), clock=Seconds(BatchTime([Line(10, 1)])))
+def test_pieces_of_prompts_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="prefix: is not known by work in pieces"):
+        Schedule(SHARED, (0, 0)).timed(Seconds(BatchTime([Line(10, 1)])), [(0, 0, 2)])
     with pytest.raises(InvalidInput, match="prefix: is not known by"):
         run(SHARED, "vllm-fcfs")
 

@@ -7,10 +7,12 @@ prompt are the blocks of its path, and the active requests hold each block once.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from math import inf
+
+from timed_oracle import Server
 
 from kvopt import Instance, Request
 
@@ -116,3 +118,83 @@ def optimum_of(instance: Instance) -> int:
         )
 
     return split(rows, instance.workers)
+
+
+# ---- in seconds ---------------------------------------------------------------------------------
+
+
+def timed(
+    memory: int, rows: Sequence[Row], block: int, server: Server, starts: Sequence[int],
+    waits: Mapping[int, int],
+) -> list[int]:  # fmt: skip
+    """Return when requests complete, round by round, with a queue of unused blocks and tokens.
+
+    Those that start in a round find what is active or in the queue.  Its head leaves while what is
+    active and the queue do not fit; who completes adds its own tokens, then blocks from the last.
+    """
+    queue, time, ends = list[object](), 0, [0] * len(rows)
+    last = max((k + row[2] for k, row in zip(starts, rows, strict=True)), default=0)
+
+    def size() -> int:
+        return sum(1 if entry is None else block for entry in queue)
+
+    for number in range(last + 1):
+        active = {i for i, k in enumerate(starts) if k < number <= k + rows[i][2]}
+        held = load(rows, block, starts, number)
+        while queue and held + size() > memory:
+            del queue[0]
+        for i in sorted(active):
+            if starts[i] + rows[i][2] == number:
+                active.remove(i)
+                ends[i] = time
+                _, prompt, output, path = rows[i]
+                queue += [None] * (prompt - block * len(path) + output)
+                used = {b for j in active for b in rows[j][3]}
+                queue += [b for b in reversed(path) if b not in used]
+        time = waits.get(number, time)
+        fresh = [i for i, k in enumerate(starts) if k == number]
+        there = {b for j in active for b in rows[j][3]} | {b for b in queue if b is not None}
+        wanted = {b for i in fresh for b in rows[i][3]}
+        prompts = sum(rows[i][1] - block * len(rows[i][3]) for i in fresh)
+        prompts += block * len(wanted - there)
+        queue = [b for b in queue if b not in wanted]
+        if count := len(active) + len(fresh):
+            tokens = load(rows, block, starts, number + 1)
+            time += server.round_ns(count + prompts, prompts, tokens)
+    return ends
+
+
+def timed_optimum(memory: int, rows: Sequence[Row], block: int, server: Server) -> int:
+    """Return the least total latency in nanoseconds if what was computed once stays for ever.
+
+    So whatever a server drops, it is no better than that.
+    """
+
+    @cache
+    def best(
+        now: int, left: tuple[int, ...], on: tuple[bool, ...], known: frozenset[object]
+    ) -> float:
+        """Return the least latency of what is not done, from a time on."""
+        if not any(left):
+            return 0
+        later = min((row[0] for row in rows if row[0] > now), default=None)
+        found = inf if later is None else best(later, left, on, known)
+        some = [i for i, row in enumerate(rows) if left[i] and not on[i] and row[0] <= now]
+        for chosen in chain.from_iterable(combinations(some, n) for n in range(len(some) + 1)):
+            works = [i for i in range(len(rows)) if (on[i] and left[i]) or i in chosen]
+            own = [rows[i][1] - block * len(rows[i][3]) for i in range(len(rows))]
+            held = sum(own[i] + rows[i][2] - left[i] + 1 for i in works)
+            held += block * len({b for i in works for b in rows[i][3]})
+            if held > memory or not works:
+                continue
+            wanted = {b for i in chosen for b in rows[i][3]}
+            prompts = sum(own[i] for i in chosen) + block * len(wanted - known)
+            end = now + server.round_ns(len(works) + prompts, prompts, held)
+            after = tuple(n - (i in works) for i, n in enumerate(left))
+            done = sum(end - rows[i][0] for i in works if not after[i])
+            active = tuple(i in works for i in range(len(rows)))
+            found = min(found, done + best(end, after, active, known | wanted))
+        return found
+
+    outputs = tuple(row[2] for row in rows)
+    return int(best(0, outputs, (False,) * len(rows), frozenset()))

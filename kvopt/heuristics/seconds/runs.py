@@ -102,7 +102,7 @@ def offer_one_by_one(search: Search) -> None:
         time, worker, number = free[0]
         prompt, output = instance.requests[i].shape
         begin = max(time, arrivals[i])
-        if begin > time or not number:
+        if begin > time or not number or instance.extras:  # who hits a cache is done earlier
             resumed[worker][number] = begin
         starts[i], workers[i] = number, worker
         end = begin + model.round_ns(1, prompt, prompt + 1)

@@ -21,6 +21,7 @@ from kvopt.errors import InvalidInput, PolicyFault
 from kvopt.kernels.guarding import Extensible, file_of
 from kvopt.problem.instance import Instance
 from kvopt.problem.predictions import Beliefs, Believed, Intervals, PredictionModel
+from kvopt.problem.prefixes import Cache
 from kvopt.problem.scopes import Scope
 
 
@@ -88,13 +89,15 @@ class View:
         Private prompt tokens of each request, and the nodes of its prefix.
     weights
         Tokens of each node, held once while a request that uses it is active.
+    cache
+        Computed tokens of shared prefixes in seconds; None in rounds.
     range
         The smallest lower and the largest upper end of all intervals.
     """
 
     __slots__ = (
-        "_base", "_users", "active", "arrivals", "beliefs", "memory", "now", "paths", "private",
-        "prompts", "range", "weights",
+        "_base", "_users", "active", "arrivals", "beliefs", "cache", "memory", "now", "paths",
+        "private", "prompts", "range", "weights",
     )  # fmt: skip
 
     def __init__(self, instance: Instance, beliefs: Beliefs) -> None:
@@ -109,6 +112,7 @@ class View:
         self.range = min(beliefs.lower, default=1), max(beliefs.upper, default=1)
         self.now = 0
         self.active: dict[int, int] = {}
+        self.cache: Cache | None = None
         self._base = 0  # sum of private - start over active requests, and of nodes that they use
 
     @property
@@ -142,12 +146,17 @@ class View:
         """Return the tokens of a request's prefix that active requests hold."""
         return sum(self.weights[v] for v in self.paths[i] if self._users[v])
 
-    def start(self, i: int) -> None:
-        """Make a request active."""
+    def cached(self, i: int) -> int:
+        """Return the tokens of a request's prefix that need no work: active ones, in rounds."""
+        return self.matched(i) if self.cache is None else self.cache.matched(i)
+
+    def start(self, i: int) -> int:
+        """Make a request active; return the tokens of its prompt to process."""
         self.active[i] = self.now
         self._base += self.prompts[i] - self.matched(i) - self.now
         for v in self.paths[i]:
             self._users[v] += 1
+        return self.prompts[i] if self.cache is None else self.cache.start(i)
 
     def stop(self, i: int) -> int:
         """Make a request inactive and return when it had started."""
@@ -155,6 +164,8 @@ class View:
         for v in self.paths[i]:
             self._users[v] -= 1
         self._base -= self.prompts[i] - self.matched(i) - start
+        if self.cache is not None:
+            self.cache.stop(i, self.now, self.private[i] + self.now - start)
         return start
 
 

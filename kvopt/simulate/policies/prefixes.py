@@ -66,7 +66,7 @@ class KLpm(AheadPolicy):
     def _next(self, view: View) -> int:
         """Return the request whose turn it is."""
         is_matched = self._started % self.k > 0
-        return min(self._line, key=lambda i: (is_matched and -view.matched(i), view.arrivals[i], i))
+        return min(self._line, key=lambda i: (is_matched and -view.cached(i), view.arrivals[i], i))
 
     def admit(self, view: View) -> Iterable[int]:
         """Start one after the other until one does not fit."""

@@ -1,0 +1,92 @@
+"""Shared prefixes in seconds: times of runs and schedules, against a queue of blocks and tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from effort import many
+from sharing_oracle import Row, drawn, feasible, rows_of, timed
+from timed_oracle import Server
+
+from kvopt import BatchTime, Instance, InvalidInput, Line, Request, Schedule, Scope, run
+from kvopt.problem.clocks import Seconds
+
+SERVER = Server([(20, 1), (12, 2)], 5, 1)
+CLOCK = Seconds(BatchTime([Line(20, 1), Line(12, 2)], kv_ns=1, prompt_ns=5))
+
+
+def in_nanoseconds(instance: Instance, late: int) -> tuple[Instance, list[Row]]:
+    """Return an instance whose rounds last so many nanoseconds, and its rows."""
+    requests = [replace(r, arrival_seconds=r.arrival * late / 10**9) for r in instance]
+    rows = [(row[0] * late, *row[1:]) for row in rows_of(instance)]
+    return replace(instance, requests=requests), rows
+
+
+def assert_times(made: Schedule, rows: list[Row]) -> None:
+    """Compare completions, and memory, of each worker."""
+    instance, block = made.instance, made.instance.block_tokens or 1
+    for worker, members in enumerate(made.members):
+        own, starts = [rows[i] for i in members], [made.starts[i] for i in members]
+        in_rounds = [(0, *row[1:]) for row in own]
+        assert feasible(instance.memory, in_rounds, block, starts)
+        ends = timed(instance.memory, own, block, SERVER, starts, made.resumed[worker])
+        assert [made.completions[i] for i in members] == ends
+
+
+@pytest.mark.parametrize("name", ["fcfs", "svf", "lpm", "k-lpm:k=2", "svf-private", "h-sf"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_runs_take_the_times_of_a_literal_server(name: str, workers: int) -> None:
+    for seed in range(many(60)):
+        instance, rows = in_nanoseconds(drawn(seed, 9), 17 * (seed % 3))
+        made = run(replace(instance, workers=workers), name, router="round-robin", clock=CLOCK)
+        assert made.is_complete
+        assert_times(made, rows)
+        assert made.scope is (Scope.SHARING if "prefix" in instance.extras else Scope.RUNS)
+
+
+def test_schedules_take_the_times_of_a_literal_server() -> None:
+    hits = 0
+    for seed in range(many(250)):
+        rng = Random(seed)
+        instance = drawn(seed, 9)
+        rows = [(0, *row[1:]) for row in rows_of(instance)]
+        instance = replace(instance, requests=[replace(r, arrival=0) for r in instance])
+        block, starts = instance.block_tokens or 1, dict[int, int]()
+        for i in rng.sample(range(len(rows)), len(rows)):  # as soon as it fits beside those before
+            starts[i] = rng.randint(0, 3)
+            placed = [rows[j] for j in starts]
+            while not feasible(instance.memory, placed, block, list(starts.values())):
+                starts[i] += 1
+        begins, last = [starts[i] for i in range(len(rows))], max(starts.values())
+        waits = {last: 10**6}
+        made = Schedule(instance, begins, clock=CLOCK, resumed=[waits])
+        ends = timed(instance.memory, rows, block, SERVER, begins, waits)
+        assert list(made.completions) == ends, seed
+        apart = Schedule(instance.without_prefixes(), begins, clock=CLOCK, resumed=[waits])
+        hits += apart.completions != made.completions
+    assert hits > many(250) // 3
+
+
+def test_finished_blocks_stay_until_room_is_needed() -> None:
+    """The second of a finds its block unless one that needs all memory came between."""
+    a, clock = Request(0, 6, 1, prefix=("a",)), Seconds(BatchTime([Line(10, 0)], prompt_ns=100))
+    for prompt, output, processed in ((8, 2, 2), (8, 3, 6), (10, 1, 6), (0, 9, 2)):
+        instance = Instance(14, [a, Request(0, prompt, output), a], block_tokens=4)
+        made = Schedule(instance, (0, 1, 1 + output), clock=clock)
+        assert made.completions[0] == 10 + 600
+        assert made.completions[2] - made.completions[1] == 10 + 100 * processed
+
+
+def test_pieces_pauses_and_evictions_on_fleets_are_refused() -> None:
+    instance = Instance(12, [Request(0, 4, 5, prefix=("a",))] * 4, block_tokens=4)
+    for name in ("vllm-fcfs", "sglang"):
+        with pytest.raises(InvalidInput, match="prefix: is not known by"):
+            run(instance, name, clock=CLOCK)
+    with pytest.raises(InvalidInput, match="prefix: is not known by work in pieces"):
+        Schedule(instance, segments=[[(1, 1), (3, 6)], *[[(1, 5)]] * 3], clock=CLOCK)
+    name = "a-min:intervals=relative,eps=0.9"
+    assert run(instance, name, clock=CLOCK).lost
+    with pytest.raises(InvalidInput, match="prefix: is not known by evictions on several workers"):
+        run(replace(instance, workers=2), name, router="round-robin", clock=CLOCK)
