@@ -24,6 +24,7 @@ import numpy as np
 from kvopt.bounds.deadline_prices import Kind, OfCheapestTimes, OfRuns, Window
 from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.shares import processed, shared_out
 from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import DeadlinePrices
 from kvopt.kernels.compile_clock import working_time
@@ -43,12 +44,13 @@ _PACE = Pace(((20, 0.02),), memory=0.8, lowered=0.6, end=5e-4, largest=0.0)
 
 
 def least_times(instance: Instance, aim: Aim, model: BatchTime | None) -> list[int]:
-    """Return the least time of each request alone from its arrival to its aim."""
+    """Return the least time of each request alone, its prefix cached, from arrival to aim."""
     if aim is Aim.FIRST_TOKEN:
         instance = _of_first_tokens(instance)
     if model is None:
         return [request.output for request in instance]
-    alone: list[int] = shares(instance, model, model.lines, object).alone.tolist()
+    plain, done = shared_out(instance), processed(instance, [0] * len(instance))
+    alone: list[int] = shares(plain, model, model.lines, object, done=done).alone.tolist()
     return alone
 
 

@@ -16,6 +16,7 @@ from kvopt.errors import InvalidInput, MissingPackage, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import MOST_WORKERS
+from kvopt.problem.scopes import Scope
 
 if TYPE_CHECKING:
     from kvopt.experiments.fleets.sizes import Band, FleetSizes
@@ -67,6 +68,7 @@ class TriedOptions:
         default=10.0,
     )
     threads: int | None = common.THREADS
+    scope: Scope | None = common.COVERS
 
 
 def fleet_command(
@@ -117,6 +119,7 @@ def fleet_command(
         found = fleet_sizes(
             instance, aim, policies=tried.policy or (), routers=ways, deadline=deadline,
             counts=counts, clock=clock, time_limit=tried.time_limit, threads=tried.threads, out=out,
+            scope=tried.scope,
             observer=common.detail if quiet else common.say, command=command_line(),
         )  # fmt: skip
         if json:

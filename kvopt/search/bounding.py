@@ -129,7 +129,7 @@ def bound(
     work = bounds_for(problem.scope).find(method)
     search = Search(problem, limits_of(options), checkable=True)
     with signals_interrupt(search):
-        if problem.instance.extras:
+        if problem.is_restricted:
             refuse_blocks(problem.instance, problem.instance.extras[0])
             bound_by_relaxation(search, search.remaining, lambda inner: _in_parts(inner, work))
         elif problem.in_blocks and method not in _IN_BLOCKS:
@@ -199,7 +199,7 @@ def bounds_by_workers(
     {1: 6, 2: 4, 3: 3}
     """
     problem = as_problem(instance, clock=clock, scope=scope)
-    refuse_extras(problem.instance, "bounds by workers")
+    refuse_extras(problem.instance, "bounds by workers", ("prefix",))
     limits, began = limits_of(options), working_time()
     found: dict[int, CheckedBound] = {}
     best: CheckedBound | None = None
@@ -208,9 +208,12 @@ def bounds_by_workers(
         seconds = max(0.0, began + limits.time_limit - working_time()) / (len(left) - place)
         fleet = problem.of(replace(problem.instance, workers=workers))
         search = Search(fleet, replace(limits, time_limit=seconds), checkable=True)
-        if len(fleet.instance) and not problem.in_seconds:
-            plan.run(plan.FIRST, search)
-        _in_parts(search, plan.bounding)
+        if problem.is_restricted:
+            plan.bounding(search)
+        else:
+            if len(fleet.instance) and not problem.in_seconds:
+                plan.run(plan.FIRST, search)
+            _in_parts(search, plan.bounding)
         assert search.checked is not None
         if best is None or search.checked.value > best.value:
             best = search.checked

@@ -111,14 +111,14 @@ def _slower(problem: Problem, _: Path) -> None:
 
 
 def _fleet(problem: Problem, _: Path) -> None:
-    if problem.scope is not Scope.RUNS:
+    if problem.has_pauses:
         raise NoOptionError  # it is that of the schedulers
     target = "mean=1000" if problem.deadline is None else "misses=100%"
     if problem.in_seconds and problem.deadline is None:
         target += "s"
     found = fleet_sizes(
         problem.instance, target, clock=problem.clock, deadline=problem.deadline, counts=[1],
-        time_limit=1,
+        scope=problem.scope, time_limit=1,
     )  # fmt: skip
     assert found.bands
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.shares import shared_out
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.certificate import Certificate
@@ -136,7 +137,7 @@ class Latency:
         if isinstance(self.clock, Seconds):
             model = self.clock.batch_time
             return seconds_bound(fleet, model, scope=scope, time_limit=0.0).value_ns
-        return volume_bound(fleet)
+        return volume_bound(shared_out(fleet))
 
     def least(self) -> tuple[int, str]:
         """Return the total with a machine for each request, and its text.
@@ -146,7 +147,8 @@ class Latency:
         total = sum(least_times(self.instance, Aim.COMPLETION, _model(self.clock)))
         unit = "rounds" if self.clock.is_even else "s"
         mean = self.worded(total, up=False)
-        return total, f"a request with a machine of its own takes {mean} {unit} on average"
+        cached = ", its prefix cached," * ("prefix" in self.instance.extras)
+        return total, f"a request with a machine of its own{cached} takes {mean} {unit} on average"
 
     def known(self, found: Certificate) -> Known:
         """Return the total latencies of a certificate."""

@@ -117,6 +117,7 @@ def fleet_sizes(
     deadline: Deadline | str | int | None = None,
     counts: Iterable[int] | None = None,
     clock: Clock | str | None = None,
+    scope: Scope | str | None = None,
     out: str | Path | None = None,
     **effort: Unpack[Effort],
 ) -> FleetSizes:
@@ -137,6 +138,8 @@ def fleet_sizes(
         on which a scheduler reaches the target.
     clock
         ``rounds``, ``seconds`` of the usual model, or a clock.
+    scope
+        ``runs`` leaves prefixes out; by default what schedulers do, and ``sharing``.
     out
         A folder for a certificate of each number of machines.  What is in there counts and is not
         done again.
@@ -156,8 +159,8 @@ def fleet_sizes(
     >>> [(band.workers, band.lower, band.upper) for band in late.bands]
     [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
-    problem = as_problem(instance, clock=clock, deadline=deadline)
-    refuse_extras(problem.instance, "a number of machines")
+    problem = as_problem(instance, clock=clock, deadline=deadline, scope=scope)
+    refuse_extras(problem.instance, "a number of machines", ("prefix",))
     instance, clock = problem.instance, problem.clock
     if not len(instance):
         raise InvalidInput("has no requests", field="requests")
@@ -166,7 +169,8 @@ def fleet_sizes(
     match = target if isinstance(target, FleetMatch) else None
     pairs = _pairs(match, policies, routers)
     needed = (policy_from(name).scope(rounds=clock.is_even) for _, name in pairs.values())
-    measure, scope = measure_of(instance, clock, problem.deadline), least_scope(needed)
+    measure = measure_of(instance, clock, problem.deadline)
+    scope = least_scope([*needed, problem.scope])
     directory = None if out is None else Path(out)
     known = read_folder(directory, measure, scope) if directory else {}
     told = effort.get("observer", lambda _: None), effort.get("command")

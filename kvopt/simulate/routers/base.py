@@ -22,7 +22,7 @@ class Load(Protocol):
         """Return the tokens that it holds now."""
 
     def matched(self, i: int) -> int:
-        """Return the tokens of a request's prefix that unfinished requests of the worker use."""
+        """Return the tokens of a request's prefix in use there; in seconds also cached ones."""
 
 
 @dataclass

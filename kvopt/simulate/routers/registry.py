@@ -12,7 +12,7 @@ Kind = TypeVar("Kind", bound=type[Router])
 
 _BUILT_IN = (
     "central", "round-robin", "random", "two-choices",
-    "least-requests", "least-tokens", "least-volume",
+    "least-requests", "least-tokens", "least-volume", "longest-prefix",
 )  # fmt: skip
 ROUTERS: Registry[type[Router]] = Registry(
     "router", "kvopt.routers", dict.fromkeys(_BUILT_IN, "kvopt.simulate.routers.built_in")
