@@ -88,6 +88,12 @@ def test_pauses_are_searched_in_full() -> None:
         assert (search.objective or 0) >= least
 
 
+def test_exact_search_with_pauses_finds_the_optimum() -> None:
+    for instance in drawn(6, 8, most=4):
+        found = solve(instance, scope="pauses", threads=1, params=BRIEF)
+        assert found.lower_bound == found.objective == optimum_with_pauses(*plain(instance))
+
+
 @pytest.mark.parametrize("block", [1, 2])
 @pytest.mark.parametrize("scope", ["runs", "pauses"])
 @pytest.mark.parametrize("method", ["lagrangian", "slots"])
