@@ -6,6 +6,8 @@ less of it.  Each claims one more than is true.  Runs claim less than the optimu
 slower machines one too much.  Whole certificates are changed too, with the hash of what results.
 
     nice python benchmarks/fuzz_verify.py --claims 1000000
+
+``--restricted 1`` draws only instances with weights, orders, limits and shared prefixes.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from certificates import numbers_in
+from certificates import numbers_in, random_proof
 from claims import Problem, untrue
 from configuration_proofs import drawn_cuts, drawn_stage, good_stage, with_cuts
 from drawn_claims import MACHINES, Content, drawn, proof_of, restricted, some_lines
 
 from kvopt.kernels.pipes import ended_by_reader
 from kvopt.verify import verify_text
-from kvopt.verify.problem import hash_of
+from kvopt.verify.problem import hash_of, problem_of
 from kvopt.verify.work import Invalid
 
 STEPS = 40
@@ -76,8 +78,9 @@ def changed(value: Any, source: random.Random) -> Any:
 class Attack:
     """Claims about one instance after the other; ``counts`` holds what became of them."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, restricted: float) -> None:
         self.source, self.counts = random.Random(seed), Counter[str]()
+        self.restricted = restricted
 
     def judged(self, content: Content, name: str, *, is_false: bool = True) -> tuple[str, float]:
         """Return the verdict on a certificate, and the value that is named in it, if any."""
@@ -100,15 +103,16 @@ class Attack:
     def run(self) -> None:
         """Attack one instance with claims of every kind."""
         source = self.source
-        content = restricted(source) if source.random() < 0.1 else drawn(source)
+        content = restricted(source) if source.random() < self.restricted else drawn(source)
         problem, rows = Problem(content), content["instance"]["requests"]
         best = problem.least()
         for proof in self.proofs(content, problem, int(best)):
-            kept, most = proof, -math.inf
+            kept, most, name = proof, -math.inf, f"bound by {proof['kind']}"
+            name += " with cuts" * ("cuts" in proof) + " with prefixes" * (problem.size > 0)
             for step in range(STEPS):
                 other = changed(kept, source) if step else kept
                 lower = {"value": math.floor(best) + 1, "proof": other}
-                _, value = self.judged({**content, "lower": lower}, f"bound by {proof['kind']}")
+                _, value = self.judged({**content, "lower": lower}, name)
                 kept, most = (other, value) if value >= most else (kept, most)
             self.counts[f"tight {proof['kind']}"] += most == best
         starts = [row["arrival"] + source.randint(0, 4) for row in rows]
@@ -121,6 +125,12 @@ class Attack:
         for _ in range(STEPS):
             _, value = self.judged({**content, "upper": run}, "upper", is_false=run["value"] < best)
             run = {**changed(run, source), "value": int(max(value, 0))}
+        lower = {"value": source.randint(0, int(best)), "proof": kept}
+        for _ in range(STEPS):
+            whole = changed({**content, "upper": run, "lower": lower}, source)
+            with suppress(Invalid):  # a time that is none
+                whole["hash"] = hash_of(whole["instance"])
+            self.judged(whole, "whole", is_false=False)
         if problem.is_restricted:
             return
         machine, after = source.choice(MACHINES), source.randint(0, 30)
@@ -139,12 +149,6 @@ class Attack:
             self.judged({**content, "slower": [claim]}, "slower")
             due["proof"] = changed(prices, source)
             self.judged({**content, "deadlines": due}, "deadlines")
-        lower = {"value": source.randint(0, int(best)), "proof": kept}
-        for _ in range(STEPS):
-            whole = changed({**content, "upper": run, "lower": lower}, source)
-            with suppress(Invalid):  # a time that is none
-                whole["hash"] = hash_of(whole["instance"])
-            self.judged(whole, "whole", is_false=False)
 
     def proofs(self, content: Content, problem: Problem, best: int) -> Iterator[Content]:
         """Yield proofs of kinds that go with the instance, searches with the optimum as target."""
@@ -154,14 +158,18 @@ class Attack:
             if proof.get("target") is not None and source.random() < 0.7:
                 proof["target"] = best + source.choice((0, 0, 1))
             yield proof
-        if content["clock"] == "rounds" and problem.workers == problem.block == 1 and problem.rows:
-            plain = problem.memory, tuple(problem.requests)
-            stage = (
-                good_stage(source, plain)
-                if source.random() < 0.5
-                else drawn_stage(source, plain, 6)
-            )
-            yield with_cuts([stage], best + source.choice((0, 1)), drawn_cuts(source, stage))
+        if content["clock"] != "rounds" or problem.workers > 1 or problem.block > 1:
+            return
+        # Of shared prefixes, weights and orders the proof is about what is left without them.
+        rest = problem_of(content).plain()
+        plain = rest.memory, tuple((r.arrival, r.prompt, r.output) for r in rest.requests)
+        target = best + source.choice((0, 1))
+        if not rest.pauses and rest.requests:
+            is_good = source.random() < 0.5
+            stage = good_stage(source, plain) if is_good else drawn_stage(source, plain, 6)
+            cuts = drawn_cuts(source, stage)
+            yield with_cuts([stage], target, cuts)
+            yield {**random_proof(source), "kind": "search", "target": target, "cuts": cuts}
             yield {"kind": "configurations", "target": None, "searched": False, "stages": [stage]}
 
 
@@ -169,8 +177,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--claims", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--restricted", type=float, default=0.2)
     options = parser.parse_args()
-    attack, asked, told = Attack(options.seed), 0, 0
+    attack, asked, told = Attack(options.seed, options.restricted), 0, 0
     while asked < options.claims:
         attack.run()
         asked = sum(n for name, n in attack.counts.items() if name.split()[0] not in _NOTES)

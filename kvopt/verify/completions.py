@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kvopt.verify.pairs import paired
 from kvopt.verify.processes import shared
 from kvopt.verify.profiles import Profiles
-from kvopt.verify.stages import Stage, TokenStage
+from kvopt.verify.stages import Stage
 from kvopt.verify.work import Work
 
 Members = tuple[int, ...]
@@ -59,7 +59,7 @@ class Completions:
 
     def __init__(
         self,
-        stage: Stage | TokenStage,
+        stage: Stage,
         reduced_costs: Sequence[dict[int, int]],
         cuts: Sequence[int],
         budget: int,

@@ -10,8 +10,8 @@ from kvopt.verify.pairs import paired
 from kvopt.verify.prices import check_prices, reach
 from kvopt.verify.problem import Problem
 from kvopt.verify.search import Search
-from kvopt.verify.stages import Stage, TokenStage
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.stages import Stage, StateStage, TokenStage
+from kvopt.verify.work import Invalid, Prepared, Work
 
 # A request with h tokens now and r rounds to go is in the *state* (h, r); h + r, its peak, never
 # changes.  At time t a state costs F_t(h, r) >= 0, and R_t is at least what all states together
@@ -30,35 +30,38 @@ from kvopt.verify.work import Invalid, Work
 # Each request keeps its cheapest start, whose reduced cost is 0.
 
 
-def configuration_steps(problem: Problem, proof: dict[str, Any]) -> int:
-    """Estimate the steps of stages, without remaining copies of states and without a search."""
+def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
+    """Prepare the value of stages of prices, one after the other.
+
+    The estimate leaves out remaining copies of states, and a search.
+    """
     if proof["kind"] != "search":
-        return sum(stage.steps() for stage in _stages(problem, proof, Work()))
+        stages = _stages(problem, proof, work)
+        return sum(stage.steps() for stage in stages), lambda: _value(problem, proof, stages, work)
     check_prices(proof)
     early = min((request.arrival for request in problem.requests), default=0)
-    return (200 * len(problem.requests) + 2000) * max(0, reach(proof)[1] - early)
+    steps = (200 * len(problem.requests) + 2000) * max(0, reach(proof)[1] - early)
+    return steps, lambda: _value(problem, proof, [TokenStage(problem, proof, work)], work)
 
 
-def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tuple[int, str]:
-    """Return the value of stages of prices, one after the other, and a description.
+def _value(
+    problem: Problem, proof: dict[str, Any], stages: Sequence[Stage], work: Work
+) -> tuple[int, str]:
+    """Return the value of stages of prices, and a description.
 
     Without a target no start is ruled out, so costs of one peak at a time are enough.
     """
-    target: int | None
-    target, is_tokens, cuts = proof["target"], proof["kind"] == "search", proof.get("cuts", ())
-    searched = proof.get("searched", True)
+    target, cuts, searched = proof["target"], proof.get("cuts", ()), proof.get("searched", True)
     if searched and problem.used > 1:
         raise Invalid("lower: a search is of one worker")
     if cuts and not searched:
         raise Invalid("lower: cuts are those of a search")
-    stages: Sequence[Stage | TokenStage]
-    stages = [TokenStage(problem, proof, work)] if is_tokens else _stages(problem, proof, work)
     requests, last, times, how = stages[0].requests, stages[0].last, 0, "prices"
     starts: Sequence[Sequence[int]]
     # From the last priced time on a start pays nothing: the first of those stands for them all.
     starts = [range(request.arrival, max(request.arrival, last) + 1) for request in requests]
     for used, stage in enumerate(stages, 1):
-        if isinstance(stage, Stage):
+        if isinstance(stage, StateStage):
             times += len(stage.times)
             how = f"prices of configurations at {times:,} time" + "s" * (times > 1)
             how += f" in {used:,} stages" * (used > 1)
@@ -72,7 +75,6 @@ def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tu
         pairs = [paired(*pair) for pair in paired(starts, costs)]
         left = [{k: cost for k, cost in pair if cost <= budget} for pair in pairs]
         starts = list(map(list, left))
-    assert target is not None, "a search has one"
     if not searched:
         return min(target, value), how
     if work.naive:
@@ -85,10 +87,10 @@ def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> tu
     return target, f"{how} and a search of {known:,} partial schedules, none below {target:,},"
 
 
-def _stages(problem: Problem, proof: dict[str, Any], work: Work) -> list[Stage]:
+def _stages(problem: Problem, proof: dict[str, Any], work: Work) -> list[StateStage]:
     """Return the stages of prices of states of a proof."""
     target = proof["target"]
-    stages = [Stage(problem, stage, target is not None, work) for stage in proof["stages"]]
+    stages = [StateStage(problem, stage, target is not None, work) for stage in proof["stages"]]
     if not stages or (target is None and (len(stages) > 1 or proof.get("searched", True))):
         raise Invalid("lower: must have a stage, and just one and no search without a target")
     if any(stage.times[-1] != stages[0].times[-1] for stage in stages):

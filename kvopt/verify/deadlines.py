@@ -14,9 +14,8 @@ from kvopt.verify import definitions
 from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
 from kvopt.verify.runs import checked_run
-from kvopt.verify.scopes import uncovered
 from kvopt.verify.seconds import part_of
-from kvopt.verify.words import quoted
+from kvopt.verify.words import quoted, uncovered
 from kvopt.verify.work import Invalid, Work
 
 

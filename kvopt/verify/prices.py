@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import accumulate, count, repeat
 from operator import add, mul, sub
@@ -14,7 +14,7 @@ from typing import Any
 from kvopt.verify import definitions
 from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import Problem
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.work import Invalid, Prepared, Work
 
 SMALL = 6
 """A block of 2^6 starts is looked at start by start."""
@@ -41,24 +41,8 @@ def reach(proof: dict[str, Any]) -> tuple[int, int]:
     return min([begin, *borders]), max([begin + len(proof["numerators"]), *borders])
 
 
-def price_steps(problem: Problem, proof: dict[str, Any]) -> int:
-    """Estimate the steps of tables of prices: of tokens, and of each threshold of slots."""
-    check_prices(proof)
-    begin, end = reach(proof)
-    slots = proof.get("slots", ())
-    priced = 60 * len(slots) * (end - begin)
-    kinds = {r for r in problem.requests if r.arrival + r.output > begin}
-    if not kinds:
-        return priced
-    first = min([begin, *(request.arrival for request in kinds)])
-    length = end - first + min(max(request.output for request in kinds), end - first)
-    lines = (50 + 15 * (length >> SMALL).bit_length()) * length + 30 * len(kinds)
-    thresholds: int = sum(1 + each["count"] for each in slots)
-    return priced + lines + (500 + 60 * length) * thresholds
-
-
-def price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
-    """Return what prices of tokens prove, or of whole blocks, or of tokens and of slots.
+def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
+    """Prepare what prices of tokens prove, or of whole blocks, or of tokens and of slots.
 
     Let a token held at time t cost p_t >= 0.  The cost of a request started at k is
 
@@ -74,28 +58,35 @@ def price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     together.  So the cost of a start may add a price for each slot at each time, and M sum_t p_t
     becomes that plus the prices of all c slots.  In a fleet each worker has its own.
     """
-    if work.naive:
-        return definitions.prices(problem, proof, work)
-    scale: int = proof["denominator"]
-    requests, (begin, end) = problem.requests, reach(proof)
+    check_prices(proof)
+    (begin, end), slots, requests = reach(proof), proof.get("slots", ()), problem.requests
     # A request that can be done before the first price costs o, and nothing costs less.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
     kinds = Counter(request for request in requests if request.arrival + request.output > begin)
-    slots = [(each["count"], _slot_prices(proof, each)) for each in proof.get("slots", ())]
-    paid = problem.memory * sum(proof["numerators"]) + sum(many * sum(row) for many, row in slots)
-    total: int = scale * sum(request.output for request in requests) - problem.used * paid
-    if kinds:
-        first = min([begin, *(request.arrival for request in kinds)])
-        longest = max(request.output for request in kinds)
+    first = min([begin, *(request.arrival for request in kinds)])
+    longest = max((request.output for request in kinds), default=0)
+    steps = 60 * len(slots) * (end - begin)
+    if kinds:  # tables of prices of tokens, and of each threshold of slots
+        length = end - first + min(longest, end - first)
+        steps += (50 + 15 * (length >> SMALL).bit_length()) * length + 30 * len(kinds)
+        steps += (500 + 60 * length) * sum(1 + each["count"] for each in slots)
+
+    def value() -> int:
+        scale: int = proof["denominator"]
+        lines = [(each["count"], _slot_prices(proof, each)) for each in slots]
+        paid = problem.memory * sum(proof["numerators"])
+        paid += sum(many * sum(line) for many, line in lines)
+        total: int = scale * sum(request.output for request in requests) - problem.used * paid
+        if not kinds:
+            return -(-total // scale)
         prices = [0] * (proof["first"] - 1 - first) + proof["numerators"]
         prices += [0] * (end - first - len(prices))
         stairs: dict[int, list[int]] = {}
-        for many, row in slots:
-            line = [0] * (proof["borders"][0] - first) + row
+        for many, line in lines:
+            line = [0] * (proof["borders"][0] - first) + line
             for number in range(1, many + 1):
                 threshold = -(-number * (problem.memory + 1) // (many + 1))
-                known = stairs.get(threshold, repeat(0))
-                stairs[threshold] = list(map(add, known, line))
+                stairs[threshold] = list(map(add, stairs.get(threshold, repeat(0)), line))
         costs = Costs(scale, prices, longest, work, problem.block, sorted(stairs.items()))
         paused = PausedCosts(scale, prices, work, problem.block) if problem.pauses else None
         for (arrival, prompt, output), times in kinds.items():
@@ -103,7 +94,11 @@ def price_bound(problem: Problem, proof: dict[str, Any], work: Work) -> int:
             if paused is not None:
                 least = paused.least(arrival - first, prompt, output, least)
             total += times * least
-    return -(-total // scale)
+        return -(-total // scale)
+
+    how = {"slot-prices": "prices of tokens and slots"}.get(proof["kind"], "prices")
+    how = "prices of whole blocks" if problem.block > 1 else how
+    return steps, lambda: (definitions.prices(problem, proof, work) if work.naive else value(), how)
 
 
 def _slot_prices(proof: dict[str, Any], slot: dict[str, Any]) -> list[int]:
@@ -123,16 +118,48 @@ def _slot_prices(proof: dict[str, Any], slot: dict[str, Any]) -> list[int]:
     return prices
 
 
-class Costs:
-    """Least costs of requests under the prices q_1 .. q_T over D; q_t = 0 after T.
+class Sums:
+    """Sums of the prices q_1 .. q_T over D, which give the costs of starts.
 
     With P_k = q_1 + .. + q_k and what token j holds, h_j = B ceil((s + j) / B) where blocks of B
     tokens are paid for, a start at k costs, without the latency o that every start has, times D,
 
         D (k - a) + h_o P_{k+o} - h_1 P_k - B sum P_{k+j}  over those j < o for which B divides s+j.
 
-    These j are B apart, so with S_x = P_x + S_{x-B} the last sum is a difference of two.  After T
-    nothing is paid and waiting only costs latency, so k runs over a .. T, T included.
+    These j are B apart, so with S_x = P_x + S_{x-B} the last sum is a difference of two.
+    """
+
+    def __init__(self, scale: int, prices: list[int], block: int = 1) -> None:
+        self.scale, self.block = scale, block
+        self.paid = list(accumulate(prices, initial=0))  # P
+        self.strided = list(self.paid)  # S
+        for x in range(block, len(self.paid)):
+            self.strided[x] += self.strided[x - block]
+
+    def of_starts(
+        self, begin: int, end: int, arrival: int, prompt: int, output: int
+    ) -> Iterable[int]:
+        """Return the costs of the starts ``begin .. end - 1``, without those of steps."""
+        block = self.block
+        low, high = (-(-(prompt + j) // block) * block for j in (1, output))
+        waits = range(self.scale * (begin - arrival), self.scale * (end - arrival), self.scale)
+        pairs = self.paid[begin:end], self.paid[begin + output : end + output]
+        costs = [wait + high * then - low * now for wait, now, then in paired(waits, *pairs)]
+        first = block - prompt % block  # the token that fills a block
+        if first >= output:
+            return costs
+        final = output - 1 - (output - 1 - first) % block  # the last of them
+        x = begin + first - block
+        missing = min(max(0, -x), end - begin)
+        before = [0] * missing + self.strided[x + missing : x + end - begin]
+        filled = map(sub, self.strided[begin + final : end + final], before)
+        return map(sub, costs, map(mul, filled, repeat(block)))
+
+
+class Costs(Sums):
+    """Least costs of requests under such prices; q_t = 0 after T.
+
+    After T nothing is paid and waiting only costs latency, so k runs over a .. T, T included.
 
     *Which starts need no look.*  Of tokens, no more than of blocks, let q_t = b t + r_t at all
     times that the starts of a block pass through.  The line makes their costs linear in k, so
@@ -158,18 +185,15 @@ class Costs:
         block: int = 1,
         stairs: Sequence[tuple[int, list[int]]] = (),
     ) -> None:
-        self.scale, self.last, self.work, self.block = scale, len(prices), work, block
+        self.last, self.work, self.stairs = len(prices), work, []
         prices = prices + [0] * min(longest, self.last)  # so that k + o is in the tables
-        self.stairs, self.thresholds = [], [tokens for tokens, _ in stairs]
+        super().__init__(scale, prices, block)
+        self.thresholds = [tokens for tokens, _ in stairs]
         for tokens, line in stairs:
             row = line + [0] * (len(prices) - len(line))
             self.stairs.append((tokens, [*accumulate(row, initial=0)]))
         rows = (row for _, row in self.stairs)
         self.reached = [*accumulate(rows, lambda one, other: list(map(add, one, other)))]
-        self.paid = list(accumulate(prices, initial=0))  # P
-        self.strided = list(self.paid)  # S
-        for x in range(block, len(self.paid)):
-            self.strided[x] += self.strided[x - block]
         # Slopes of lines are fractions: numbers of lines count in units of 1 / (D 2^shift).
         self.shift = len(prices).bit_length()
         fine = [price << self.shift for price in prices]
@@ -236,25 +260,6 @@ class Costs:
         steps = [(0, self.reached[first - 1])] if first else []
         return steps + [(tokens - prompt - 1, sums) for tokens, sums in later]
 
-    def of_starts(
-        self, begin: int, end: int, arrival: int, prompt: int, output: int
-    ) -> Iterable[int]:
-        """Return the costs of the starts ``begin .. end - 1``, without those of steps."""
-        block = self.block
-        low, high = (-(-(prompt + j) // block) * block for j in (1, output))
-        waits = range(self.scale * (begin - arrival), self.scale * (end - arrival), self.scale)
-        pairs = self.paid[begin:end], self.paid[begin + output : end + output]
-        costs = [wait + high * then - low * now for wait, now, then in paired(waits, *pairs)]
-        first = block - prompt % block  # the token that fills a block
-        if first >= output:
-            return costs
-        final = output - 1 - (output - 1 - first) % block  # the last of them
-        x = begin + first - block
-        missing = min(max(0, -x), end - begin)
-        before = [0] * missing + self.strided[x + missing : x + end - begin]
-        filled = map(sub, self.strided[begin + final : end + final], before)
-        return map(sub, costs, map(mul, filled, repeat(block)))
-
 
 class PausedCosts:
     """Least costs of requests that may pause: token j costs p_t (s + j), at ascending times t.
@@ -288,20 +293,12 @@ class PausedCosts:
             return most
         prices = self.prices[arrival : arrival + last]
         prices += [0] * (last - len(prices))
-        costs = enumerate(self._in_a_row([*accumulate(prices, min)], prompt, output))
+        falling = Sums(self.scale, [*accumulate(prices, min)])
+        costs = enumerate(falling.of_starts(0, last - output + 1, 0, prompt, output))
         end = max((output + c for c, cost in costs if cost < most), default=0)
         has_pauses = rise < end
         self.work.spend(10 * last + 5 * output * max(0, end - output + 1) * has_pauses)
         return min(most, self._with_pauses(prices[:end], prompt, output)) if has_pauses else most
-
-    def _in_a_row(self, prices: list[int], prompt: int, output: int) -> Iterator[int]:
-        """Yield what tokens at the times k + 1 .. k + o cost, and waiting for k rounds."""
-        paid = list(accumulate(prices, initial=0))
-        held = list(accumulate(paid, initial=0))
-        for k in range(len(prices) - output + 1):
-            end = k + output
-            tokens = (prompt + output) * paid[end] - prompt * paid[k] - (held[end] - held[k])
-            yield tokens + k * self.scale
 
     def _with_pauses(self, prices: list[int], prompt: int, output: int) -> int:
         slack = len(prices) - output

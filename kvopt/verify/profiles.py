@@ -31,7 +31,3 @@ class Profiles:
     def fits(self, held: int) -> bool:
         """Whether the sum of two profiles has at most M tokens at each time."""
         return not (held + self.spare) & self.guards
-
-    def is_below(self, one: int, other: int) -> bool:
-        """Whether one profile is nowhere above another."""
-        return ((other | self.guards) - one) & self.guards == self.guards

@@ -6,59 +6,36 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Any
 
-from kvopt.verify.configurations import by_configurations, configuration_steps
+from kvopt.verify.configurations import by_configurations
 from kvopt.verify.pairs import paired, pairwise
-from kvopt.verify.prices import price_bound, price_steps
+from kvopt.verify.prices import by_prices
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.seconds import by_shares, share_steps
-from kvopt.verify.volume import volume_bound, volume_steps
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.volume import by_volume
+from kvopt.verify.work import Invalid, Prepared, Work
 
 Proof = dict[str, Any]
 
 
-class Kind(NamedTuple):
-    """A kind of proof: the modules to read, its steps, and its evaluation.
-
-    ``steps`` estimates before any work begins; ``value`` returns a bound, and how it was found.
-    """
-
-    modules: str
-    steps: Callable[[Problem, Proof], int]
-    value: Callable[[Problem, Proof, Work], tuple[int, str]]
+def _by_shares(problem: Problem, proof: Proof, work: Work) -> Prepared:
+    return share_steps(problem, proof), lambda: (
+        by_shares(problem, proof, work), "shares of the machine",
+    )  # fmt: skip
 
 
-def _priced(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
-    names = {"slot-prices": "prices of tokens and slots", "block-prices": "prices of whole blocks"}
-    is_plain = proof["kind"] == "block-prices" and problem.block == 1
-    how = "prices" if is_plain else names.get(proof["kind"], "prices")
-    return price_bound(problem, proof, work), how
-
-
-_PRICES = Kind("prices", price_steps, _priced)
-_SEARCH = "search profiles processes"
-KINDS = {
-    "prices": _PRICES,
-    "slot-prices": _PRICES,
-    "block-prices": _PRICES,
-    "volume": Kind(
-        "volume",
-        lambda problem, proof: volume_steps(problem, proof.get("staircases", [])),
-        lambda problem, proof, work: (
-            volume_bound(problem, proof.get("staircases", []), work),
-            "volume",
-        ),
-    ),
-    "configurations": Kind("configurations stages", configuration_steps, by_configurations),
-    "search": Kind("configurations stages prices", configuration_steps, by_configurations),
-    "shares": Kind(
-        "seconds volume",
-        share_steps,
-        lambda problem, proof, work: (by_shares(problem, proof, work), "shares of the machine"),
-    ),
+KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
+    "prices": ("prices", by_prices),
+    "slot-prices": ("prices", by_prices),
+    "block-prices": ("prices", by_prices),
+    "volume": ("volume", by_volume),
+    "configurations": ("configurations stages", by_configurations),
+    "search": ("configurations stages prices", by_configurations),
+    "shares": ("seconds volume", _by_shares),
 }
+"""Of each kind of proof the modules to read, and what prepares its evaluation."""
+_SEARCH = "search profiles processes"
 _OF_RUNS = ("configurations", "search", "slot-prices")
 """Proofs that look ahead along a run."""
 
@@ -66,7 +43,7 @@ _OF_RUNS = ("configurations", "search", "slot-prices")
 def modules_of(proof: Proof) -> set[str]:
     """Return the modules that evaluate a proof."""
     parts = [p["proof"] for p in proof["parts"]] if proof["kind"] == "split" else [proof]
-    names = [KINDS[part["kind"]].modules for part in parts]
+    names = [KINDS[part["kind"]][0] for part in parts]
     names += [_SEARCH for part in parts if part.get("searched", part["kind"] == "search")]
     names += ["completions" for part in parts if part.get("cuts")]
     return {"proofs", *" ".join(names).split()}
@@ -107,13 +84,13 @@ def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, st
             raise Invalid("lower: configurations, searches, slots and staircases do not cover "
                           "pauses")  # fmt: skip
     work.part = f"lower: {kind}: "
-    needed = [KINDS[own["kind"]].steps(part, own) for part, own in parts]
-    work.expect(sum(needed))
+    prepared = [KINDS[own["kind"]][1](part, own, work) for part, own in parts]
+    work.expect(sum(steps for steps, _ in prepared))
     judged = []
-    for (part, own), steps in paired(parts, needed):
+    for (_, own), (steps, evaluate) in paired(parts, prepared):
         work.part = f"lower: {own['kind']}: "
         work.spend(steps)
-        judged.append(KINDS[own["kind"]].value(part, own, work))
+        judged.append(evaluate())
     if kind != "split":
         return judged[0][0], judged[0][1] + suffix
     count, kinds = len(proof["parts"]), dict.fromkeys(p["proof"]["kind"] for p in proof["parts"])

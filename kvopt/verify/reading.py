@@ -8,8 +8,7 @@ import math
 import os
 from typing import Any
 
-from kvopt.verify.scopes import COVERED_BY
-from kvopt.verify.words import quoted
+from kvopt.verify.words import SCOPES, quoted
 from kvopt.verify.work import Unreadable, Work
 
 LARGEST_FILE = 90_000_000
@@ -59,7 +58,7 @@ _RUNS = (
     {**_SPANS, "segments": [[[int]]], "chunks?": [{"request": int, "start": int, "tokens": [int]}]},
 )
 _SIDES = {
-    "scope": tuple(COVERED_BY),
+    "scope": SCOPES,
     "upper": (None, *_RUNS),
     "lower": (None, {"value": int, "proof": _PROOFS}),
 }

@@ -9,9 +9,8 @@ from kvopt.verify.deadlines import check_in_time
 from kvopt.verify.problem import problem_of
 from kvopt.verify.proofs import modules_of, value_of_proof
 from kvopt.verify.runs import checked_run
-from kvopt.verify.scopes import COVERED_BY, uncovered
 from kvopt.verify.slower import check_slower, no_slower
-from kvopt.verify.words import as_decimal, quoted, times_of
+from kvopt.verify.words import as_decimal, covered_by, quoted, times_of, uncovered
 from kvopt.verify.work import Invalid, Work
 
 
@@ -104,7 +103,7 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             rows[own] += [*beyond, *in_time]
         lines += rows[own]
         if lower is not None or (own == scope and (machines or in_time)):
-            lines.append(COVERED_BY[own])
+            lines.append(covered_by(own))
     if beyond or any(run["value"] is not None for run in runs):
         lines.append("not checked: that a policy would decide as recorded under its name")
     return [*lines, *_modules(certificate, work), "VALID"]
@@ -115,7 +114,7 @@ def _modules(certificate: dict[str, Any], work: Work) -> list[str]:
     claims = [*certificate.get("narrower", []), certificate]
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
     proofs += [claim["proof"] for claim in certificate.get("slower", []) if "proof" in claim]
-    names = {"problem", "reading", "report", "runs", "scopes", "words", "pairs", "work"}
+    names = {"problem", "reading", "report", "runs", "words", "pairs", "work"}
     names = names.union(*map(modules_of, proofs))
     names |= {"slower"} if certificate.get("slower") else set()
     if "deadlines" in certificate:

@@ -13,7 +13,7 @@ from kvopt.verify.completions import Completions, Members
 from kvopt.verify.pairs import paired
 from kvopt.verify.processes import shared
 from kvopt.verify.profiles import Profiles
-from kvopt.verify.stages import Stage, TokenStage
+from kvopt.verify.stages import Stage
 from kvopt.verify.work import UNLISTED, Invalid, Unreadable, Work
 
 _COMPARED = 20
@@ -47,7 +47,7 @@ class _Start(NamedTuple):
 class _Prices(dict[int, int]):
     """Prices of members at a time; ``ending`` are those that have no price later."""
 
-    def __init__(self, stage: Stage | TokenStage, time: int, last: dict[int, int]) -> None:
+    def __init__(self, stage: Stage, time: int, last: dict[int, int]) -> None:
         self.stage, self.time, self.last = stage, time, last
         self.ending: set[int] = set()
 
@@ -85,7 +85,7 @@ class Search:
 
     def __init__(
         self,
-        stage: Stage | TokenStage,
+        stage: Stage,
         reduced_costs: list[dict[int, int]],
         target: int,
         budget: int,
@@ -137,9 +137,7 @@ class Search:
             said = chain([1], (2 * size + 100 for size in kept), repeat(100))
         elif not self.work.is_told:
             self.work.times = min(self.work.times, UNLISTED)
-        # Before the first arrival nothing can be active, so all of those R are lost.
-        lost = self.stage.before + self.stage.most[0]
-        layer: _Layer = {0: [(0, 0, lost, ())]} if lost <= self.budget else {}
+        layer: _Layer = {0: [(0, 0, 0, ())]}
         for now, most in enumerate(said):
             size = sum(map(len, layer.values()))
             if size > most:
@@ -276,15 +274,12 @@ class Search:
                 due = max(now + 1, request.arrival)
                 rivals += [(total - due, held) for total, held, _, _ in more[:_COMPARED]]
         rivals.sort()
-        sums = [total for total, _ in rivals]
+        sums, profiles = [total for total, _ in rivals], [held for _, held in rivals]
         self.work.spend(5 * len(self.requests) + self.steps * len(kept) * len(rivals) // 8)
         left = []
         for partial in kept:
             total, held = partial[:2]
-            guarded = held | guards
-            for _, rival in rivals[: bisect_right(sums, total)]:
-                if rival <= held and (guarded - rival) & guards == guards:
-                    break
-            else:
+            guarded, lower = held | guards, profiles[: bisect_right(sums, total)]
+            if not any(rival <= held and (guarded - rival) & guards == guards for rival in lower):
                 left.append(partial)
         return left

@@ -2,86 +2,103 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import add
 from typing import Any
 
 from kvopt.verify import definitions
 from kvopt.verify.pairs import paired, pairwise
-from kvopt.verify.prices import Costs
-from kvopt.verify.problem import Problem, Request
+from kvopt.verify.prices import Sums
+from kvopt.verify.problem import Problem
 from kvopt.verify.work import Invalid, Work
 
 
-def _from_first(problem: Problem) -> tuple[int, list[Request]]:
-    """Return the first arrival, and the requests as from then on.
+class Stage(ABC):
+    """Prices over a denominator of the states of requests, F, and R of each time.
 
-    Times before it, at which nothing can be active, are not laid out.
+    Times count from the first arrival.  Until then nothing can be active, so R is 0.
+
+    Attributes
+    ----------
+    last
+        The last time with a price, or 0.
+    most
+        R at the times 0, 1, ..., up to the last.
+    total
+        L, the sum of all least costs less that of R.
     """
-    offset = min((request.arrival for request in problem.requests), default=0)
-    return offset, [r._replace(arrival=r.arrival - offset) for r in problem.requests]
+
+    def __init__(self, problem: Problem, scale: int, work: Work) -> None:
+        self.memory, self.used, self.scale, self.work = problem.memory, problem.used, scale, work
+        self.offset = min((request.arrival for request in problem.requests), default=0)
+        self.requests = [r._replace(arrival=r.arrival - self.offset) for r in problem.requests]
+        self.last, self.total, self.most = 0, 0, list[int]()
+
+    @abstractmethod
+    def price(self, time: int, peak: int, r: int) -> int:
+        """Return the price of a state at a time up to the last."""
+
+    @abstractmethod
+    def costs(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Set R and return the cost of each start, or of the cheapest ones only."""
+
+    def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Set R and L, and return the reduced costs of starts."""
+        costs, self.most[0] = self.costs(starts), 0
+        least = list(map(min, costs))
+        self.total = sum(least) - sum(self.most)
+        return [[cost - low for cost in row] for row, low in paired(costs, least)]
 
 
-class TokenStage:
-    """Prices over a denominator of a token: F is that of the tokens that a state holds.
-
-    R is that of M tokens, as what stands together holds no more.  ``last`` is the last time with a
-    price, ``most`` holds R at 0, 1, ..., and ``before`` the sum of all earlier R.
-    """
+class TokenStage(Stage):
+    """Prices of a token: F is that of the tokens that a state holds, R that of M tokens."""
 
     def __init__(self, problem: Problem, proof: dict[str, Any], work: Work) -> None:
-        self.memory, self.work = problem.memory, work
-        offset, self.requests = _from_first(problem)
-        self.scale, first, prices = proof["denominator"], proof["first"], proof["numerators"]
-        skipped = max(0, offset - first)
-        self.before = self.memory * sum(prices[:skipped])
-        gap = max(0, first - offset) if prices[skipped:] else 0
-        self.prices = [0] * gap + prices[skipped:] or [0]
+        super().__init__(problem, proof["denominator"], work)
+        early = self.offset - proof["first"]
+        prices = proof["numerators"][max(0, early) :]
+        self.prices = [0] * max(0, -early) * bool(prices) + prices or [0]
         self.last, self.most = len(self.prices) - 1, [self.memory * price for price in self.prices]
-        self.total = 0
 
     def price(self, time: int, peak: int, r: int) -> int:
         """Return the price of a state at a time up to the last."""
         return int(self.prices[time] * (peak - r))
 
-    def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Set ``total``, L, and return the reduced cost of each start; all starts are given."""
+    def costs(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Return the cost of each start; all starts are given."""
         if self.work.naive:
-            return _reduced(self, definitions.costs(self, starts, self.work))
+            return definitions.costs(self, starts, self.work)
         longest = max((request.output for request in self.requests), default=0)
-        table = Costs(self.scale, self.prices[1:], longest, self.work)
-        self.total, reduced = -self.before - sum(self.most), []
+        sums = Sums(self.scale, self.prices[1:] + [0] * min(longest, self.last))
+        found = []
         for (arrival, prompt, output), own in paired(self.requests, starts):
-            costs = [0]
+            costs: Iterable[int] = [0]
             if arrival < self.last:
                 brief = min(output, self.last)  # after the last price no start pays
-                costs = [*table.of_starts(arrival, own[-1] + 1, arrival, prompt, brief)]
-            least = min(costs)
-            self.total += least + self.scale * output
-            reduced.append([cost - least for cost in costs])
-        return reduced
+                costs = sums.of_starts(arrival, own[-1] + 1, arrival, prompt, brief)
+            found.append([self.scale * output + cost for cost in costs])
+        return found
 
 
-class Stage:
-    """Prices over a denominator of the states of each [peak, rounds], those with r < rounds.
+class StateStage(Stage):
+    """Prices of the states of each [peak, rounds], those with r < rounds.
 
     A row of ``numerators`` holds the prices at one of the ``times``: peak by peak, r upwards.
     Other states cost nothing, nor does any before the first time or after the last.  At times
-    t between two neighbours a and b the price is ((b - t) F_a + (t - a) F_b) // (b - a).  Times
-    are then counted from an offset, the first arrival: ``last`` is the last of them that matters.
+    t between two neighbours a and b the price is ((b - t) F_a + (t - a) F_b) // (b - a).
     """
 
     def __init__(self, problem: Problem, stage: dict[str, Any], keep: bool, work: Work) -> None:
-        self.memory, self.used, self.work = problem.memory, problem.used, work
-        offset, self.requests = _from_first(problem)
+        super().__init__(problem, stage["denominator"], work)
         self.rows: list[list[int]] = stage["numerators"]
-        self.scale, self.keep = stage["denominator"], keep
+        self.keep = keep
         if self.scale < 1 or min(stage["times"], default=0) < 1:
             raise Invalid("lower: needs a denominator and times of at least 1")
-        self.times = [time - offset for time in stage["times"]]
+        self.times = [time - self.offset for time in stage["times"]]
         if any(a >= b for a, b in pairwise(self.times)):
             raise Invalid("lower: times must ascend")
         if not all(len(pair) == 2 and pair[1] >= 0 for pair in stage["peaks"]):
@@ -94,8 +111,7 @@ class Stage:
             raise Invalid("lower: needs a price of each state at each of the times")
         if any(min(row, default=0) < 0 for row in self.rows):
             raise Invalid("lower: no price may be negative")
-        self.last, self.total, self.before = max(0, self.times[-1]), 0, 0
-        self.most: list[int] = []
+        self.last = max(0, self.times[-1])
         self.alike: dict[int, list[int]] = defaultdict(list)  # positions of requests by peak
         for i, request in enumerate(self.requests):
             self.alike[request.prompt + request.output].append(i)
@@ -128,22 +144,14 @@ class Stage:
         places = self.places.get(peak, range(0))
         return places[: max(self.requests[i].output for i in self.alike[peak])]
 
-    def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Set R, which is ``most`` at 0, 1, ... and ``before`` in all earlier, and ``total``, L.
-
-        Return the reduced cost of each start, or of the cheapest ones only.
-        """
-        if not self.work.naive:
-            return _reduced(self, self._fast(starts))
-        knots = definitions.heaviest(self, starts, self.work)
-        self.most = [definitions.between(self.times, knots, t) for t in range(self.last + 1)]
-        early = definitions.counted(range(self.times[0], 0), self.work)
-        self.before = sum(definitions.between(self.times, knots, t) for t in early)
-        return _reduced(self, definitions.costs(self, starts, self.work))
-
-    def _fast(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Set R and return the costs, or the least ones only."""
+    def costs(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Set R and return the cost of each start, or of the cheapest ones only."""
         costs: list[list[int]] = [[]] * len(starts)
+        if self.work.naive:
+            costs = definitions.costs(self, starts, self.work)
+            knots = definitions.heaviest(self, starts, self.work)
+            self.most = [definitions.between(self.times, knots, t) for t in range(self.last + 1)]
+            return costs
         states = [state for peak in self.alike for state in self._along(peak, starts, costs)]
         states.sort(reverse=True)
         heaviest = []
@@ -152,7 +160,6 @@ class Stage:
             heaviest.append(self.used * _heaviest(self.memory, some, self.work))
         # Rounded down as well: what states cost is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
-        self.before = _sum_before(self.times, heaviest)
         return costs
 
     def _along(
@@ -194,13 +201,6 @@ class Stage:
         return states
 
 
-def _reduced(stage: Stage | TokenStage, costs: list[list[int]]) -> list[list[int]]:
-    """Set L from the costs of starts, and return their reduced costs."""
-    least = list(map(min, costs))
-    stage.total = sum(least) - sum(stage.most) - stage.before
-    return [[cost - low for cost in row] for row, low in paired(costs, least)]
-
-
 def _filled(times: list[int], values: list[int]) -> list[int]:
     """Return the values at 0, 1, ..: 0 before the times, interpolated and rounded in between."""
     line = [0] * times[0]
@@ -211,32 +211,6 @@ def _filled(times: list[int], values: list[int]) -> list[int]:
             points = range(begin, end, step) if step else [begin] * (gap - skip)
             line += [point // gap for point in points]
     return [*line, values[-1]] if times[-1] >= 0 else [0]
-
-
-def _sum_before(times: list[int], values: list[int]) -> int:
-    """Return the sum of such values at all times before 0."""
-    total = values[-1] if times[-1] < 0 else 0
-    for (a, low), (b, high) in pairwise(paired(times, values)):
-        if a < 0:
-            gap = b - a
-            total += _sum_of_floors(min(b, 0) - a, gap, high - low, low * gap)
-    return total
-
-
-def _sum_of_floors(count: int, divisor: int, step: int, begin: int) -> int:
-    """Return the sum of (begin + step j) // divisor over j = 0 .. count - 1.
-
-    Whole parts are summed at once.  Of the rest, points of a grid below a line are counted, with
-    the axes exchanged: as in Euclid's algorithm there are few rounds.
-    """
-    total = 0
-    while True:
-        total += step // divisor * (count * (count - 1) // 2) + begin // divisor * count
-        step, begin = step % divisor, begin % divisor
-        height = step * count + begin
-        if height < divisor:
-            return total
-        count, begin, divisor, step = height // divisor, height % divisor, step, divisor
 
 
 def _steps_of(memory: int, members: int, states: list[tuple[int, int, int, int]]) -> int:

@@ -4,39 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
+from typing import Any
 
 from kvopt.verify import definitions
 from kvopt.verify.pairs import paired
 from kvopt.verify.problem import Problem, Request
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.work import Invalid, Prepared, Work
 
 
-def volume_steps(problem: Problem, staircases: list[list[int]]) -> int:
-    """Estimate what staircases take: each request passes all of their thresholds."""
-    many, outputs = len(problem.requests), sum(request.output for request in problem.requests)
-    return len(staircases) * (100 * many + 5 * outputs) + 4 * many * sum(map(len, staircases))
-
-
-def volume_bound(problem: Problem, staircases: list[list[int]], work: Work) -> int:
-    """Return what follows from resources used like water: memory, M tokens in each round.
+def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
+    """Prepare what follows from resources used like water: memory, M tokens in each round.
 
     A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
     not before the j-th of the fluid, nor before the j-th smallest a + o.  Of the states of a
     staircase with so many thresholds no more can stand together: another resource.  Each worker
     of a fleet has as much of both.
     """
-    memory, requests = problem.memory, problem.requests
-    volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
-    soonest = sorted(request.arrival + request.output for request in requests)
-    ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory, work)))
-    for thresholds in staircases:
-        if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
-            raise Invalid("lower: thresholds of a staircase ascend, from 1 on")
-        count = definitions.passed if work.naive else _passed
-        needed = [count(memory, thresholds, request) for request in requests]
-        rate = problem.used * len(thresholds)
-        ranks = list(map(max, ranks, _fluid(requests, needed, rate, work)))
-    return sum(ranks) - sum(request.arrival for request in requests)
+    memory, requests, staircases = problem.memory, problem.requests, proof.get("staircases", [])
+    many, outputs = len(requests), sum(request.output for request in requests)
+    # Each request passes all thresholds.
+    steps = len(staircases) * (100 * many + 5 * outputs) + 4 * many * sum(map(len, staircases))
+
+    def value() -> int:
+        volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
+        soonest = sorted(request.arrival + request.output for request in requests)
+        ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory, work)))
+        for thresholds in staircases:
+            if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
+                raise Invalid("lower: thresholds of a staircase ascend, from 1 on")
+            count = definitions.passed if work.naive else _passed
+            needed = [count(memory, thresholds, request) for request in requests]
+            rate = problem.used * len(thresholds)
+            ranks = list(map(max, ranks, _fluid(requests, needed, rate, work)))
+        return sum(ranks) - sum(request.arrival for request in requests)
+
+    return steps, lambda: (value(), "volume")
 
 
 def _passed(memory: int, thresholds: list[int], request: Request) -> int:

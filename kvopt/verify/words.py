@@ -1,9 +1,39 @@
-"""Print foreign text and ratios."""
+"""Say things: foreign text, ratios, and the schedules of each scope."""
 
 from __future__ import annotations
 
 from itertools import accumulate
 from typing import Any
+
+SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks", "sharing", "sharing+pauses",
+          "sharing+chunks", "sharing+pauses+chunks")  # fmt: skip
+"""What schedules may do.  In rounds a prompt in pieces only comes later than one at once."""
+
+
+def covered_by(scope: str) -> str:
+    """Return the line of a report that says of which schedules its lower bound speaks."""
+    pauses, chunks = "pauses" in scope, "chunks" in scope
+    missing = ["pausing a request with its tokens kept"] * (not pauses)
+    missing += ["processing a prompt in pieces"] * (not chunks)
+    return (
+        "covered: every schedule that "
+        + "holds a shared prefix once and " * ("sharing" in scope)
+        + "processes each prompt at once or in pieces, and " * chunks
+        + "runs each request to its end"
+        + (", pauses it with its tokens kept, " if pauses else " once started, ")
+        + "or evicts it, loses its tokens and starts it again"
+        + f"; not covered{', in seconds' * pauses}: {', or '.join(missing)}" * bool(missing)
+    )
+
+
+def uncovered(claim: dict[str, Any], scope: str) -> str:
+    """Return features of a run that a scope does not cover, empty if there are none."""
+    used = []
+    if "pauses" not in scope and any(len(rows) > 1 for rows in claim.get("segments", [])):
+        used.append("pauses")
+    if "chunks" not in scope and claim.get("chunks"):
+        used.append("prompts in pieces")
+    return " and ".join(used)
 
 
 def quoted(text: str) -> str:

@@ -18,6 +18,9 @@ MOST_TIMES = 1_000_000
 MARK = STEPS // 2
 """Steps from one word of progress to the next."""
 
+Prepared = tuple[int, Callable[[], tuple[int, str]]]
+"""Steps that a proof takes, about, and its evaluation: a lower bound, and how it was found."""
+
 
 class Unreadable(Exception):
     """The file does not have the shape of a certificate."""

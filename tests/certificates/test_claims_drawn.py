@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 from claims import Problem
-from drawn_claims import MACHINES, Content, drawn, proof_of, some_lines
+from drawn_claims import MACHINES, Content, drawn, proof_of, restricted, some_lines
 from effort import many
 
 from kvopt.verify.report import report_on
@@ -53,8 +53,8 @@ def least_ceiling(content: Content, claim: Content) -> int | None:
 @pytest.mark.slow
 def test_what_is_accepted_is_true() -> None:
     source, known = random.Random(2), Counter[str]()
-    for _ in range(many(100)):
-        content = drawn(source)
+    for number in range(many(130)):
+        content = drawn(source) if number % 4 else restricted(source)
         problem, proof = Problem(content), proof_of(content, source)
         lower = most_of_bound(content, proof)
         if lower is not None:

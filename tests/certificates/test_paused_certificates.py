@@ -23,7 +23,7 @@ from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
-from kvopt.verify.scopes import COVERED_BY
+from kvopt.verify.words import covered_by
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 """14 without pauses, 12 with one."""
@@ -80,7 +80,7 @@ class TestRounds:
         assert None not in found.ratio(run)
         text = verified(found, tmp_path / "c")
         assert f"'{SERVER}' {run.objective}: its segments give it" in text
-        assert COVERED_BY["pauses"] in text
+        assert covered_by("pauses") in text
         assert certify(instance, ["svf"], time_limit=0.1).scope is Scope.RUNS
 
     def test_each_run_is_judged_by_the_narrowest_scope_that_covers_it(self, tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ class TestRounds:
         assert (alone.scope, paused.scope) == (Scope.RUNS, Scope.PAUSES)
         assert both.ratio(both.runs[1]) == paused.ratio(paused.runs[0])
         text = verified(both, tmp_path / "c")
-        assert COVERED_BY["pauses"] in text
+        assert covered_by("pauses") in text
         assert both.ratio(both.runs[0]) == alone.ratio(alone.runs[0])
-        assert COVERED_BY["runs"] in text
+        assert covered_by("runs") in text
 
     def test_a_run_outside_of_the_scope_is_marked(self, tmp_path: Path) -> None:
         found = certify(crowded(random.Random(2)), ["svf", SERVER], scope="runs", time_limit=1)
@@ -113,7 +113,7 @@ class TestRounds:
     def test_pieces_of_prompts_change_nothing(self, tmp_path: Path, scope: str, best: int) -> None:
         found = certify(WORKED, scope=scope, time_limit=5)
         assert (found.objective, found.lower_bound) == (best, best)
-        assert COVERED_BY[scope] in verified(found, tmp_path / "c")
+        assert covered_by(scope) in verified(found, tmp_path / "c")
 
 
 class TestSeconds:
@@ -133,7 +133,7 @@ class TestSeconds:
             found = certify(instance, ["svf", server], clock=ROOF)
             assert str(found.scope) == scope
             text = verified(found, tmp_path / "c")
-            assert COVERED_BY[scope] in text
+            assert covered_by(scope) in text
 
     @pytest.mark.parametrize("scope", ["pauses", "pauses+chunks"])
     def test_company_covers_pieces_in_its_own_way(self, tmp_path: Path, scope: str) -> None:
@@ -141,7 +141,7 @@ class TestSeconds:
         slow = Seconds(BatchTime([Line(12, 1), Line(0, 2)]))
         found = certify(instance, ["svf"], clock=slow, scope=scope)
         assert any(known(found.lower).proof.company)  # type: ignore[union-attr]
-        assert COVERED_BY[scope] in verified(found, tmp_path / "c")
+        assert covered_by(scope) in verified(found, tmp_path / "c")
 
     @pytest.mark.parametrize(
         ("change", "reason"),

@@ -41,7 +41,7 @@ Costs = list[dict[int, int]]
 
 def searched(problem: Problem, stage: Stage, target: int) -> tuple[stages.Stage, Costs, int]:
     """Return an evaluated stage, the reduced costs that it leaves, and the budget."""
-    found = stages.Stage(plainly(problem), stage, True, Work())
+    found = stages.StateStage(plainly(problem), stage, True, Work())
     starts = [range(r.arrival, max(r.arrival, found.last) + 1) for r in found.requests]
     costs = found.evaluate(starts)
     budget = (target - 1) * found.scale - found.total
@@ -89,9 +89,7 @@ def bounded(problem: Problem, stage: Stage, cuts: list[int], target: int) -> int
             )
             for time in range(found.last + 1)
         ]
-        assert found.total + found.before + sum(paid) + sum(lost) == found.scale * tel(
-            problem[1], starts
-        )
+        assert found.total + sum(paid) + sum(lost) == found.scale * tel(problem[1], starts)
         for time in range(found.last + 1):
             rest = sum(cost for k, cost in zip(starts, paid, strict=True) if k >= time)
             members = tuple(

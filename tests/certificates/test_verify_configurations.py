@@ -131,7 +131,10 @@ MISTAKES = {
         "if time < self.stage.last else 0",
     ),
     "more latency dominates": ("in sorted(others):", "in sorted(others)[::-1]:"),
-    "memory does not matter": ("(guarded - rival) & guards == guards for rival", "1 for rival"),
+    "memory does not matter": (
+        "(guarded - rival) & guards == guards for rival in rivals",
+        "1 for rival in rivals",
+    ),
     "one start more adds too much": ("max(now + 1, request.arrival)", "now + 3"),
     "later arrivals go first": ("i: stage.requests[i].arrival)", "i: -stage.requests[i].arrival)"),
     "what is dear now is so later": ("cost - later - prices[member]", "cost - prices[member]"),

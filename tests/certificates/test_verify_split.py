@@ -27,7 +27,7 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.problem.instance import Instance
 from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.scopes import COVERED
+from kvopt.verify.words import covered_by
 from kvopt.verify.work import Invalid, Work
 
 FAR = 10**12
@@ -234,8 +234,8 @@ class TestCovered:
     def test_with_a_lower_bound_only(self, tmp_path: Path) -> None:
         content = certificate(instance_of(7, [(0, 1, 3)]), random.Random(1))
         lines = judged(tmp_path / "c", content).lines
-        assert lines.count(COVERED) == 1
-        assert lines.index(COVERED) > lines.index("proved:")
+        assert lines.count(covered_by("runs")) == 1
+        assert lines.index(covered_by("runs")) > lines.index("proved:")
         content["lower"] = None
         text = judged(tmp_path / "c", json.dumps(content)).lines
-        assert COVERED not in text
+        assert covered_by("runs") not in text

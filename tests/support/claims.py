@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import product
+from functools import cache
+from itertools import chain, combinations, product
 from typing import Any
 
 import block_oracle
@@ -21,6 +22,7 @@ from oracle import Triple
 from timed_oracle import Server, scoped_optimum
 
 Content = dict[str, Any]
+Active = frozenset[int]
 
 
 def untrue(content: Content) -> Iterator[str]:
@@ -60,8 +62,9 @@ class Problem:
             lines = [(line["round_ns"], line["token_ns"]) for line in model["lines"]]
             self.server = Server(lines, model["prompt_ns"], model["kv_ns"])
         self.most: int = instance.get("max_active", len(self.rows))
+        self.size: int = instance.get("block_tokens", 0)
         self.is_restricted = "max_active" in instance or any(
-            "weight" in row or "after" in row for row in self.rows
+            {"weight", "after", "prefix"} & row.keys() for row in self.rows
         )
         self.requests = [(self._arrival(r), r["prompt"], r["output"]) for r in self.rows]
 
@@ -77,7 +80,11 @@ class Problem:
         if not self.requests:
             return Fraction(0)
         if self.is_restricted:
-            return self._least_restricted()
+            known = cache(lambda own: self._least_restricted(own))
+            deals = dealt([(i, 0, 0) for i in range(len(self.rows))], self.workers)
+            return Fraction(
+                min(sum(known(tuple(i for i, _, _ in own)) for own in parts) for parts in deals)
+            )
         if self.block > 1:
             pauses = "pauses" in self.scope
             least = block_oracle.optimum(self.memory, self.requests, self.block, pauses=pauses)
@@ -87,30 +94,64 @@ class Problem:
             sum((self._alone(tuple(part), phi) for part in parts), Fraction(0)) for parts in deals
         )
 
-    def _least_restricted(self) -> Fraction:
-        """Return the least weighted latency over all starts, in rounds, of runs of one worker."""
-        gaps = sum(row["after"].get("gap", 0) for row in self.rows if "after" in row)
-        end = oracle.last_time(self.requests) + gaps
-        ranges = [range(a, end - o + 1) for a, _, o in self.requests]
-        found = map(self.weighted, product(*ranges))
-        return Fraction(min(value for value in found if value is not None))
+    def _least_restricted(self, own: Sequence[int]) -> float:
+        """Return the least weighted latency of some requests on one worker, round by round."""
+        rows = {i: self.rows[i] for i in own}
+        gaps = sum(row["after"].get("gap", 0) for row in rows.values() if "after" in row)
+        last = oracle.last_time([self.requests[i] for i in own]) + gaps
 
-    def weighted(self, starts: Sequence[int]) -> int | None:
-        """Return the weighted latency of starts, None if they break a rule."""
-        ends = [k + o for k, (_, _, o) in zip(starts, self.requests, strict=True)]
-        ids = [row.get("id", f"r{i}") for i, row in enumerate(self.rows)]
-        total = 0
-        for start, end, row in zip(starts, ends, self.rows, strict=True):
-            after, release = row.get("after"), row["arrival"]
-            if after:
-                release = max(release, ends[ids.index(after["request"])] + after.get("gap", 0))
-            if start < release:
+        @cache
+        def least(now: int, made: tuple[int, ...], ends: tuple[int, ...], active: Active) -> float:
+            """Return what is to come, with so many tokens of each made, and some just active."""
+            if all(ends[i] for i in own):
+                return 0
+            if now >= last:
+                return math.inf
+            there = [i for i in own if not ends[i] and self.release(i, ends) <= now]
+            found = math.inf
+            for some in chain.from_iterable(combinations(there, n) for n in range(len(there) + 1)):
+                if self.holds({i: made[i] + 1 for i in some}) and active.issubset(some):
+                    more = tuple(n + (i in some) for i, n in enumerate(made))
+                    over = {i for i in some if more[i] == rows[i]["output"]}
+                    then = tuple(now + 1 if i in over else end for i, end in enumerate(ends))
+                    goes_on = Active() if "pauses" in self.scope else Active(some) - over
+                    found = min(found, least(now + 1, more, then, goes_on))
+            cost: float = found + sum(rows[i].get("weight", 1) for i in there)
+            return cost
+
+        none = (0,) * len(self.rows)
+        return least(0, none, none, Active())
+
+    def release(self, i: int, ends: Sequence[int]) -> float:
+        """Return when a request may start; an end of 0 is one that is to come."""
+        after = self.rows[i].get("after")
+        if after is None:
+            return int(self.rows[i]["arrival"])
+        end = ends[
+            [row.get("id", f"r{j}") for j, row in enumerate(self.rows)].index(after["request"])
+        ]
+        return max(int(self.rows[i]["arrival"]), end + after.get("gap", 0) if end else math.inf)
+
+    def holds(self, made: dict[int, int]) -> bool:
+        """Whether requests may be active together that have so many tokens, a prefix held once."""
+        prefixes = {i: self.rows[i].get("prefix", []) for i in made}
+        blocks = len(set().union(*prefixes.values())) - sum(map(len, prefixes.values()))
+        held = sum(self.rows[i]["prompt"] + n for i, n in made.items()) + self.size * blocks
+        return len(made) <= self.most and held <= self.memory
+
+    def weighted(self, times: Sequence[Sequence[int]], on: Sequence[int]) -> int | None:
+        """Return the weighted latency of runs on workers, None if they break a rule."""
+        ends = [own[-1] for own in times]
+        for worker, time in product(set(on), range(1, max(ends) + 1)):
+            own = (i for i, each in enumerate(on) if each == worker and time in times[i])
+            if not self.holds({i: times[i].index(time) + 1 for i in own}):
                 return None
-            total += row.get("weight", 1) * (end - release)
-        for time in range(1, max(ends) + 1):
-            if sum(k < time <= end for k, end in zip(starts, ends, strict=True)) > self.most:
-                return None
-        return total if oracle.feasible(self.memory, self.requests, starts) else None
+        releases = [int(self.release(i, ends)) for i in range(len(times))]
+        if any(own[0] <= release for own, release in zip(times, releases, strict=True)):
+            return None
+        ages = [end - release for end, release in zip(ends, releases, strict=True)]
+        total: int = sum(r.get("weight", 1) * n for r, n in zip(self.rows, ages, strict=True))
+        return total
 
     def _alone(self, part: Sequence[Triple], phi: Fraction) -> Fraction:
         """Return the same of a worker with some of the requests."""
@@ -130,9 +171,6 @@ class Problem:
 
         What was lost is looked at with one worker; of seconds, runs of one worker without pauses.
         """
-        if self.is_restricted:
-            starts = run.get("starts") or [rows[0][0] - 1 for rows in run["segments"]]
-            return bool(run["value"] == self.weighted(starts))
         if not self.in_rounds:
             is_plain = self.workers == 1 and "starts" in run
             return not is_plain or run["value"] == self.nanoseconds(run)
@@ -142,6 +180,8 @@ class Problem:
         else:
             pairs = zip(run["starts"], self.requests, strict=True)
             times = [list(range(k + 1, k + o + 1)) for k, (_, _, o) in pairs]
+        if self.is_restricted:
+            return bool(run["value"] == self.weighted(times, on))
         for worker in set(on):
             own = [i for i, each in enumerate(on) if each == worker]
             some, when = [self.requests[i] for i in own], [times[i] for i in own]

@@ -68,8 +68,11 @@ def all_prices(memory: int, stage: Stage) -> dict[int, dict[literal.State, Fract
 
 
 def right_sides(memory: int, requests: Sequence[Triple], stage: Stage, left: Any) -> list[int]:
-    """Return R at the times 0, 1, ..., each over all configurations within the copies."""
-    times = stage["times"]
+    """Return R at the times 0, 1, ..., each over all configurations within the copies.
+
+    Until the first arrival nothing can be active.
+    """
+    times, first = stage["times"], min((arrival for arrival, _, _ in requests), default=0)
     heaviest = []
     prices = all_prices(memory, stage)
     for before, time, after in zip([0, *times], times, [*times[1:], times[-1] + 1], strict=False):
@@ -77,7 +80,7 @@ def right_sides(memory: int, requests: Sequence[Triple], stage: Stage, left: Any
         copies = {state: max(found[state] for found in near) for state in set().union(*near)}
         most = literal.largest(prices[time], memory, copies) * stage["denominator"]
         heaviest.append(int(most))
-    return [between(times, heaviest, time) for time in range(times[-1] + 1)]
+    return [between(times, heaviest, t) if t > first else 0 for t in range(times[-1] + 1)]
 
 
 def replay(problem: Problem, proof: Proof) -> int | None:

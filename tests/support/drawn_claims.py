@@ -14,6 +14,8 @@ Content = dict[str, Any]
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")
 KINDS = ("prices", "volume", "staircases", "configurations", "search", "slots", "split", "blocks")
 LINES = ([(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(0, 4)])
+FOREST = (["a"], ["a", 1], ["a", 1, 2], ["a", 3], ["b", "c"])
+"""Paths of blocks that requests share."""
 MACHINES = ([1, 1], [1001, 1000], [7, 6], [3, 2], [12, 5], [5, 1])
 
 
@@ -47,21 +49,31 @@ def drawn(source: random.Random) -> Content:
 
 
 def restricted(source: random.Random) -> Content:
-    """Return one in rounds with weights, an order and a limit of active requests, or some of it."""
+    """Return one in rounds with weights, an order, a limit, shared prefixes, or some of these."""
     memory, rows = source.randint(3, 7), list[Content]()
-    for i in range(source.choice((1, 2, 3))):
+    size, shares = source.choice((1, 1, 2)), source.random() < 0.6
+    for i in range(source.choice((1, 2, 3, 3))):
         prompt, output = random_shape(source, memory, 3)
         row: Content = {"arrival": source.choice((0, 0, 1, 3)), "prompt": prompt, "output": output}
         if source.random() < 0.6:
             row["weight"] = source.randint(1, 4)
-        if i and source.random() < 0.5:
+        if i and source.random() < 0.3:
             row["after"] = {"request": f"r{source.randrange(i)}", "gap": source.randint(0, 2)}
+        path = source.choice(FOREST)[: prompt // size]
+        if shares and path:
+            row["prefix"] = list(path)
         rows.append(row)
     instance: Content = {"schema": "kvopt.instance/2", "memory": memory, "requests": rows}
-    if source.random() < 0.5:
+    if source.random() < 0.3:
         instance["max_active"] = source.randint(1, 2)
+    if not any("after" in row for row in rows) and source.random() < 0.3:
+        instance["workers"] = 2
+    scope = source.choice(("runs", "runs", "pauses", "chunks", "pauses+chunks"))
+    if any("prefix" in row for row in rows):
+        instance["block_tokens"] = size
+        scope = f"sharing+{scope}".replace("+runs", "")
     return {"schema": "kvopt.certificate/3", "clock": "rounds", "instance": instance,
-            "hash": hash_of(instance), "scope": "runs", "upper": None, "lower": None}  # fmt: skip
+            "hash": hash_of(instance), "scope": scope, "upper": None, "lower": None}  # fmt: skip
 
 
 def proof_of(content: Content, source: random.Random) -> Content:
