@@ -127,12 +127,14 @@ class Ascent:
             self._aim = aim * size
             self._from_the_best()
         self._direction = self._excess + pace.memory * self._direction
+        # A price of 0 cannot fall, so it takes no part in the length of the step.
         direction = np.where((self._at <= 0) & (self._direction < 0), 0.0, self._direction)
         scale = np.maximum(self.prices, _FLOOR * self.prices.max(initial=pace.largest))
         steepness = float((scale * direction * direction).sum())
         if steepness == 0.0:
             self._aim = 0.0
             return True
+        # Polyak's step length towards an assumed optimum, the best value plus the aim.
         length = (self.value + self._aim - self._at_value) / steepness
         self._at = np.maximum(self._at + length * scale * direction, 0.0)
         if self._falling:

@@ -66,6 +66,7 @@ def undominated(
         `kvopt verify` compares labels with the same waiting requests only.
     """
     waiting = layer.waiting()
+    # By sum of starts within a group: only a label before it can dominate a label (Claim 11).
     order = np.lexsort((layer.began, *waiting.T))
     keep = np.ones(len(order), dtype=np.bool_)
     if not len(order):
@@ -109,7 +110,7 @@ def _clear_dominated(
                 if _is_below(profiles[other], profile):
                     keep[number] = False
                     break
-            if keep[number] and kept < _COMPARED:
+            if keep[number] and kept < _COMPARED:  # not all: a label need not be dropped
                 profiles[kept] = profile
                 kept += 1
 

@@ -58,7 +58,7 @@ def next_layer(
 
     def work(first: int, last: int) -> Layer:
         size = min(label_limit, max(1024, 8 * (last - first)))
-        while True:
+        while True:  # small arrays first; if they overflow, the range is expanded again
             labels = np.empty((size, layer.labels.shape[1]), dtype=layer.labels.dtype)
             numbers = np.empty((2, size), dtype=np.int64)
             found = Layer(labels, numbers[0], numbers[1], np.empty(size, dtype=np.int32))
@@ -121,6 +121,7 @@ def _settled(end: int, now: int) -> int:
 @compiled
 def _slot(label: Integers, now: int, labels: Integers, slots: Integers) -> int:
     """Return the place of a label in a hash table of the labels found so far."""
+    # FNV-1a over the entries.  Labels are compared in full below, so collisions only take time.
     key = np.int64(0)
     for end in label:
         key = (key ^ np.int64(_settled(end, now) + 2)) * np.int64(1_099_511_628_211)

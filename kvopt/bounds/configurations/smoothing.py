@@ -79,7 +79,7 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
         if price <= 0:
             continue
         top = _members_before(states, state, min(reached, best.shape[0] - 2))
-        for c in range(top, -1, -1):
+        for c in range(top, -1, -1):  # descending, so that this copy is added at most once
             source, target = best[c], best[c + 1]
             for held in range(c * least, memory - hold - (c + 1) * left + 1):
                 target[held + hold] = max(target[held + hold], source[held] + price)

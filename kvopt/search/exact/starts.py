@@ -55,7 +55,7 @@ def best_below(
     last = requests[order[-1]][0] + sum(output for _, _, output in requests)
     work = np.zeros(_ENTRIES + 3 * count + 2 * last, dtype=np.int64)
     work[_TIME], work[_LAST], work[_TARGET] = requests[order[0]][0], last, target + arrivals
-    while not _search(memory, table, work, _STEPS):
+    while not _search(memory, table, work, _STEPS):  # all of its state is in ``work``
         if should_stop():
             raise Stopped
     if not work[_IS_FOUND]:
@@ -90,7 +90,7 @@ def _search(memory: int, table: Any, work: Any, steps: int) -> bool:
     known = _Table(arrivals, outputs, volumes, np.argsort(volumes))
     time, i, depth, completed, target = work[0], work[1], work[2], work[3], work[4]
     while True:
-        if depth == n:  # below the target, or the bound would have ended it
+        if depth == n:  # below the target, else the bound would have cut this branch
             best[:], target, work[_IS_FOUND] = starts - 1, completed, 1
         elif (
             time < work[_LAST]
