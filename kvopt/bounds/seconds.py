@@ -282,7 +282,7 @@ class _Weights:
 
     @property
     def room(self) -> float:
-        """By how much other weights, without company, can raise the bound at most."""
+        """Return an upper limit on the gain by other weights, without company."""
         part = np.where(self._gain > 0, 1.0 - self.weights, -self.weights)
         return float((part * self._gain).sum())
 

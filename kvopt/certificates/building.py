@@ -180,7 +180,7 @@ def certify(
 
 @contextmanager
 def _beside(search: Search, name: str) -> Iterator[None]:
-    """Let a block fail that adds to a certificate, and say so: without it both sides are true."""
+    """Run a block that adds to a certificate; if it fails, note that and keep the rest."""
     try:
         with search.surviving(name):
             yield

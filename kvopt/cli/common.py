@@ -305,7 +305,7 @@ def label(file: Path) -> str:
 
 @contextmanager
 def undisturbed() -> Iterator[list[int]]:
-    """Work, write and print to the end in spite of Ctrl-C, which ends the command afterwards.
+    """Run work, writing and printing to the end in spite of Ctrl-C, which ends the command then.
 
     What can stop in order, a search say, takes signals for itself; the block gets a list of those
     that came besides.  A second one of them ends the command at once.
@@ -317,7 +317,7 @@ def undisturbed() -> Iterator[list[int]]:
 
 
 def finish(signal_number: int | None = None, status: int = 0) -> None:
-    """End the command if a signal ended its work, as shells say it, or its exit status is not 0."""
+    """End the command if a signal ended its work, with the status of shells, or if it failed."""
     status = status if signal_number is None else 128 + signal_number
     if status:
         raise typer.Exit(status)

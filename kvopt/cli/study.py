@@ -29,7 +29,7 @@ _LOG_EVERY = 10.0
 
 @dataclass(frozen=True)
 class WorkOptions:
-    """Where and how the work is done; the names are of `run_study`."""
+    """Options for the place and manner of the work, with the names of `run_study`."""
 
     jobs: int | None = option("--jobs -j", "Processes; default: every core.", "N", min=1)
     scheduler: str | None = option("--scheduler", "Dask scheduler: tcp://host:8786.", "ADDRESS")

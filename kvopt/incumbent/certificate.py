@@ -114,7 +114,7 @@ class Certificate(Summarised):
 
     @property
     def whole(self) -> Optimum:
-        """Both sides among all schedules of the scope."""
+        """Bound and best schedule among all schedules of the scope."""
         return Optimum(self.scope, self.upper, self.lower)
 
     def optimum_of(self, run: PolicyRun) -> Optimum | None:
@@ -201,7 +201,7 @@ class Certificate(Summarised):
 
     @property
     def footnote(self) -> str:  # type: ignore[override]
-        """Which schedules the bounds speak of."""
+        """Sentence about the schedules that the bounds cover."""
         return "\n".join(each.scope.sentence for each in (*self.narrower, self.whole))
 
     def facts(self) -> Facts:

@@ -146,7 +146,7 @@ class Search:
 
     @property
     def in_time(self) -> InTime | None:
-        """Both sides of how many requests attain the deadline, None if none is known."""
+        """Bounds on the number of requests that attain the deadline, None if unknown."""
         ceiling, deadline, best = self.ceiling, self.problem.deadline, self.best_in_time
         if ceiling is None or deadline is None:
             return None
@@ -297,7 +297,7 @@ class Search:
 
     @property
     def progress(self) -> Progress:
-        """Both sides now."""
+        """Schedule and bound so far."""
         with self._lock:
             return Progress(self.objective, self.lower_bound, self.seconds, self.engine)
 
@@ -348,13 +348,13 @@ class Search:
         )
 
     def go_on_without_it(self) -> None:
-        """Let other engines work after one that took too much memory."""
+        """Allow other engines to work after one that took too much memory."""
         memory.give_back()
         self._out_of_memory.clear()
 
     @contextmanager
     def surviving(self, name: str | None = None) -> Iterator[None]:
-        """Let a block end where it is too large, or lacks memory or a package, and say so.
+        """End a block that is too large, or lacks memory or a package, with a note.
 
         Without a name it is the engine at work that is named.
         """

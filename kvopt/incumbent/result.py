@@ -182,12 +182,12 @@ class SolveResult(Summarised):
 
     @property
     def clock(self) -> Clock:
-        """How long rounds last."""
+        """The clock of the problem."""
         return self.problem.clock
 
     @property
     def scope(self) -> Scope:
-        """Which schedules the answer is about."""
+        """The scope of the problem."""
         return self.problem.scope
 
     @property
@@ -219,7 +219,7 @@ class SolveResult(Summarised):
 
     @property
     def footnote(self) -> str:  # type: ignore[override]
-        """Which schedules the answer is about."""
+        """Sentence about the schedules that the answer covers."""
         return self.scope.sentence
 
     def facts(self) -> Facts:

@@ -123,7 +123,7 @@ def begins(ours: bool) -> None:
 
 
 def _tell_who_watches(now: float) -> None:
-    """Say in a terminal or a notebook why it takes so long; commands, which log, say it better."""
+    """Explain the delay in a terminal or a notebook; commands explain it in their own log."""
     global _told
     stream = sys.stderr
     is_watched = stream is not None and (

@@ -63,7 +63,7 @@ def _in_nanoseconds(instance: Instance) -> list[int]:
 
 
 class Clock(ABC):
-    """How long rounds last, when requests arrive, and how its times are written."""
+    """A clock: lengths of rounds, arrivals of requests, and the format of its times."""
 
     batch_time: BatchTime
     """How long a round lasts, in units of the clock."""

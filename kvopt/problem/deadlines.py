@@ -88,7 +88,7 @@ class Deadline:
 
     @property
     def length(self) -> str:
-        """How long it is, in words."""
+        """Return its length in words."""
         if self.nanoseconds is not None:
             return str(replace(self, aim=Aim.COMPLETION)).removesuffix("s") + " seconds"
         if self.rounds is None:

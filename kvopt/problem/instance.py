@@ -247,7 +247,7 @@ class Instance(Summarised):
 
     @property
     def in_blocks(self) -> str:
-        """How memory is given out, in words."""
+        """Memory as a number of blocks, in words."""
         return f"memory in {self.blocks:,} whole blocks of {self.block_size:,} tokens"
 
     def __len__(self) -> int:

@@ -28,7 +28,7 @@ def bound_in_time(search: Search, seconds: float) -> None:
 
 
 def search_in_time(search: Search, seconds: float) -> None:
-    """Look for a schedule in which many requests attain it; of few requests at all schedules."""
+    """Search for a schedule in which many requests attain it; for few requests all schedules."""
     if search.ceiling is None or not len(search.instance):
         return
     (deadline, allowed), model = _asked(search), _model(search)

@@ -303,7 +303,7 @@ SLOWER_SHARE = 0.2
 
 
 def run(rows: tuple[Stage, ...], search: Search, seconds: float = math.inf) -> None:
-    """Let the rows that support a search work, one after the other."""
+    """Run the rows that support a search, one after another."""
     end, over = search.seconds + seconds, set[str]()
     for row in rows:
         is_late = search.should_stop() and not row.at_once

@@ -59,7 +59,7 @@ def shares_prefixes(search: Search) -> bool:
 
 
 def without_common_prefix(search: Search, work: Callable[[Search], object]) -> None:
-    """Let something work on the problem of the papers that has the same schedules."""
+    """Run work on the problem of the papers that has the same schedules."""
 
     def hear(_: object) -> None:
         if inner.best is not None:
@@ -105,7 +105,7 @@ def offer_policies(search: Search, seconds: float = inf) -> None:
 
 
 def improve_sharing(search: Search, seconds: float) -> None:
-    """Look for better schedules with beams in which active requests share their nodes."""
+    """Search better schedules with beams in which active requests share their nodes."""
     from kvopt.heuristics.trace_beams import search_traces  # loads numba
 
     def work() -> None:
@@ -117,6 +117,6 @@ def improve_sharing(search: Search, seconds: float) -> None:
 
 
 def prove(search: Search, _: float = 0.0) -> None:
-    """Look for the best schedule with a solver."""
+    """Search the best schedule with a solver."""
     name = "cpsat" if "after" in search.instance.extras else prover(search)
     ENGINES.find(name)(search)

@@ -65,7 +65,7 @@ def solve(
     start: GivenSchedule | None = None,
     **options: Unpack[SolveOptions],
 ) -> SolveResult:
-    """Look for a schedule of least total latency, and for a proof that none is better.
+    """Search a schedule of least total latency, and a proof that none is better.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def _given_in_seconds(problem: Problem, start: Any) -> Schedule:
 
 
 def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> None:
-    """Let an engine work, in blocks on longer prompts; part by part where idle gaps cut."""
+    """Run an engine, in blocks on longer prompts; part by part if idle gaps cut the instance."""
     problem = search.problem
     if problem.in_blocks:
         search.note(

@@ -98,7 +98,7 @@ def offer_one_after_another(search: Search, _: float = 0.0) -> None:
 
 
 def climb(search: Search, seconds: float = math.inf) -> None:
-    """Let prices rise towards the LP bound of the scope, in blocks with prices of whole blocks.
+    """Climb with prices towards the LP bound of the scope, in blocks with prices of whole blocks.
 
     Where only some of the time is for them, they end once they gain little.
     """
@@ -127,7 +127,7 @@ def climb_slots(search: Search, seconds: float = math.inf) -> bool:
 
 
 def climb_states(search: Search, seconds: float = math.inf, *, few_knots: bool = False) -> None:
-    """Let prices of states rise towards the configuration bound."""
+    """Climb with prices of states towards the configuration bound."""
     from kvopt.bounds.configurations.bound import offer_configuration_bound
 
     run_watched(
@@ -138,7 +138,7 @@ def climb_states(search: Search, seconds: float = math.inf, *, few_knots: bool =
 
 
 def climb_few_states(search: Search, seconds: float = math.inf) -> None:
-    """Let prices of states at few knots rise."""
+    """Climb with prices of states at few knots."""
     climb_states(search, seconds, few_knots=True)
 
 
@@ -169,7 +169,7 @@ def bound_tokens(
 
 
 def climb_states_of_tokens(search: Search, seconds: float) -> None:
-    """Let prices of states rise that count the tokens of all blocks."""
+    """Climb with prices of states that count the tokens of all blocks."""
 
     def work(inner: Search) -> None:
         offer_list_schedules(inner)
@@ -194,7 +194,7 @@ def bound_shares(search: Search, seconds: float) -> None:
 
 
 def run_exact(search: Search, _: float) -> None:
-    """Let the exact engine work, by configurations."""
+    """Run the exact engine, by configurations."""
     ENGINES.find("exact")(search, presolve=search.presolve)
 
 
@@ -206,7 +206,7 @@ def search_tokens(search: Search, seconds: float) -> None:
 
 
 def improve(search: Search, seconds: float = math.inf) -> None:
-    """Look for better schedules, of one worker or of all."""
+    """Search better schedules, of one worker or of all."""
     from kvopt.heuristics import improve as improve_one
     from kvopt.heuristics.fleets.searching import improve_fleet
 
@@ -216,7 +216,7 @@ def improve(search: Search, seconds: float = math.inf) -> None:
 
 
 def prove(search: Search, _: float) -> None:
-    """Let a solver search for a proof."""
+    """Run a solver for a proof."""
     search.engine = prover(search)
     with search.surviving():
         ENGINES.find(search.engine)(search, presolve=search.presolve)
@@ -269,7 +269,7 @@ def search_layers_with_pauses(search: Search, of_groups: float) -> None:
 def without_pauses(
     search: Search, work: Callable[[Search], object], seconds: float = math.inf
 ) -> None:
-    """Let something look for schedules without pauses, which are schedules with pauses too."""
+    """Search schedules without pauses, which are schedules with pauses too."""
 
     def hear(_: Progress) -> None:
         if inner.schedule is not None:
@@ -329,11 +329,11 @@ def search_beams_in_seconds(search: Search, seconds: float) -> None:
 
 
 def search_orders_in_seconds(search: Search, _: float) -> None:
-    """Look for better runs: orders behind routers, then moves between workers."""
+    """Search better runs: orders behind routers, then moves between workers."""
     search_runs(search)
 
 
 def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:
-    """Do compiled work: neither compiling nor its loops notice signals, which are watched here."""
+    """Run compiled work in a thread, since compiling and its loops notice no signals."""
     with search.surviving(name):
         run_in_thread(search, work)

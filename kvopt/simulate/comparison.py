@@ -69,7 +69,7 @@ class Comparison(Summarised):
 
     @property
     def clock(self) -> Clock:
-        """How long rounds last."""
+        """The clock of the runs."""
         return self.runs[0].clock
 
     @cached_property

@@ -50,7 +50,7 @@ class Workload:
 
     @cached_property
     def arrivals(self) -> list[int]:
-        """When each request arrives, or is released as far as that is known."""
+        """Arrivals or releases of requests, as far as known."""
         return self.clock.arrivals(self.instance)
 
     @cached_property

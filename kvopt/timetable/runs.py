@@ -76,7 +76,7 @@ class PolicyRun(Schedule):
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended."""
+        """Outcome of the run."""
         return self.ended or (Outcome.COMPLETED if self.is_complete else Outcome.LIVELOCK)
 
     @property

@@ -169,7 +169,7 @@ class Schedule(Timetable):
 
     @property
     def busy(self) -> int:
-        """How long workers work."""
+        """Total time in which workers work."""
         return sum(stretch.ended - stretch.began for stretch in self.stretches)
 
     @property

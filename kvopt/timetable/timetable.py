@@ -133,7 +133,7 @@ class Timetable(Summarised):
 
     @property
     def pauses(self) -> int:
-        """How often a request is interrupted and keeps its tokens."""
+        """Number of pauses of all requests."""
         return sum(map(len, self.segments)) - len(self.segments)
 
     # ---- workers ------------------------------------------------------------------------
@@ -176,12 +176,12 @@ class Timetable(Summarised):
 
     @cached_property
     def arrivals(self) -> tuple[int, ...]:
-        """When each request arrives."""
+        """Arrivals of the requests."""
         return tuple(self.clock.arrivals(self.instance))
 
     @cached_property
     def releases(self) -> Times:
-        """When each request may start; None of one whose predecessor never finished."""
+        """Earliest starts of the requests; None of one whose predecessor never finished."""
         if "after" not in self.instance.extras:
             return self.arrivals
         found: list[int | Any] = list(self.arrivals)
@@ -222,12 +222,12 @@ class Timetable(Summarised):
 
     @cached_property
     def start_times(self) -> Times:
-        """When each request starts for the last time."""
+        """Last starts of the requests."""
         return self._times(self.starts, "began")
 
     @cached_property
     def first_tokens(self) -> Times:
-        """When the round that produces each request's first token ends.
+        """Ends of the rounds that produce the first tokens of the requests.
 
         Of a request that was evicted it is the first token that was not lost.
         """
@@ -241,7 +241,7 @@ class Timetable(Summarised):
 
     @cached_property
     def _moments(self) -> dict[str, dict[int, int]]:
-        """When rounds in which one worker starts something begin and end, and when others end."""
+        """Begins and ends of rounds in which a worker starts requests, and ends of others."""
         return {
             "began": {each.round: each.began for each in self.stretches},
             "first": {each.round: each.first for each in self.stretches},

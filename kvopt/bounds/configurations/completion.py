@@ -160,7 +160,7 @@ class Completions:
 
     @property
     def size(self) -> int:
-        """How many sets are known, at all times together."""
+        """Number of known sets at all times together."""
         return sum(len(costs) for _, costs, _ in self._kept.values())
 
     def cuts(self, first: int) -> tuple[int, ...]:

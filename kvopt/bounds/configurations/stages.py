@@ -88,12 +88,12 @@ class Rising:
         self._latest: StatePrices | None = None
 
     def climb(self, stage: Stage, value: int) -> Evaluation:
-        """Go through a stage; the value of a good schedule sets the scale."""
+        """Run a stage; the value of a good schedule sets the scale."""
         prices = self._climbed(stage, value)
         return evaluate(self.states, self.knots, self.starts, *prices)
 
     def climb_with_all_starts(self, stage: Stage, value: int) -> int:
-        """Go through a stage, and return the bound, which no start was ruled out for."""
+        """Run a stage, and return the bound of its prices over all starts."""
         return self._with_all_starts(*self._climbed(stage, value))
 
     def _climbed(self, stage: Stage, value: int) -> tuple[Integers, int]:

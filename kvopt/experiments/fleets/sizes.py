@@ -177,7 +177,7 @@ class FleetSizes(Summarised):
 
     @property
     def footnote(self) -> str:  # type: ignore[override]
-        """Which schedules the bounds speak of."""
+        """Sentence about the schedules that the bounds cover."""
         return self.scope.sentence
 
     def to_json(self) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class Study:
 
     @cached_property
     def instances(self) -> list[Record]:
-        """One record for each instance with both sides known or not: the first of its runs."""
+        """Return one record for each instance, the first of its runs."""
         return [*reversed(self._instances.values())]
 
     def first_run(self, record: Record) -> Record:

@@ -95,7 +95,7 @@ class Limits:
 
     @property
     def clock(self) -> Clock:
-        """How long rounds last."""
+        """The clock of the study."""
         return ROUNDS if self.batch_time is None else Seconds(self.batch_time)
 
     def covers(self, label: str) -> bool:

@@ -142,7 +142,7 @@ class Runs:
 
     @property
     def proved(self) -> int:
-        """How many of these have a known optimum."""
+        """Number of known optima among these."""
         return sum(record.proved for record in self.done)
 
     @cached_property
@@ -233,7 +233,7 @@ class Worth:
 
     @property
     def share(self) -> Interval:
-        """By which share of the optimum of runs the wider one is below it."""
+        """Share by which the optimum of the wider scope is below that of runs."""
         least = _saved(self.wider.most, self.runs.least)
         return Interval(
             None if least is None else max(least, Fraction()),

@@ -112,7 +112,7 @@ class Worker:
             )
 
     def ask(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
-        """Have a task done; a step that takes too long ends it."""
+        """Run a task; a step that takes too long ends it."""
         step, seconds = "start", _STARTING
         try:
             self._pipe.send((task, skip))
@@ -137,7 +137,7 @@ class Worker:
         return f"the process ended {how}" + (f": {said[-1]}" if said else "")
 
     def interrupt(self) -> None:
-        """Have the process end its task and return its partial result."""
+        """Ask the process to end its task and return its partial result."""
         self._process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class WorkerPool:
                     return TaskResult((task.failure(str(lost), time.monotonic() - began),))
 
     def interrupt(self) -> None:
-        """Have the workers return their partial results soon, and hand out no more tasks."""
+        """Ask the workers to return their partial results soon, and hand out no more tasks."""
         with self._guard:
             self._closed = True
             for worker in self._workers.values():
@@ -213,7 +213,7 @@ _HERE = WorkerPool()
 
 
 def run(task: bytes, version: str) -> TaskResult:
-    """Do a pickled task on the machine where this is called, in workers that end with its process.
+    """Run a pickled task on this machine, in workers that end with its process.
 
     There and here kvopt has to be of the same version.
     """
@@ -224,7 +224,7 @@ def run(task: bytes, version: str) -> TaskResult:
 
 
 def work(descriptor: int) -> None:
-    """Do tasks from a pipe until the study at its other end is gone: the main loop of a worker."""
+    """Run tasks from a pipe until the study at its other end is gone: the main loop of a worker."""
     os.set_inheritable(descriptor, False)  # a process that a solver starts must not keep it open
     pipe: Connection[Any, Any] = Connection(descriptor)
     tasks: SimpleQueue[tuple[Task, Mapping[str, str]]] = SimpleQueue()

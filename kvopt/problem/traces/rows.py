@@ -89,7 +89,7 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """Those that a row must have, in the order of the parameters."""
+        """Columns that a row must have, in the order of the parameters."""
         return [name for name in (self.prompt, self.output, self.time) if name is not None]
 
 
