@@ -14,7 +14,7 @@ policies = ["fcfs", "svf"]
 clock = "seconds"
 
 [limits]
-time_limit = 3
+time_limit = 1
 
 [[instances]]
 file = "log.json"
@@ -50,7 +50,7 @@ def first_hour(walk: Walk) -> Path:
     assert all(row["outcome"] == "completed" for row in ran["policies"])
     said = walk.kvopt(
         "certify",
-        "certify log.json --seconds --policy fcfs --policy svf --time-limit 5 -o log.cert.json",
+        "certify log.json --seconds --policy fcfs --policy svf --time-limit 1 -o log.cert.json",
     )
     assert "x optimum" in said
     assert "VALID" in walk.kvopt("verify", "verify log.cert.json")
@@ -60,6 +60,6 @@ def first_hour(walk: Walk) -> Path:
 
     walk.write("record.jsonl", (ROOT / "samples" / "vllm.jsonl").read_text(encoding="utf-8"))
     walk.kvopt("what vLLM decided", "import-run record.jsonl -o run.json")
-    judged = walk.asked("judge it", "certify --run run.json --time-limit 5 -o run.cert.json")
+    judged = walk.asked("judge it", "certify --run run.json --time-limit 1 -o run.cert.json")
     assert judged["lower"] <= judged["upper"] <= judged["policies"][0]["value"]
     return walk.folder / "study" / "report.html"

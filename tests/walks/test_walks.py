@@ -10,17 +10,40 @@ import engineer
 import pytest
 import researcher
 from browsing import CHROMIUM, DRIVER, MISSING, chromium
+from commands import Run
 from first_hours import installed
 from package import ROOT, build, wrong_in_wheel
+from registered import forgetting
 from walking import Walk
 
 BROWSER = CHROMIUM is not None and DRIVER is not None
 
 
+class InProcess(Walk):
+    """A walk whose steps run in this process, where kvopt and its machine code are loaded."""
+
+    def __init__(self, folder: Path, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+        super().__init__(Path(sys.executable), folder)
+        self._run, self._capsys = run, capsys
+
+    def _step(self, title: str, *arguments: str) -> str:
+        kind, *rest = arguments
+        with forgetting():
+            if kind == "-c":
+                exec(*rest, {})
+                return self._capsys.readouterr().out
+            code, out, err = self._run(*rest[1:])
+        assert code == 0, f"{title}: {out}{err}"
+        return out
+
+
 @pytest.fixture
-def here(tmp_path: Path) -> Walk:
+def here(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Walk:
     """Return a walk in a folder of its own, with the kvopt of this checkout."""
-    return Walk(Path(sys.executable), tmp_path, ROOT)
+    monkeypatch.chdir(tmp_path)
+    return InProcess(tmp_path, run, capsys)
 
 
 @pytest.fixture(scope="session")

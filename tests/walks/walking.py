@@ -29,17 +29,13 @@ class Walk:
         The interpreter of an environment in which kvopt is installed.
     folder
         Where the walk begins; all that it writes is there.
-    path
-        Set as ``PYTHONPATH``, if kvopt is not installed but lies there.
     """
 
-    def __init__(self, python: Path, folder: Path, path: Path | None = None) -> None:
+    def __init__(self, python: Path, folder: Path) -> None:
         self.python = python
         self.folder = folder
         self.steps: list[Step] = []
         self._environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        if path is not None:
-            self._environment["PYTHONPATH"] = str(path)
 
     def kvopt(self, title: str, command: str) -> str:
         """Type a command of kvopt, which has to succeed; return what it prints."""
