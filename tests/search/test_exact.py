@@ -112,7 +112,7 @@ def test_searches_with_completion_bounds_are_proofs_that_verify_repeats(
 ) -> None:
     repeated, path = 0, tmp_path / "c.json"
     for seed in range(4):
-        instance = generate("arrival-1", 9, seed=seed)
+        instance = generate("arrival-1", 8, seed=seed)
         found = solve(instance, "exact", params=with_completions(sets, 18_000), checkable=True)
         assert_optimal(found, known(solve(instance).objective))
         proof = None if found.checked is None else found.checked.proof
@@ -357,9 +357,9 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
                 assert_verified(search, tmp_path / f"{number}-{target}.json")
                 between += search.lower_bound < optimum
         met += search.lower_bound == optimum
-    assert between > 3
-    assert claimed > 10
-    assert met == drawn > 10
+    assert between > many(3)
+    assert claimed > many(10)
+    assert met == drawn > many(10)
 
 
 def assert_verified(search: Search, path: Path) -> None:

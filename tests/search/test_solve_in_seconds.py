@@ -174,7 +174,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
 def test_options_of_searches_are_for_seconds_too(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "fleet.json"
     write_instance(FLEET, file)
-    options = "--cold", "--ram", "2G", "--scope", "restarts", "-t", "20", "--json"
+    options = "--cold", "--ram", "2G", "--scope", "restarts", "-t", "0.5", "--json"
     status, out, _ = run("solve", file, "--seconds", *options)
     assert status == 0
     assert json.loads(out)["scope"] == "restarts"
