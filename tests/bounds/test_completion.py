@@ -16,7 +16,7 @@ import pytest
 from effort import many
 from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts
-from test_forward_search import LIMIT, all_below, searched, slacks_of, tel_of
+from test_forward_search import LIMIT, all_below, is_crowded, searched, slacks_of, tel_of
 
 from kvopt import Instance, generate, solve
 from kvopt.bounds.configurations import carried, completion
@@ -177,7 +177,10 @@ def test_no_schedule_pays_less(seed: int) -> None:
         memory, requests = plain(instance)
         states = States.of(instance)
         evaluation = drawn(source, instance, positive=source.random() < 0.5)
-        target = oracle.optimum(memory, requests)[0] + source.choice((1, 3))
+        optimum, _ = oracle.optimum(memory, requests)
+        if is_crowded(instance, optimum):
+            continue
+        target = optimum + source.choice((1, 3))
         rest = Completions(states, evaluation, budget_of(evaluation, target))
         rest.fill(source.choice((1, 3, 10, 1000)), source.choice((1, 10, 1000)), never)
         costs = evaluation.reduced_costs
@@ -195,8 +198,8 @@ def test_no_schedule_pays_less(seed: int) -> None:
                 bound = completions(np.array([label]), now, rest.after(now))[0]
                 assert bound <= sum(later) + sum(slacks[now + 2 :])
                 compared, positive = compared + 1, positive + (bound > 0)
-    assert compared > 300
-    assert positive > 50
+    assert compared > many(300)
+    assert positive > many(50)
 
 
 @pytest.mark.slow

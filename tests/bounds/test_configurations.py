@@ -186,7 +186,7 @@ def by_definition(
 class TestEvaluation:
     @pytest.mark.parametrize("seed", range(2))
     def test_it_is_the_definition(self, seed: int) -> None:
-        for instance, source in small(80, 10 + seed):
+        for instance, source in small(40, 10 + seed):
             states, last = States.of(instance), source.randint(1, 12)
             knots, starts = (
                 drawn_knots(source, last),
@@ -209,7 +209,7 @@ class TestEvaluation:
     def test_no_schedule_made_of_allowed_starts_is_below_it(self, seed: int) -> None:
         source = random.Random(seed)
         tight = 0
-        for instance in random_instances(500, 20 + seed, least_requests=1, most_memory=12):
+        for instance in random_instances(200, 20 + seed, least_requests=1, most_memory=12):
             memory, requests = plain(instance)
             states, last = States.of(instance), source.randint(1, 14)
             knots, starts = (
@@ -226,11 +226,11 @@ class TestEvaluation:
             windows = windows_of(requests, starts, more=sum(o for _, _, o in requests))
             best = oracle.optimum_within(memory, requests, windows)  # type: ignore[arg-type]
             assert best is None or found.bound <= best[0]
-        assert tight > 50
+        assert tight > 20
 
     def test_a_schedule_costs_the_bound_and_its_slacks(self) -> None:
         """The equation behind the search: D TEL = D L + reduced costs + slacks, none negative."""
-        for instance, source in small(300, 31):
+        for instance, source in small(100, 31):
             memory, requests = plain(instance)
             states = States.of(instance)
             _, starts = oracle.optimum(memory, requests)
@@ -311,7 +311,7 @@ class TestSmoothing:
             assert evaluator.begin(1e6 * prices).is_finite
 
     def test_smooth_values_are_below_hard_ones_and_come_closer_as_it_cools(self) -> None:
-        for instance, source in small(150, 43):
+        for instance, source in small(60, 43):
             seed = source.randint(0, 10**6)
             gaps = []
             for tau in (3.0, 0.5, 0.1, 0.02):
@@ -334,7 +334,7 @@ class TestSmoothing:
 
     def test_the_hard_value_is_the_evaluation_in_floats(self) -> None:
         equal = 0
-        for instance, source in small(400, 45):
+        for instance, source in small(150, 45):
             states, last = States.of(instance), source.randint(2, 12)
             knots, starts = (
                 drawn_knots(source, last),
@@ -350,10 +350,10 @@ class TestSmoothing:
             if states.most == instance.memory // states.holds.min():
                 assert hard == pytest.approx(found.total / scale, abs=lost + 1e-9)
                 equal += 1
-        assert equal > 100
+        assert equal > 35
 
-    @pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 30.0, 1e3, 1e6, 1e12])
-    @pytest.mark.parametrize("tau", [1e-6, 1e-3, 0.1, 5.0, 1e4])
+    @pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 1e3, 1e12])
+    @pytest.mark.parametrize("tau", [1e-6, 0.1, 1e4])
     def test_what_floats_cannot_hold_is_infinite_and_never_nonsense(
         self, size: float, tau: float
     ) -> None:

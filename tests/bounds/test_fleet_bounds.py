@@ -155,11 +155,11 @@ def test_bounds_of_many_numbers_of_workers_at_once() -> None:
 @pytest.mark.slow
 def test_bounds_never_rise_with_the_number_of_workers() -> None:
     for scope in ("runs", "pauses"):
-        found = bounds_by_workers(generate("arrival-1", 6, seed=1), range(1, 4), scope=scope)
+        found = bounds_by_workers(generate("arrival-1", 5, seed=1), range(1, 4), scope=scope)
         values = [one.value for one in found.values()]
         assert values == sorted(values, reverse=True)
     model = batch_time(Server([(2, 1)], 0, 1))
-    timed = bounds_by_workers(generate("arrival-1", 40, seed=1), range(1, 7), Seconds(model))
+    timed = bounds_by_workers(generate("arrival-1", 20, seed=1), range(1, 6), Seconds(model))
     values = [one.value for one in timed.values()]
     assert values == sorted(values, reverse=True)
     assert values[0] > 2 * values[-1]

@@ -187,7 +187,7 @@ class TestSweep:
 
     @pytest.mark.slow
     def test_better_prices_leave_less_to_do(self) -> None:
-        instance = generate("arrival-2", 8, 40, seed=3)
+        instance = generate("arrival-2", 7, 40, seed=3)
         search = searched(instance)
         kept = []
         for rising, evaluation in rising_bounds(search):
@@ -202,7 +202,7 @@ class TestSweep:
 
     @pytest.mark.slow
     def test_a_look_ahead_leaves_less_to_do(self) -> None:
-        instance = generate("arrival-1", 10, seed=0)
+        instance = generate("arrival-1", 9, seed=0)
         search = searched(instance)
         _, evaluation = list(islice(rising_bounds(search), 5))[-1]
         optimum = solve(instance, "exact").objective
@@ -231,6 +231,8 @@ class TestLookahead:
             prices = drawn_prices(source, states, knots, 6)
             evaluation = evaluate(states, knots, states.all_starts(last), prices, 4)
             optimum, _ = oracle.optimum(memory, requests)
+            if is_crowded(instance, optimum):
+                continue
             target = optimum + source.choice((1, 3))
             budget = (target - 1) * evaluation.denominator - evaluation.total
             horizon = source.randint(1, 6)
@@ -246,8 +248,8 @@ class TestLookahead:
                     found = int(ahead.slacks(np.array([label], dtype=np.int32), now)[0])
                     assert 0 <= found <= sum(slacks[now + 2 : now + 2 + horizon])
                     compared, seen = compared + 1, seen + (found > 0)
-        assert compared > 500
-        assert seen > 50
+        assert compared > many(500)
+        assert seen > many(50)
 
     @pytest.mark.slow
     def test_large_tables_do_not_fit(self) -> None:
@@ -286,6 +288,11 @@ def objective(search: Search) -> int:
     return known(search.schedule).objective
 
 
+def is_crowded(instance: Instance, optimum: int) -> bool:
+    """Whether requests wait so long that too many schedules are nearly as good as the best."""
+    return optimum - instance.total_output > 9
+
+
 def all_below(instance: Instance, target: int) -> Iterator[tuple[int, ...]]:
     """Yield every schedule below a target."""
     memory, requests = plain(instance)
@@ -301,7 +308,7 @@ class TestRising:
     def test_no_start_of_a_schedule_below_the_target_is_ruled_out(self) -> None:
         source = random.Random(1)
         removed = schedules = 0
-        for instance in random_instances(60, 81, least_requests=1, most_requests=3, last_arrival=3):
+        for instance in random_instances(30, 81, least_requests=1, most_requests=3, last_arrival=3):
             optimum, _ = oracle.optimum(*plain(instance))
             target = optimum + source.choice((0, 1, 3))
             below = list(all_below(instance, target))
@@ -321,8 +328,8 @@ class TestRising:
                 for starts in below:
                     assert all(rising.starts[i, min(k, last)] for i, k in enumerate(starts))
                     schedules += 1
-        assert removed > 200
-        assert schedules > 300
+        assert removed > 80
+        assert schedules > 120
 
     @pytest.mark.slow
     def test_bounds_rise_to_the_optimum_and_not_further(self) -> None:

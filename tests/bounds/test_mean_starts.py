@@ -157,7 +157,7 @@ def test_prices_of_a_backlog_are_those_of_its_stretches(monkeypatch: pytest.Monk
 
 
 def test_no_schedule_has_a_smaller_lp() -> None:
-    for instance in random_instances(200, 3, most_requests=12, last_arrival=1):
+    for instance in random_instances(80, 3, most_requests=12, last_arrival=1):
         assert lp_nonzeros_at_least(instance) <= lp_nonzeros(instance, listed(instance))
 
 

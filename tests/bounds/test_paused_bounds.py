@@ -45,7 +45,7 @@ def test_worked_cases(problem: Problem, runs: int, pauses: int) -> None:
 def test_tokens_held_are_a_direction_of_ascent() -> None:
     """The bound is concave: at other prices it is below the line that the tokens give."""
     source = random.Random(9)
-    for instance in random_instances(150, seed=10, most_output=6):
+    for instance in random_instances(60, seed=10, most_output=6):
         scanner = PausedScanner(Kinds.of(instance))
         prices = np.array([source.uniform(0, 0.5) for _ in range(10)])
         others = np.maximum(prices + [source.uniform(-0.2, 0.2) for _ in prices], 0.0)
@@ -60,7 +60,7 @@ def test_the_ascent_passes_the_volume_bound() -> None:
     instance = generate("arrival-2", n=12, seed=1)
     scanner = PausedScanner(Kinds.of(instance))
     ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance))
-    for _ in range(200):
+    for _ in range(80):
         ascent.step()
     prices = rounded_prices(ascent.prices, denominator_for(instance, ascent.prices))
     proved = price_bound(instance, prices, pauses=True)

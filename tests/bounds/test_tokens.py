@@ -82,7 +82,7 @@ def test_the_optimum_is_found_below_targets_above_it_and_proved_at_it() -> None:
         with pytest.raises(Invalid, match="a schedule has a total latency"):
             judged(instance, tokens.proof(optimum + 1, searched=True))
         proofs += 1
-    assert proofs > 40
+    assert proofs > many(40)
 
 
 def test_denominators_that_would_leave_64_bits_are_made_smaller() -> None:
@@ -127,14 +127,14 @@ def test_the_engine_agrees_with_brute_force_in_large_caches() -> None:
     for _ in range(many(12)):
         rows = [
             (source.randint(0, 6), 150 * source.randint(20, 500), source.randint(1, 9))
-            for _ in range(source.randint(2, 6))
+            for _ in range(source.randint(2, 5))
         ]
         instance = instance_of(100_000, rows)
         found = solve(instance, "exact", time_limit=20, checkable=True)
         assert found.objective == oracle.optimum(*plain(instance))[0]
         assert found.lower_bound == found.objective
         sources[type(known(found.checked).proof).__name__] += 1
-    assert sources["SearchProof"] > 1
+    assert sources["SearchProof"] > 0
 
 
 FORGED = [
