@@ -116,9 +116,9 @@ class TestReplay:
                 counts["all"] += 1
                 counts["searched"] += proof.searched
                 counts["stages"] += len(proof.stages) > 1
-        assert counts["all"] > 50
-        assert counts["searched"] > 25
-        assert kind != "in stages" or counts["stages"] > 25
+        assert counts["all"] > many(50)
+        assert counts["searched"] > many(25)
+        assert kind != "in stages" or counts["stages"] > many(25)
 
     def test_last_prices_alone_are_the_proof_where_they_prove_as_much(self) -> None:
         alone = staged = 0
@@ -130,8 +130,8 @@ class TestReplay:
                 assert value <= min(optimum, given(instance, proof_to_json(proof)))
                 alone += proof.target is None and len(rising.proof(target).stages) > 1
                 staged += proof.target is not None
-        assert alone > 10
-        assert staged > 10
+        assert alone > many(10)
+        assert staged > many(10)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("n", [10, 16])

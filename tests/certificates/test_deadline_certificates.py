@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,14 @@ CLOCKS: list[Clock] = [Rounds(), SECONDS]
 FLEET = replace(INSTANCE, requests=tuple(replace(r, id=None) for r in INSTANCE) * 2, workers=2)
 
 
-def made(
-    clock: Clock, deadline: str, scope: str = "runs", instance: Instance = INSTANCE
-) -> Certificate:
-    limit = 20 if scope == "runs" else 1  # with pauses a search may go on to its limit
-    return certify(
-        instance, ["svf", "fcfs"], clock=clock, deadline=deadline, scope=scope, time_limit=limit
-    )
+@cache
+def made(clock: Clock, deadline: str, instance: Instance = INSTANCE) -> Certificate:
+    return certify(instance, ["svf", "fcfs"], clock=clock, deadline=deadline, time_limit=20)
+
+
+def deadline_of(clock: Clock) -> str:
+    """Return a deadline that a request more cannot attain."""
+    return "5" if clock.is_even else "0.6s"
 
 
 def test_json_has_the_ceiling_at_the_top_and_counts_of_policies() -> None:
@@ -89,7 +91,7 @@ def text(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """Return a certificate at whose deadline a request more cannot attain."""
     path = tmp_path_factory.mktemp("deadlines") / "c.json"
     clock, instance = request.param
-    write_certificate(made(clock, "5" if clock.is_even else "0.6s", instance=instance), path)
+    write_certificate(made(clock, deadline_of(clock), instance), path)
     assert verify(path).valid, verify(path).lines
     return path.read_text()
 
@@ -111,7 +113,7 @@ def test_a_false_claim_is_found(change: Change, text: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("clock", CLOCKS, ids=["rounds", "seconds"])
 def test_workers_of_the_best_are_checked(change: Change, clock: Clock, tmp_path: Path) -> None:
     path = tmp_path / "c.json"
-    write_certificate(made(clock, "0.6s", instance=FLEET), path)
+    write_certificate(made(clock, deadline_of(clock), FLEET), path)
     said = json.loads(path.read_text())
     change(said["deadlines"]["best"]["workers"])
     path.write_text(json.dumps(said))

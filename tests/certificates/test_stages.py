@@ -31,7 +31,7 @@ UNSEARCHED = SolveParams.of({"portfolio": {"tokens_share": 0}})
 
 def test_a_solvers_word_is_told_of_and_not_certified(tmp_path: Path) -> None:
     instance = with_many_configurations(7)
-    found = certify(instance, time_limit=20, params=UNSEARCHED)
+    found = certify(instance, time_limit=4, params=UNSEARCHED)
     assert found.objective == solve(instance, "cpsat", time_limit=60).lower_bound
     assert found.objective is not None
     assert known(found.lower_bound) < found.objective
@@ -49,13 +49,13 @@ def test_each_part_keeps_the_best_proof_of_all_stages(tmp_path: Path) -> None:
     drawn = [(source.randrange(6000, 14_000), source.randrange(3, 9)) for _ in range(7)]
     small = Instance(MEMORY, [Request(source.randrange(4), *each) for each in drawn])
     later = [Request(r.arrival + 10_000, r.prompt, r.output) for r in small]
-    found = certify(Instance(MEMORY, [*large.requests, *later]), time_limit=8, params=UNSEARCHED)
+    found = certify(Instance(MEMORY, [*large.requests, *later]), time_limit=4, params=UNSEARCHED)
     assert found.lower is not None
     assert isinstance(found.lower.proof, SplitProof)
     first, last = (part.proof for part in found.lower.proof.parts)
     assert isinstance(first, Prices)
     assert isinstance(last, ConfigurationProof)
-    at_first, quickly = bound(large, time_limit=20).value, bound(small, "volume").value
+    at_first, quickly = bound(large, time_limit=5).value, bound(small, "volume").value
     assert at_first is not None
     assert at_first + known(quickly) < found.lower.value <= at_first + (solve(small).objective or 0)
     write_certificate(found, tmp_path / "c")

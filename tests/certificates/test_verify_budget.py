@@ -138,7 +138,7 @@ def many_thresholds() -> dict[str, Any]:
 
 def many_borders() -> dict[str, Any]:
     """Return requests so long that each of their starts passes thousands of borders."""
-    return of_slots(20_000, 1, [30_000] * 300)
+    return of_slots(20_000, 1, [30_000] * 80)
 
 
 def a_few_minutes() -> None:
