@@ -38,7 +38,7 @@ from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import attained
 from kvopt.problem.scopes import Scope
 
-LIMIT = 0.2
+LIMIT = 0.1
 MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))
 CONVERSATIONS = generate("conversation", 30, 400, seed=1)
 FEW = CONVERSATIONS[:14]
@@ -66,7 +66,7 @@ def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
 
 def test_no_claim_in_rounds_is_beaten_by_any_schedule() -> None:
     source = random.Random(1)
-    for drawn in random_instances(25, 1, least_requests=2, most_memory=8, most_output=3):
+    for drawn in random_instances(12, 1, least_requests=2, most_memory=8, most_output=3):
         memory, requests = plain(drawn)
         optima = {m: fleet_optimum(memory, m, requests) for m in range(1, len(requests) + 1)}
         value = source.randint(min(optima.values()), max(optima.values()))
@@ -332,7 +332,7 @@ def least_misses(
 def test_no_claim_on_misses_is_beaten_by_any_schedule() -> None:
     source = random.Random(1)
     for drawn in random_instances(
-        10, 1, least_requests=2, most_requests=3, most_memory=8, most_output=3
+        6, 1, least_requests=2, most_requests=3, most_memory=8, most_output=3
     ):
         memory, requests = plain(drawn)
         allowed = source.randint(2, 6)

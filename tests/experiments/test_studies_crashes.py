@@ -19,8 +19,8 @@ from kvopt.experiments.studies import read_records, read_study, run_study
 from kvopt.files.reading import read_text
 
 ROOT = Path(__file__).parents[2]
-KILLS = 5
-DRAWS = 80
+KILLS = 4
+DRAWS = 40
 
 # A process with no threads of its own begins runs as copies of itself, which is quick.
 RUNNER = """

@@ -35,6 +35,9 @@ name = "traffic"
 clock = "seconds"
 batch_time = "small.json"
 policies = ["mc-sf", "fcfs", "alpha-protect:alpha=0.05", "alpha-protect:alpha=0.3"]
+
+[limits]
+time_limit = 0.5
 """
 TRAFFIC = """
 [[instances]]

@@ -61,7 +61,7 @@ policies = [
 ]
 
 [limits]
-time_limit = 0.5
+time_limit = 0.2
 
 [[instances]]
 family = "conversation"
