@@ -59,7 +59,7 @@ def drawn(rng: random.Random) -> Instance:
 
 def test_requests_start_where_they_first_fit() -> None:
     rng = random.Random(1)
-    for _ in range(300):
+    for _ in range(100):
         instance = drawn(rng)
         order = rng.sample(range(len(instance)), len(instance))
         placement = nowhere(instance, 1000)
@@ -70,7 +70,7 @@ def test_requests_start_where_they_first_fit() -> None:
 def test_steps_keep_loads_and_what_undoes_them() -> None:
     """After many steps loads are those of the starts, within memory, and so is the copy."""
     rng = random.Random(7)
-    for seed in range(60):
+    for seed in range(20):
         instance = drawn(rng)
         placement, line = nowhere(instance, 1000), np.arange(len(instance))
         fill(placement, line, np.array([1]))
@@ -98,14 +98,14 @@ def test_small_instances_stay_above_the_optimum(instance: Instance) -> None:
 @pytest.mark.slow
 def test_most_small_optima_are_found() -> None:
     rng, found = random.Random(3), 0
-    for _ in range(40):
+    for _ in range(20):
         instance = Instance(8, [
             Request(rng.randint(0, 4), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(5)
         ])  # fmt: skip
         search = started(instance)
         search_reinsertions(search, 5.0, most_passes=50)
         found += search.progress.objective == optimum(*plain(instance))[0]
-    assert found >= 36
+    assert found >= 18
 
 
 def started(instance: Instance, time_limit: float = math.inf) -> Search:
@@ -142,7 +142,7 @@ def test_local_search_improves_on_the_policies() -> None:
 def test_a_limit_is_kept() -> None:
     # The second is kept within some tenths where nobody else needs the cores.
     began = working_time()
-    search = started(generate("conversation", 2000, 16492, seed=1), time_limit=1.0)
+    search = started(generate("conversation", 1000, 16492, seed=1), time_limit=0.5)
     improve(search)
     assert working_time() - began < 10.0
     assert search.result("auto").stop_reason is StopReason.TIME_LIMIT

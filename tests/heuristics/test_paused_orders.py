@@ -42,7 +42,7 @@ def round_by_round(
 
 def test_an_order_fills_rounds() -> None:
     source = random.Random(1)
-    for instance in random_instances(150, seed=2):
+    for instance in random_instances(60, seed=2):
         order = source.sample(range(len(instance)), len(instance))
         schedule = schedule_by_order(instance, order)
         memory, requests = plain(instance)
@@ -69,7 +69,7 @@ def searched(instance: Instance, seconds: float = math.inf, **limits: Any) -> Sc
 @pytest.mark.slow
 def test_the_search_is_rarely_above_the_optimum() -> None:
     missed = 0
-    for instance in random_instances(120, 11, most_memory=8, most_output=4, last_arrival=3):
+    for instance in random_instances(60, 11, most_memory=8, most_output=4, last_arrival=3):
         found, best = searched(instance).objective, pause_oracle.optimum(*plain(instance))
         assert found >= best
         missed += found > best

@@ -40,7 +40,7 @@ _NARROW = SolveParams.of({"improve": {"widest_beam": 16}})
 
 
 def chat(arrivals: bool, workers: int = 1) -> Instance:
-    found = generate("conversation", n=250, memory=3_000, seed=1)
+    found = generate("conversation", n=120, memory=3_000, seed=1)
     requests = [Request(i * arrivals, r.prompt, r.output) for i, r in enumerate(found)]
     return Instance(found.memory // workers, requests, workers=workers)
 
@@ -220,7 +220,7 @@ def test_an_interrupt_ends_them() -> None:
 def test_improve_begins_with_them_and_keeps_its_limit(arrivals: bool) -> None:
     search = begun(chat(arrivals))
     before = search.objective
-    improve(search, 2.0)
+    improve(search, 1.0)
     assert search.seconds < 20
     assert search.faults == []
     assert search.objective is not None
