@@ -35,10 +35,15 @@ def name_of(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def compiled_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
     """Yield what is compiled: decorated, or handed to a function that compiles."""
     for path in sorted(Path("kvopt").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path)
         handed = {
             name_of(argument)
             for call in ast.walk(tree)
@@ -56,7 +61,7 @@ def compiled_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
 def names_in_calls(where: str) -> tuple[set[str], set[str]]:
     """Return the functions that a compiled loop is made of, and those that are called by name."""
     paths = [Path(where)] if where.endswith(".py") else Path(where).rglob("*.py")
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    trees = map(parsed, paths)
     calls = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call)]
     made = [call for call in calls if name_of(call.func) == "Operations"]
     handed = {name_of(part) for call in made for part in call.args}
@@ -72,7 +77,7 @@ def is_called_from_python(label: str, seen: dict[str, ast.FunctionDef]) -> bool:
     if not name.startswith("_"):
         return True
     beside = [function for other, function in seen.items() if other.startswith(f"{path}: ")]
-    trees = (ast.parse(Path(path).read_text(encoding="utf-8")), *beside)
+    trees = (parsed(Path(path)), *beside)
     uses, *compiled = (
         sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(tree)) for tree in trees
     )
