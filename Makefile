@@ -9,7 +9,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo lint types layers check test test-thorough test-bounds coverage-kernels docs library proofs package verify.pyz walks clean
+.PHONY: demo lint types layers warm check test test-thorough test-bounds coverage-kernels docs library proofs package verify.pyz walks clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -43,11 +43,15 @@ types: $(STAMP)
 layers: $(STAMP)
 	$(BIN)/lint-imports
 
+# Machine code, once and on two cores: else both processes of the tests compile the same.
+warm: $(STAMP)
+	$(BIN)/kvopt warmup
+
 # What to run after every change: a minute and a half.
 check: lint types layers
 	$(PYTEST) -m 'not slow and not thorough'
 
-test: lint types
+test: lint types warm
 	$(PYTEST)
 
 # Many other random examples, and what takes minutes: for the night.

@@ -37,7 +37,7 @@ def test_solve_finds_and_writes_a_schedule_with_a_pause(run: Run, pair: Path) ->
     code, out, _ = run("solve", pair, "--scope", "pauses", "--start", out_file, "-t", "0", "--json")
     assert (code, json.loads(out)["objective"]) == (0, 12)
     cert = pair.with_name("c.json")
-    code, out, _ = run("certify", pair, "--schedule", out_file, "-t", "2", "-o", cert, "--json")
+    code, out, _ = run("certify", pair, "--schedule", out_file, "-t", "0.5", "-o", cert, "--json")
     (judged,) = json.loads(out)["policies"]
     assert (code, judged["value"], judged["scope"], json.loads(out)["upper"]) == (
         0,
@@ -50,7 +50,7 @@ def test_solve_finds_and_writes_a_schedule_with_a_pause(run: Run, pair: Path) ->
 
 def test_sharing_of_nothing_is_the_scope_without_it(run: Run, pair: Path) -> None:
     for scope in Scope:
-        code, out, _ = run("solve", pair, "--scope", str(scope), "--json")
+        code, out, _ = run("solve", pair, "--scope", str(scope), "-t", "0.2", "--json")
         assert (code, json.loads(out)["scope"]) == (0, scope.without_sharing)
 
 
@@ -64,7 +64,7 @@ def test_every_command_takes_every_scope(run: Run, pair: Path, scope: Scope) -> 
     assert (code, json.loads(out)["value"] <= best, json.loads(out)["scope"]) == (0, True, scope)
     for seconds in ([], ["--seconds", "--policy", "svf"]):
         code, out, err = run(
-            "certify", pair, "--scope", str(scope), *seconds, "-t", "1", "-o", cert
+            "certify", pair, "--scope", str(scope), *seconds, "-t", "0.3", "-o", cert
         )
         assert code == 0
         assert scope.sentence in " ".join(err.split())
@@ -74,7 +74,7 @@ def test_every_command_takes_every_scope(run: Run, pair: Path, scope: Scope) -> 
 def test_a_recorded_run_is_judged(run: Run, tmp_path: Path) -> None:
     made, cert = tmp_path / "run.json", tmp_path / "c.json"
     assert run("import-run", RECORD, "-o", made)[0] == 0
-    code, out, _ = run("certify", "--run", made, "-t", "2", "-o", cert, "--json")
+    code, out, _ = run("certify", "--run", made, "-t", "0.5", "-o", cert, "--json")
     said = json.loads(out)
     (judged,) = said["policies"]
     assert (code, said["scope"], judged["value"]) == (0, "pauses", 970)
@@ -86,7 +86,7 @@ def test_a_recorded_run_is_judged_in_seconds(run: Run, tmp_path: Path) -> None:
     made, cert = tmp_path / "run.json", tmp_path / "c.json"
     assert run("import-run", IN_PIECES, "-o", made)[0] == 0
     more = ("--seconds", "--batch-time", "llama-2-70b-2xa100", "-P", "vllm-fcfs")
-    code, out, _ = run("certify", "--run", made, *more, "-t", "2", "-o", cert, "--json")
+    code, out, _ = run("certify", "--run", made, *more, "-t", "0.5", "-o", cert, "--json")
     said = json.loads(out)
     recorded, beside = said["policies"]
     assert (code, said["scope"], recorded["scope"]) == (0, "pauses+chunks", "pauses+chunks")
