@@ -48,7 +48,7 @@ def assert_same_program(instance: Instance, windows: Windows | None, order: bool
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [True, False])
 def test_pyomo_and_arrays_are_the_same_matrix_on_random_instances(order: bool) -> None:
-    for instance in random_instances(150, seed=11, last_arrival=9):
+    for instance in random_instances(60, seed=11, last_arrival=9):
         assert_same_program(instance, None, order)
 
 
@@ -84,7 +84,7 @@ def test_relaxing_drops_integrality_and_nothing_else(relax: bool, integers: bool
 
 
 def test_each_column_is_sorted_by_row() -> None:
-    for instance in random_instances(50, seed=12, most_requests=8):
+    for instance in random_instances(25, seed=12, most_requests=8):
         matrix = time_indexed_arrays(instance).matrix
         for begin, end in itertools.pairwise(matrix.indptr):
             assert (np.diff(matrix.indices[begin:end]) > 0).all()
@@ -170,7 +170,7 @@ def test_worked_cases(instance: Instance, upper: int | None, optimum: int) -> No
 
 @pytest.mark.slow
 def test_every_formulation_agrees_with_brute_force() -> None:
-    for instance in random_instances(40, seed=13, least_requests=1, most_requests=4):
+    for instance in random_instances(20, seed=13, least_requests=1, most_requests=4):
         optimum, _ = oracle.optimum(*plain(instance))
         assert optimum_of_arrays(instance) == optimum
         free = time_indexed(instance, order_identical=False)
@@ -190,7 +190,7 @@ def test_the_relaxation_is_below_and_order_rows_do_not_lift_it() -> None:
 
 
 def test_columns_of_a_schedule_and_back() -> None:
-    for instance in random_instances(50, seed=15, least_requests=1):
+    for instance in random_instances(25, seed=15, least_requests=1):
         model = time_indexed_arrays(instance)
         _, starts = oracle.optimum(*plain(instance))
         schedule = Schedule(instance, starts)

@@ -44,7 +44,7 @@ def test_an_exported_file_says_the_same(formulation: str, kind: str, tmp_path: P
     path = tmp_path / "model"
     pauses = formulation == "pauses"
     build = paused_arrays if pauses else time_indexed_arrays
-    for instance in random_instances(4 if pauses else 20, seed=18, least_requests=1):
+    for instance in random_instances(4 if pauses else 8, seed=18, least_requests=1):
         export(instance, path, formulation, kind)
         again = read_as(path, kind)
         relax = formulation == "relaxed"
@@ -144,7 +144,7 @@ def value_of_cp_sat(memory: int, rows: Sequence[oracle.Triple]) -> int:
 
 @pytest.mark.slow
 def test_models_have_the_optimum_of_the_package() -> None:
-    for instance in random_instances(30, seed=13, least_requests=1, most_requests=4):
+    for instance in random_instances(12, seed=13, least_requests=1, most_requests=4):
         memory, rows = plain(instance)
         best = package_solve(instance).objective
         assert best == oracle.optimum(memory, rows)[0]
@@ -155,7 +155,7 @@ def test_models_have_the_optimum_of_the_package() -> None:
 
 @pytest.mark.slow
 def test_the_model_with_pauses_has_the_optimum_of_the_package() -> None:
-    for instance in random_instances(25, seed=21, least_requests=1, most_requests=4):
+    for instance in random_instances(10, seed=21, least_requests=1, most_requests=4):
         best = package_solve(instance, scope="pauses").objective
         assert value_of(model("pauses")(*plain(instance))) == best
 
@@ -185,7 +185,7 @@ def test_running_variables_say_who_is_running() -> None:
 
 def test_as_printed_is_the_program_for_prompts_one_token_shorter() -> None:
     assert value_of(model("running_status")(*plain(EXAMPLE_EC_1), as_printed=True)) == 10
-    for instance in random_instances(40, seed=17, least_requests=1, most_requests=4):
+    for instance in random_instances(20, seed=17, least_requests=1, most_requests=4):
         memory, rows = plain(instance)
         if any(s == 0 for _, s, _ in rows):
             continue

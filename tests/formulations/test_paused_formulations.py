@@ -96,7 +96,7 @@ def test_a_pause_is_seen() -> None:
 
 
 def test_columns_of_a_schedule_and_back() -> None:
-    for instance in random_instances(50, seed=35, least_requests=1, most_output=4):
+    for instance in random_instances(25, seed=35, least_requests=1, most_output=4):
         schedule = schedule_by_order(instance, range(len(instance))[::-1])
         model = paused_arrays(instance)
         columns = model.columns_of(schedule)

@@ -120,7 +120,7 @@ def largest_of_all(waiting: list[Candidate], running: Running, memory: int) -> l
 def test_the_largest_set_is_that_of_all_subsets(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fronts, "_FEW", few)
     rng, sizes = random.Random(5), set()
-    for _ in range(400):
+    for _ in range(150):
         waiting, memory = waiting_and_memory(rng, 9, rng.choice([12, 30, 80]))
         running = [
             (rng.randint(0, memory // 2), rng.randint(1, memory)) for _ in range(rng.randint(0, 4))

@@ -18,7 +18,7 @@ from kvopt.simulate.policies.lookahead import LookAhead
 @pytest.mark.slow
 def test_look_ahead_agrees_with_its_definition() -> None:
     rng = random.Random(4)
-    for _ in range(600):
+    for _ in range(200):
         capacity, now = rng.randint(3, 30), 0
         table, active = LookAhead(capacity), list[tuple[int, int, int]]()
         for _ in range(rng.randint(1, 40)):

@@ -119,7 +119,7 @@ def test_sorted_f_a_min_is_its_pseudo_code(name: str) -> None:
         found = run(instance, f"sorted-f-a-min:phase1={name},seed={SEED}")
         assert same(found, expected), instance
         evictions += found.evictions
-    assert evictions > 50
+    assert evictions > many(50)
 
 
 def means_of(instance: Instance, means: Means, positions: list[int]) -> dict[int, float]:
@@ -194,7 +194,7 @@ def begun(found: PolicyRun, time: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("name", ["exact", "dp", "swap"])
 def test_beliefs_that_were_too_low_clear_everything(name: str) -> None:
     outcomes = set()
-    for instance in drawn(400, 6):
+    for instance in drawn(200, 6):
         lows = [r.predicted.lower for r in instance if r.predicted is not None]
         expected = literal.sorted_f(jobs_of(instance), instance.memory, PHASE_1[name], lows)
         found = run(instance, f"sorted-f:phase1={name},pred=lower")
@@ -208,14 +208,14 @@ def test_beliefs_that_were_too_low_clear_everything(name: str) -> None:
 @pytest.mark.parametrize("text", ONLINE + HINDSIGHT)
 @pytest.mark.parametrize("wrong", ["pred=upper", "pred=noise,eps=0.8", "intervals=rough,width=9"])
 def test_wrong_beliefs_keep_the_rules(text: str, wrong: str) -> None:
-    for instance in drawn(25, 7):
+    for instance in drawn(12, 7):
         found = run(instance, f"{text},{wrong}")
         assert found.outcome is Outcome.COMPLETED or found.evictions
 
 
 @pytest.mark.slow
 def test_learning_from_wrong_intervals_ends() -> None:
-    for instance in drawn(300, 8):
+    for instance in drawn(120, 8):
         for wrong in ("pred=lower", "intervals=rough,width=30", "intervals=buckets,width=4"):
             assert run(instance, f"sorted-f-a-min:{wrong}").objective is not None
 

@@ -198,7 +198,7 @@ def test_too_early_is_named() -> None:
 def test_checks_agree_with_the_definition() -> None:
     source = random.Random(2)
     seen = set()
-    for instance in random_instances(400, seed=3):
+    for instance in random_instances(150, seed=3):
         memory, triples = plain(instance)
         times = random_times(triples, source)
         schedule = Schedule.at_times(instance, times)
@@ -214,7 +214,7 @@ def test_checks_agree_with_the_definition() -> None:
 
 def test_without_pauses_it_is_the_schedule() -> None:
     source = random.Random(4)
-    for instance in random_instances(200, seed=5):
+    for instance in random_instances(100, seed=5):
         schedule = Schedule(instance, random_starts(instance, source, early=1))
         same = Schedule(instance, segments=schedule.spans)
         assert (same.pauses, same.starts) == (0, schedule.starts)
