@@ -19,6 +19,7 @@ from effort import NORMAL, THOROUGH
 from hypothesis import settings
 from registered import forgetting
 from reported import make_study, make_study_in_seconds
+from tasks_here import WAIT, WORKERS, wait, workers
 
 from kvopt import generate, write_instance
 from kvopt.certificates import files
@@ -56,6 +57,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def no_solver_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the same engine answer whether or not machine code is there already."""
     monkeypatch.setattr(meanwhile, "MOST_REQUESTS", 0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def tasks_here() -> Iterator[None]:
+    """Do tasks of studies in this process: another one takes seconds to load what they need."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "workers", workers)
+        patch.setattr(running, "wait", wait)
+        yield
+
+
+@pytest.fixture
+def own_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let studies begin processes, as they do for users."""
+    monkeypatch.setattr(running, "workers", WORKERS)
+    monkeypatch.setattr(running, "wait", WAIT)
 
 
 @pytest.fixture

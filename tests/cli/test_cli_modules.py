@@ -78,6 +78,7 @@ def test_several_files_are_loaded(run: Run, ec1: Path, mine: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_processes")
 def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(
         'policies = ["longest"]\n[limits]\ntime_limit = 5\n'

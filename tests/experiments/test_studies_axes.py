@@ -287,7 +287,7 @@ DEADLINES = """
 name = "late"
 policies = ["svf", "fcfs"]
 [limits]
-time_limit = 1
+time_limit = 0.5
 deadline = ["12", "first-token:4"]
 [[instances]]
 family = "arrival-2"

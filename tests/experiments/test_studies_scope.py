@@ -102,7 +102,7 @@ def test_percentages_are_rounded_outward() -> None:
 @pytest.mark.slow
 def test_a_study_certifies_both_optima(run: Run, tmp_path: Path) -> None:
     more = '[[instances]]\nfamily = "arrival-2"\nn = 3\nmemory = 8\ndraws = 2\n'
-    limits = "[limits]\ntime_limit = 1\n"
+    limits = "[limits]\ntime_limit = 0.3\n"
     (tmp_path / "both.toml").write_text(
         BOTH + 'policies = ["svf", "vllm-fcfs:block=1", "sglang"]\n' + limits + PAIR + more
     )
