@@ -173,7 +173,7 @@ def test_no_schedule_pays_less(seed: int) -> None:
     """Of all schedules below a target, from each of their rounds on."""
     source = random.Random(seed)
     compared = positive = 0
-    for instance in random_instances(many(25), 43 + seed, least_requests=2, most_requests=4):
+    for instance in random_instances(many(50), 43 + seed, least_requests=2, most_requests=4):
         memory, requests = plain(instance)
         states = States.of(instance)
         evaluation = drawn(source, instance, positive=source.random() < 0.5)
@@ -198,8 +198,8 @@ def test_no_schedule_pays_less(seed: int) -> None:
                 bound = completions(np.array([label]), now, rest.after(now))[0]
                 assert bound <= sum(later) + sum(slacks[now + 2 :])
                 compared, positive = compared + 1, positive + (bound > 0)
-    assert compared > many(300)
-    assert positive > many(50)
+    assert compared > 150
+    assert positive > 15
 
 
 @pytest.mark.slow

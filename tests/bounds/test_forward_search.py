@@ -98,11 +98,10 @@ class TestSweep:
             assert_exhaustive(ForwardSearch(states, twins, found, 0), instance, optimum)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("seed", range(3))
-    def test_starts_that_are_ruled_out_are_not_used(self, seed: int) -> None:
-        source = random.Random(seed)
+    def test_starts_that_are_ruled_out_are_not_used(self) -> None:
+        source = random.Random(0)
         impossible = 0
-        for instance in random_instances(many(50), 60 + seed, least_requests=1, most_requests=4):
+        for instance in random_instances(many(120), 60, least_requests=1, most_requests=4):
             memory, requests = plain(instance)
             states, last = States.of(instance), source.randint(1, 12)
             knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
@@ -223,7 +222,7 @@ class TestLookahead:
         """Of schedules within the budget, from each of their rounds on."""
         source = random.Random(7)
         compared = seen = 0
-        for instance in random_instances(many(18), 91, least_requests=2, most_requests=4):
+        for instance in random_instances(many(36), 91, least_requests=2, most_requests=4):
             memory, requests = plain(instance)
             states = States.of(instance)
             last = objective_end(instance)
@@ -248,8 +247,8 @@ class TestLookahead:
                     found = int(ahead.slacks(np.array([label], dtype=np.int32), now)[0])
                     assert 0 <= found <= sum(slacks[now + 2 : now + 2 + horizon])
                     compared, seen = compared + 1, seen + (found > 0)
-        assert compared > many(500)
-        assert seen > many(50)
+        assert compared > 150
+        assert seen > 15
 
     @pytest.mark.slow
     def test_large_tables_do_not_fit(self) -> None:
