@@ -201,7 +201,7 @@ def searches() -> list[tuple[Problem, Proof, int | None]]:
         (problem, with_cuts([stage], best(problem) + 1, [10**9] * 9), None)
         for problem, stage in RARE
     ]
-    for number in range(400):
+    for number in range(1000):
         problem = drawn_problem(source, most=6, most_memory=9)
         stage = drawn_stage(source, problem, source.randint(1, 8))
         target = best(problem) + (number % 5 > 0)
