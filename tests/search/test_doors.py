@@ -267,9 +267,3 @@ def test_the_best_run_of_a_deadline_may_hold_a_request_back() -> None:
     found = certify(Instance(4, [Request(0, 0, 2)] * 4), deadline=3, slower=False).in_time
     assert found is not None
     assert (found.best_attained, found.ceiling) == (3, 3)
-
-
-def test_certify_searches_all_schedules_with_pauses() -> None:
-    instance = Instance(9, [Request(0, 3, 5), Request(1, 2, 4), Request(0, 1, 5)])
-    assert certify(instance, scope="pauses", slower=False).objective == 21
-    assert solve(instance, scope="pauses").objective == 21

@@ -12,11 +12,9 @@ from pathlib import Path
 import numpy as np
 import oracle
 import pytest
-from effort import examples, many
-from hypothesis import given
-from hypothesis import strategies as st
+from effort import many
 from known import known
-from strategies import instances, plain, random_instances
+from strategies import plain, random_instances
 
 from kvopt import (
     Instance,
@@ -24,7 +22,6 @@ from kvopt import (
     SolveParams,
     SolveResult,
     Status,
-    bound,
     certify,
     generate,
     solve,
@@ -36,7 +33,6 @@ from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.stages import Rising
 from kvopt.bounds.configurations.states import Knots
-from kvopt.bounds.registry import BOUNDS
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
@@ -162,22 +158,6 @@ def test_it_is_cp_sat(family: str, n: int) -> None:
             assert_optimal(found, known(expected.objective))
 
 
-@pytest.mark.slow
-@examples(20)
-@given(instance=instances(most_requests=6), presolve=st.booleans(), quick=st.booleans())
-def test_bounds_the_optimum_and_schedules_are_in_order(
-    instance: Instance, presolve: bool, quick: bool
-) -> None:
-    optimum, _ = oracle.optimum(*plain(instance))
-    for method in BOUNDS.built_in:
-        value = bound(instance, method, threads=1).value
-        assert value is not None or method == "slots"  # which may be worth nothing
-        assert value is None or value <= optimum
-    for engine in ("exact", "auto"):
-        found = solve(instance, engine, presolve=presolve, quick_start=quick, threads=1)
-        assert_optimal(found, optimum)
-
-
 # Limits.
 
 
@@ -223,13 +203,6 @@ def test_a_search_beyond_its_label_limit_goes_on() -> None:
     ):
         optimum, _ = oracle.optimum(*plain(instance))
         assert_optimal(solve(instance, "exact", threads=1, params=narrow), optimum)
-
-
-def test_what_cannot_be_checked_again_is_claimed_only() -> None:
-    instance = generate("arrival-1", 10, seed=3)
-    found = solve(instance, "exact", threads=1, time_limit=60, params=UNCHECKABLE)
-    assert found.status is Status.OPTIMAL
-    assert found.checked is None or found.checked.value <= (found.objective or 0)
 
 
 # Edges.
@@ -311,18 +284,6 @@ def test_certificates_close_and_verify(family: str, n: int, tmp_path: Path) -> N
     verdict = verify(path)
     assert verdict.valid, verdict.lines
     assert re.search(rf"gives {found.lower_bound:,}$", "\n".join(verdict.lines), re.MULTILINE)
-
-
-def test_certificates_of_tiny_instances_are_valid_and_close(tmp_path: Path) -> None:
-    shapes = random_instances(many(12), 21, least_requests=1, most_memory=14, most_output=7)
-    for number, instance in enumerate(shapes):
-        optimum, _ = oracle.optimum(*plain(instance))
-        found = certify(instance, threads=1)
-        assert found.objective == found.lower_bound == optimum
-        path = tmp_path / f"{number}.json"
-        write_certificate(found, path)
-        verdict = verify(path)
-        assert verdict.valid, verdict.lines
 
 
 @pytest.mark.slow

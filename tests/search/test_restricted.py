@@ -96,7 +96,7 @@ def test_both_sides_hold_the_optimum_of_brute_force(axes: tuple[str, ...]) -> No
         found = solve(instance, time_limit=30, threads=2)
         assert (found.objective, found.lower_bound) == (best, best), (axes, seed)
         assert not found.faults
-        proved = bound(instance, time_limit=10).value
+        proved = bound(instance, time_limit=2).value
         assert proved is not None
         assert proved <= best
         for name in ("fcfs", "mc-sf", "svf", "patient"):
@@ -201,7 +201,7 @@ def test_certificates_are_verified_and_lies_are_not(axes: tuple[str, ...], tmp_p
     for seed in range(3):
         instance = drawn(seed, axes)
         best = optimum(instance)
-        found = certify(instance, ["svf"], time_limit=5, threads=2)
+        found = certify(instance, ["svf"], time_limit=1, threads=2)
         assert found.objective == best
         assert found.lower_bound is not None
         assert found.lower_bound <= best

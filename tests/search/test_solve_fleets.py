@@ -111,7 +111,7 @@ def test_each_way_improves_a_fleet(way: Callable[[Search], None]) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("processor_clock")
 def test_a_larger_fleet_has_both_sides() -> None:
-    result = solve(FLEET, time_limit=3)
+    result = solve(FLEET, time_limit=2)
     assert result.schedule is not None
     assert result.schedule.check().feasible
     assert result.lower_bound is not None
