@@ -115,7 +115,7 @@ LATE = {
     "export": ("export", "FILE", "--format", "lp", "-o", "OUT"),
     "solve": ("solve", "FILE", "-o", "OUT"),
     "certify": ("certify", "FILE", "-o", "OUT"),
-    "certify --seconds": ("certify", "FILE", "--seconds", "-t", 5, "-o", "OUT"),
+    "certify --seconds": ("certify", "FILE", "--seconds", "-t", 0.2, "-o", "OUT"),
     "run": ("run", "FILE", "-P", "mc-sf", "-o", "OUT"),
     "run --timeline": ("run", "FILE", "-P", "mc-sf", "--seconds", "--timeline", "OUT"),
     "hunt": ("hunt", "-P", "mc-sf", "--n", 4, "-m", 4, "-t", 20, "-o", "OUT"),

@@ -166,7 +166,7 @@ def test_plot_knows_that_a_server_finished(run: Run, tmp_path: Path) -> None:
 def test_solve_begins_from_it(
     run: Run, files: tuple[Path, Path], scope: str, code: int, words: str
 ) -> None:
-    rest = ("--start", files[1], "--scope", scope, "-t", 5)
+    rest = ("--start", files[1], "--scope", scope, "-t", 1)
     found, _, err = run("solve", files[0], *rest)
     assert found == code
     assert words in err
@@ -176,7 +176,7 @@ def test_solve_begins_from_it(
 def test_solve_says_what_is_covered_where_it_is_more_than_runs(
     run: Run, files: tuple[Path, Path], scope: str, said: bool
 ) -> None:
-    code, out, err = run("solve", files[0], "--scope", scope, "-t", 5)
+    code, out, err = run("solve", files[0], "--scope", scope, "-t", 1)
     assert code == 0
     assert ("12" if said else "14") in out
     assert ("covered: every schedule" in err) is said

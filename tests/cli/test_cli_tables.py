@@ -30,7 +30,7 @@ COMMANDS = {
     "run": ("-P", "mc-sf", "-P", LONG),
     "run --seconds": ("-P", "mc-sf", "-P", LONG, "--seconds"),
     "certify": ("-P", "mc-sf", "-P", LONG),
-    "certify --seconds": ("-P", "mc-sf", "-P", LONG, "--seconds", "-t", 5),
+    "certify --seconds": ("-P", "mc-sf", "-P", LONG, "--seconds", "-t", 0.2),
 }
 """Commands that read an instance, with what they need."""
 

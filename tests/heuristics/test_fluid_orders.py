@@ -81,9 +81,9 @@ def test_no_schedule_is_below_brute_force() -> None:
 
 
 def test_they_beat_the_central_line_near_saturation() -> None:
-    chat = generate("conversation", n=300, memory=3_000, seed=1)
+    chat = generate("conversation", n=600, memory=3_000, seed=1)
     span = 0.8 * sum(request.volume for request in chat) / (3 * chat.memory)
-    rows = [(int(span * i / 300), r.prompt, r.output) for i, r in enumerate(chat)]
+    rows = [(int(span * i / 600), r.prompt, r.output) for i, r in enumerate(chat)]
     busy = Instance(chat.memory, [Request(*row) for row in rows], workers=3)
     lines, orders = Search(busy), Search(busy)
     offer_central_lines(lines)
@@ -126,8 +126,8 @@ def test_beams_place_a_backlog_and_orders_what_is_served_as_it_comes(spread: int
     instance = Instance(3_000, requests, workers=3)
     found = list[str | None]()
     search = Search(
-        instance, Limits(time_limit=1.0, observer=lambda _: found.append(search.found_by))
+        instance, Limits(time_limit=3.0, observer=lambda _: found.append(search.found_by))
     )
     search.offer(one_after_another(instance), "one after another")
-    improve_fleet(search, 1.0)
+    improve_fleet(search, 3.0)
     assert ("beams over the whole trace" in found) == (spread == 0)

@@ -220,7 +220,7 @@ def test_an_interrupt_ends_them() -> None:
 def test_improve_begins_with_them_and_keeps_its_limit(arrivals: bool) -> None:
     search = begun(chat(arrivals))
     before = search.objective
-    improve(search, 1.0)
+    improve(search, 2.0)
     assert search.seconds < 20
     assert search.faults == []
     assert search.objective is not None

@@ -132,10 +132,10 @@ def test_certificates_have_a_row_for_each_policy() -> None:
     for judged, row in zip(found.runs, df.to_dict("records"), strict=True):
         assert (row["at_least"], row["at_most"]) == found.ratio(judged)
     assert "mc-sf & 12 & 1.0000 & 1.0000 \\\\" in found.to_latex()
-    seconds = certify(EC1, ["mc-sf"], clock=CLOCK, time_limit=5)
+    seconds = certify(EC1, ["mc-sf"], clock=CLOCK, time_limit=0.5)
     assert seconds.to_dataframe()["value"].tolist() == [6.0]
     assert "mc-sf & 1.500000 & " in seconds.to_latex()
-    wide = certify(EC1, ["mc-sf"], scope="pauses", time_limit=1).to_latex()
+    wide = certify(EC1, ["mc-sf"], scope="pauses", time_limit=0.3).to_latex()
     assert "% intervals are multiples of the optimum, of scope pauses:\n% covered: every" in wide
 
 
