@@ -126,7 +126,7 @@ def test_every_evaluation_is_the_definition_and_no_schedule_is_below_it(name: st
     (instances, kind, pauses), counts = KINDS[name], Counter[str]()
     for seed in range(3):
         source = random.Random(seed)
-        for instance in instances(many(150), seed):
+        for instance in instances(many(300), seed):
             proof = drawn(source, instance, kind)
             exact, best = defined(instance, proof, pauses), least(instance, pauses)
             value = math.ceil(exact)

@@ -124,17 +124,17 @@ def test_a_piece_of_a_trace_is_proved_and_checked(tmp_path: Path) -> None:
 def test_the_engine_agrees_with_brute_force_in_large_caches() -> None:
     """Sizes of hundreds of tokens, of which few fit, are none for tables of sets of requests."""
     source, sources = random.Random(3), Counter[str]()
-    for _ in range(many(12)):
+    for _ in range(many(24)):
         rows = [
             (source.randint(0, 6), 150 * source.randint(20, 500), source.randint(1, 9))
-            for _ in range(source.randint(2, 5))
+            for _ in range(source.randint(2, 6))
         ]
         instance = instance_of(100_000, rows)
         found = solve(instance, "exact", time_limit=20, checkable=True)
         assert found.objective == oracle.optimum(*plain(instance))[0]
         assert found.lower_bound == found.objective
         sources[type(known(found.checked).proof).__name__] += 1
-    assert sources["SearchProof"] > 0
+    assert sources["SearchProof"] > 1
 
 
 FORGED = [
