@@ -181,9 +181,9 @@ def test_certificates_are_written_as_they_were_read(tmp_path: Path) -> None:
 
 def test_auto_takes_slots_where_many_requests_are_large() -> None:
     source = random.Random(4)
-    prompts = (source.choice((range(1000, 1400), range(20, 300))) for _ in range(60))
+    prompts = (source.choice((range(1000, 1400), range(20, 300))) for _ in range(120))
     shapes = [(source.choice(prompt), source.randint(2, 30)) for prompt in prompts]
-    instance = Instance(2000, [Request(source.randint(0, 250), *shape) for shape in shapes])
+    instance = Instance(2000, [Request(source.randint(0, 500), *shape) for shape in shapes])
     found, tokens = bound(instance), bound(instance, "lagrangian")
     assert known(found.checked).bounded_by == "slots"
     assert known(found.value) > 1.4 * known(tokens.value)
