@@ -23,7 +23,7 @@ QUICK = SolveParams(lagrangian=LagrangianParams(most_steps=300))
 @pytest.fixture(scope="module", params=["runs", "pauses"])
 def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("blocks") / "certificate.json"
-    found = certify(FIVE, ["vllm-fcfs", "svf"], scope=request.param, time_limit=1, params=QUICK)
+    found = certify(FIVE, ["vllm-fcfs", "svf"], scope=request.param, time_limit=4, params=QUICK)
     write_certificate(found, path)
     return path
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Any
 
-from kvopt.experiments.studies import running
+from kvopt.experiments.studies import workers as processes
 from kvopt.experiments.studies.tasks import Task, TaskResult, run_task
 from kvopt.experiments.studies.workers import Submit
 
-WORKERS, WAIT = running.workers, running.wait
+WORKERS, WAIT = processes.workers, concurrent.futures.wait
 """What hands tasks to processes, and what waits for them."""
 
 

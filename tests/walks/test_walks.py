@@ -30,7 +30,7 @@ class InProcess(Walk):
         kind, *rest = arguments
         with forgetting():
             if kind == "-c":
-                exec(*rest, {})
+                exec(rest[0], {})
                 return self._capsys.readouterr().out
             code, out, err = self._run(*rest[1:])
         assert code == 0, f"{title}: {out}{err}"
