@@ -1,7 +1,7 @@
 """Errors that a user can act on.
 
 Ordinary outcomes (a time limit, an interrupt, no schedule found) are never exceptions:
-they are fields of a result.  What is raised says which file, which request and which
+they are fields of a result.  An error names the file, the request and the
 field is at fault, on one line.
 """
 

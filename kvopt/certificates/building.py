@@ -43,7 +43,7 @@ class CertifyOptions(LimitOptions, total=False):
     """Options of `certify` besides its limits.
 
     ``batch_time`` is the model of a clock in seconds, or its name.
-    With ``only_deadline`` latency is left at what comes at once, and the limit is for the deadline;
+    With ``only_deadline`` latency keeps quick results, and the limit is for the deadline;
     ``reserve`` are seconds of the limit that were used before, or are needed afterwards to write;
     ``command`` is recorded as the command that made it.
     """
@@ -90,9 +90,9 @@ def certify(
         deadline of each request; ``"first-token:2s"`` is of first tokens.
     slower
         Whether to look for slower machines on which no schedule is as good, with a fifth of the
-        limit and what is left of it.
+        limit and the rest of it.
     options
-        As of `Limits`; ``time_limit`` is for all of it, without one it goes on until the optimum is
+        As of `Limits`; ``time_limit`` is for all of it, without one it works until the optimum is
         proved; and as of `CertifyOptions`.
 
     Returns
@@ -227,7 +227,7 @@ def _narrower_scopes(covered: Scope, used: Iterable[Scope]) -> list[Scope]:
 def _narrower(search: Search, runs: Sequence[PolicyRun], seconds: float) -> Iterator[Optimum]:
     """Yield both sides of the scopes that runs make do with, the narrowest first.
 
-    What is proved there is of use only where it is above what is proved of all schedules.
+    A bound for the narrower scope is of use only if it is above the bound for all schedules.
     """
     problem, ended = search.problem, [run for run in runs if run.objective is not None]
     scopes = _narrower_scopes(problem.scope, [run.scope for run in ended])
@@ -257,7 +257,7 @@ def _judged(
 ) -> Iterator[PolicyRun]:
     """Run the policies; reuse the run of `svf` if it is known.
 
-    Their runs are what was asked for, so a proved optimum is no reason to leave one out.
+    Their runs were asked for, so a proved optimum is no reason to skip one.
     """
     search.engine = "policies"
     for label, policy in labelled:

@@ -114,7 +114,7 @@ def read_certificate(path: str | Path, budget: float | None = None) -> Certifica
     ------
     InvalidInput
         If it cannot be read or takes more to check than the budget allows, with the file and the
-        field at fault; `FalseClaim` if it says what is not so.
+        field at fault; `FalseClaim` if a claim in it is false.
 
     Examples
     --------

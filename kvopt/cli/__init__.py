@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import typer
 
 REFUSED = 2
-"""Exit status for what a user can mend, said in one line."""
+"""Exit status for an error that a user can mend, printed in one line."""
 
 INTERRUPTED = 130
-"""Exit status after Ctrl-C: 128 and the number of the signal, as shells say it."""
+"""Exit status after Ctrl-C: 128 and the number of the signal, as in shells."""
 
 _LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
 """Names of threads that are not waited for at the end."""

@@ -109,7 +109,7 @@ def certify_command(
     """
     names = judged.policy or []
     for name in names:
-        policy_from(name)  # refuse what is wrong before reading
+        policy_from(name)  # refuse a wrong name before reading
     router_from(judged.router)
     aimed = None if judged.deadline is None else Deadline.parse(judged.deadline)
     if timing.seconds and judged.schedule is not None:

@@ -62,7 +62,7 @@ NAMES = {
     "batch_times": "kvopt.problem.hardware.batch_time_files:PRESETS",
     "scopes": "kvopt.problem.scopes:Scope",
 }
-"""Where the names of a kind are; ``{policies}`` in a help text stands for those of policies."""
+"""Where the names of a kind are; ``{policies}`` in a help text is replaced by those of policies."""
 
 
 def names_of(kind: str) -> list[str]:
@@ -307,8 +307,8 @@ def label(file: Path) -> str:
 def undisturbed() -> Iterator[list[int]]:
     """Run work, writing and printing to the end in spite of Ctrl-C, which ends the command then.
 
-    What can stop in order, a search say, takes signals for itself; the block gets a list of those
-    that came besides.  A second one of them ends the command at once.
+    Work that can stop in order, such as a search, handles signals itself; the block gets a list of
+    the other ones.  A second one of them ends the command at once.
     """
     came: list[int] = []
     with signals_remembered(came.append):

@@ -87,8 +87,8 @@ def fleet_command(
 
     For each number of machines, each with a cache of M tokens, it bounds the mean latency, or how
     many requests miss a deadline, from both sides: no covered schedule does better than the one,
-    and a schedule is known that does as well as the other.  Ctrl-C keeps what is known; the same
-    command with the same --out goes on.
+    and a schedule is known that does as well as the other.  Ctrl-C keeps the results; the same
+    command with the same --out continues.
     """
     from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes, routers_of
 

@@ -81,7 +81,7 @@ def capacity_command(
         memory = preset(ANY_GPU, machine.gpu, "--gpu").memory
     share = _number(fraction, "--fraction")
     tokens = capacity(shape, memory, machine.gpus, share)
-    # These say which machine it is; a GPU of a given size needs no name.
+    # These options describe the machine; a GPU of a given size needs no name.
     named = ("model", *(() if gpu_memory else ("gpu",)), "gpus", "fraction")
     common.say_assumed_options(context, named)
     note = _NOTE if shape.name in _OF_THE_PAPERS else None

@@ -88,7 +88,7 @@ def written(
 
 
 def write_output(path: Path, write: Callable[[Path], object], about: str = "") -> None:
-    """Write the file of ``--output`` where nothing else is printed, and say so."""
+    """Write the file of ``--output`` if nothing else is printed, and report it."""
     with written("--output", path, write):
         pass
     say(f"wrote {name_of(path)}{about}")

@@ -49,7 +49,7 @@ def plot_command(
     if prices and schedule is None and (timing.seconds or len(names or ()) != 1):
         raise InvalidInput("goes with --schedule or one --policy, in rounds", field="--prices")
     clock = timing.clock()
-    chosen = [policy_from(name) for name in names or ()]  # refuse what is wrong before reading
+    chosen = [policy_from(name) for name in names or ()]  # refuse a wrong name before reading
     recorded = problem.file if is_run(problem.file) else None
     if recorded and schedule:
         raise InvalidInput("goes without a recorded run, which is one", field="--schedule")

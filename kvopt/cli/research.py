@@ -50,7 +50,7 @@ def hunt_command(
 
     With --scope pauses and no policy: for the one on which pausing is worth most.
 
-    Tries every instance while those are few and searches locally beyond, takes away what the
+    Tries every instance while those are few and searches locally beyond, then removes what the
     ratio does not need, certifies the rest and verifies the certificate.  Exit status: 0 when a
     policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
     """

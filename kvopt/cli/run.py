@@ -45,7 +45,7 @@ def run_command(
     """
     if output is not None and len(names) > 1:
         raise InvalidInput("goes with a single --policy", field="-o")
-    chosen = [policy_from(name) for name in names]  # refuse what is wrong before reading
+    chosen = [policy_from(name) for name in names]  # refuse a wrong name before reading
     way = router_from(router)
     if timing.seconds and output is not None:
         raise InvalidInput("goes with rounds, which --seconds are not", field="-o")
@@ -66,14 +66,14 @@ def run_command(
         for name, policy in zip(names, chosen, strict=True):
             if common.is_watched() and not json:
                 common.say(f"{label}: {name} ...")
-            with LiveProgress(name, quiet=json):  # it says so when something is compiled
+            with LiveProgress(name, quiet=json):  # it reports compilation
                 runs.append(simulate(instance, policy, router=router, clock=clock, label=name))
     except KeyboardInterrupt:
         interrupted = True
     except KvoptError as error:
         if not runs:
             raise
-        refused = error  # what is done is worth reporting
+        refused = error  # finished runs are reported all the same
     target = output if runs else None
     with common.undisturbed():
         with (

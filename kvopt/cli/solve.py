@@ -85,7 +85,7 @@ def solve_command(
     for name, path in {"--start": how.start, "--output": output}.items():
         if timing.seconds and path is not None:
             raise InvalidInput("is in rounds, and goes without --seconds", field=name)
-    # What cannot run is refused before anything is read.
+    # Options that cannot work are refused before anything is read.
     engine_named(how.engine, pyomo_solver=how.pyomo_solver, scope=scope or Scope.RUNS)
     common.warn_oversubscription(limits.threads)
     work = _read(given, clock, scope)

@@ -53,7 +53,7 @@ def study_command(
 ) -> None:
     """Run many instances through many policies and certify every ratio.
 
-    What is in the folder counts and is not done again, so the same command goes on after a
+    Finished work in the folder is not done again, so the same command continues after a
     crash or Ctrl-C.  Without a name the built-in studies are listed.  Exit status: 0, 1 if an
     instance failed, 130 after Ctrl-C, 2 for input that is refused.
     """

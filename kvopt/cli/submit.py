@@ -23,8 +23,8 @@ def submit_command(
 ) -> None:
     """Enter a better schedule or a better bound into the instance library.
 
-    The certificate is checked as ``kvopt verify`` does.  What is better goes into the table, with
-    who found it, when and in how much time; a bound's certificate is kept if it is small.  Then
+    The certificate is checked as ``kvopt verify`` does.  A better side goes into the table, with
+    its finder, the day and the time taken; a bound's certificate is kept if it is small.  Then
     the README and the page of the library are written again.  A certificate that is not valid,
     of no instance of the library, or no better on either side is refused with exit status 2.
     """

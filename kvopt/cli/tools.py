@@ -36,7 +36,7 @@ def policies_command(
     """List the schedulers with their source, required knowledge and parameters.
 
     Every scheduler also takes pred=exact|lower|upper|mid|noise,
-    intervals=file|rough|buckets|relative, eps, width and seed: what it believes of outputs.
+    intervals=file|rough|buckets|relative, eps, width and seed: its beliefs about outputs.
     """
     if routers:
         rows = [
@@ -111,7 +111,7 @@ def info_command(
 def warmup_command(json: bool = common.JSON) -> None:
     """Compile everything once, so that nothing that follows has to wait for it.
 
-    What is compiled is kept on disk, beside the code or where NUMBA_CACHE_DIR says; a second
+    Machine code is stored on disk, next to the code or in NUMBA_CACHE_DIR; a second
     call finds it there.  It is for the processor of this machine.
     """
     from kvopt.experiments.warmup import warm_up

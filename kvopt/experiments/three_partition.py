@@ -154,14 +154,14 @@ def decide(problem: ThreePartition, **options: Unpack[LimitOptions]) -> Reductio
 
     A search of triples comes first; what it finds becomes a schedule, and that nothing exists a
     claim.  Then the instance is certified, so that the answer rests on a proof that can be
-    checked again: ``result.bound_source`` says whether it does.
+    checked again: ``result.bound_source`` tells.
 
     Parameters
     ----------
     problem
         The problem.
     options
-        As of `Limits`; without a time limit it goes on until the optimum of the instance is proved.
+        As of `Limits`; without a time limit it works until the optimum of the instance is proved.
     """
     instance = problem.instance()
     search = Search(instance, limits := limits_of(options))

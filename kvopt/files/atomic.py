@@ -104,7 +104,7 @@ def own_descriptor(target: Path) -> int | None:
 
 def _pour(temporary: Path, target: Path) -> None:
     # Opening /dev/stdout by its name would begin a redirected file anew, and fail for a
-    # socket; a copy of the descriptor goes on where the others that share it are.
+    # socket; a copy of the descriptor continues at the position of the others.
     descriptor = own_descriptor(target)
     sink = target if descriptor is None else os.dup(descriptor)
     with open(sink, "wb") as stream, temporary.open("rb") as source:

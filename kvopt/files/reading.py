@@ -80,7 +80,7 @@ def parse_json(text: str) -> Any:
     """Parse JSON; duplicate keys and endless nesting are refused.
 
     ``NaN``, ``Infinity`` and integers of thousands of digits become floats here, so that the
-    field check can name the place where they stand.
+    field check can name their place.
     """
     try:
         try:

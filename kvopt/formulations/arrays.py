@@ -90,14 +90,14 @@ class ScheduleProgram(Program, ABC):
     instance, layout
         The problem, with the windows and the times that they reach.
     columns
-        The numbers of the columns of each request, by what they are about.
+        The numbers of the columns of each request, by their meaning.
     """
 
     instance: Instance
     layout: Layout
     columns: tuple[Integers, ...]
     variable: ClassVar[str]
-    """The name of what the columns are."""
+    """The name of the variables of the columns."""
 
     @classmethod
     def of(
@@ -130,7 +130,7 @@ class ScheduleProgram(Program, ABC):
     def keys(self) -> tuple[list[Key], list[Key]]:
         """Return the meaning of each column and row, with the name of its family.
 
-        A column that is no `variable` of a request begins with the name of what it is.
+        A column that is no `variable` of a request begins with the name of its kind.
         """
 
     def names(self) -> tuple[list[str], list[str]]:

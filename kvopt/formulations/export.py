@@ -47,7 +47,7 @@ def export(
     formulation
         ``time-indexed``, ``relaxed`` or ``pauses``.
     format
-        ``mps`` or ``lp``; by default what the name ends in, see `format_of`.
+        ``mps`` or ``lp``; by default the ending of the name, see `format_of`.
     windows
         Start rounds to consider; by default those that are proved to hold an optimum.
     options

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 MOST_WORKERS = 10_000
-"""Limit of the workers of a fleet: what is said of each of them is kept in lists."""
+"""Limit of the workers of a fleet: results for each of them are kept in lists."""
 
 _MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds", "priority", "deadline")
 _EXTRA_COLUMNS = ("weight", "after", "gap", "prefix")
 """Of a DataFrame."""
 
 DEEPEST_NOTES = 100
-"""Levels that notes may have: what is read here must be written and compared elsewhere."""
+"""Levels that notes may have: notes that are read must be written and compared elsewhere."""
 
 
 @dataclass(frozen=True, repr=False)

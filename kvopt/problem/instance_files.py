@@ -70,12 +70,12 @@ def read_instance(
     path
         The file; ``-`` is standard input, whose first line tells JSON from CSV.
     memory
-        Cache size: needed for CSV, which has no place for it, and taken in place of what a JSON
-        file says.
+        Cache size: needed for CSV, which has no place for it, and replaces that of a JSON
+        file.
     workers
-        How many machines with such a cache there are, in place of what a JSON file says.
+        Number of machines with such a cache; replaces that of a JSON file.
     block_size
-        Tokens of a block, in place of what a JSON file says.
+        Tokens of a block; replaces that of a JSON file.
 
     Raises
     ------

@@ -44,7 +44,7 @@ class Part:
         That is never worse, and lets a part end before the next one begins.
         """
         requests = self.instance.requests
-        free = self.instance.last_arrival  # from then on nothing stands in the way
+        free = self.instance.last_arrival  # from then on every start is possible
         moved, earlier = list(starts), 0
         for i in sorted(range(len(starts)), key=lambda i: starts[i]):
             earlier += max(0, starts[i] - earlier - free)

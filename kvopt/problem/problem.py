@@ -97,7 +97,7 @@ class Problem:
 
     @property
     def has_segments(self) -> bool:
-        """Whether its schedules say the times of all tokens: where one worker may pause."""
+        """Whether its schedules have the times of all tokens: if one worker may pause."""
         return self.has_pauses and not self.in_seconds and not self.is_fleet
 
     @property

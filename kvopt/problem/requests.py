@@ -135,7 +135,7 @@ class Request:
     id
         Name, unique in an instance; ``r0, r1, ...`` by position when left out.
     predicted
-        What a predictor says of the output.
+        The interval that a predictor gives for the output.
     arrival_seconds
         Arrival on the clock of the trace that the request was taken from.
     priority

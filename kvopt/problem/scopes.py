@@ -31,7 +31,7 @@ class Scope(StrEnum):
     RESTARTS = "restarts"
     """A request may be evicted: its tokens are lost, and it starts again."""
     PAUSES = "pauses"
-    """A request may be interrupted: it gives its memory back, keeps its tokens, goes on later."""
+    """A request may be interrupted: it frees its memory, keeps its tokens and continues later."""
     CHUNKS = "chunks"
     """In seconds: a prompt may be processed in pieces, over rounds that yield no token."""
     PAUSES_AND_CHUNKS = "pauses+chunks"

@@ -101,12 +101,12 @@ def bound(
         ``volume``, ``lp``, ``lagrangian``, ``slots``, ``configuration``, ``auto`` for the best of
         them, or one that was registered.
     scope
-        What it has to cover, by default ``runs``: with ``pauses`` requests may be interrupted and
+        Schedules to cover, by default ``runs``: with ``pauses`` requests may be interrupted and
         keep their tokens, and the methods are ``volume``, ``lagrangian`` and ``auto``.
     options
         As of `Limits`.  A method that did not finish within ``time_limit`` gives None.  Where idle
         gaps cut an instance into parts, volumes bound the parts that it did not finish.  Where
-        ``lagrangian`` has nothing by then, the volume bound takes its place, and the note says so.
+        ``lagrangian`` has nothing by then, the volume bound takes its place, with a note.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.timetable.schedule import Schedule
 
 _SOLVED = ("OPTIMAL", "FEASIBLE")
-"""What CP-SAT says when it has a solution."""
+"""Status of CP-SAT when it has a solution."""
 
 
 @dataclass(frozen=True, eq=False)  # == of two variables is a constraint

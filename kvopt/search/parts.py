@@ -181,7 +181,7 @@ class _Side:
             self.checked = max(self.checked, priced, key=lambda bound: bound.value)
         self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
         self._wants_volume = whole.checked is not None
-        """Whether what is there already counts, or only what the engine finds."""
+        """Whether earlier results count, or only those of the engine."""
         self.ran_out = False
         """Whether a search was ended by its share of the time."""
 

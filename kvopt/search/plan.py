@@ -47,8 +47,8 @@ class Stage:
     supports
         Whether it applies, asked when its turn comes.
     work
-        What it does in so many seconds, or the rows that share them.  True says that it came to
-        the end of what it can do.
+        Its work for so many seconds, or the rows that share them.  True means that it came to
+        the end of its work.
     share
         Of the time that is left to the rows; a name is that of a parameter, of the portfolio
         where no group is named.
@@ -74,7 +74,7 @@ class Stage:
         return share_of(left, share)
 
 
-# ---- what is asked of a problem ----------------------------------------------------------------
+# ---- conditions on a problem ------------------------------------------------------------------
 
 
 def _always(_: Search) -> bool:
@@ -181,7 +181,7 @@ FIRST = (
     Stage("list schedules", _in_rounds, stages.offer_lists, at_once=True),
     Stage("one after another", _in_seconds, stages.offer_one_after_another, at_once=True),
 )  # fmt: skip
-"""What is there within moments, whatever the limit is."""
+"""Stages that take moments, whatever the limit is."""
 
 PRICES = (
     Stage("staircases", _always, stages.offer_staircases),

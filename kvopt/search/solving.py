@@ -237,7 +237,7 @@ def engine_named(
 ) -> Engine:
     """Return an engine of a scope by name; its solver is imported now, and only its own."""
     work = engines_for(scope).find(name)
-    # What is missing is refused now, not when the work begins.
+    # A missing package is refused now, not when the work begins.
     if name == "pyomo":
         require_solver(pyomo_solver)
     elif name == "cpsat":

@@ -32,7 +32,7 @@ from kvopt.search.meanwhile import prover
 from kvopt.search.registry import ENGINES
 
 _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
-"""Share of the bound that a climb of prices must gain while its time doubles, to go on."""
+"""Share of the bound that a climb of prices must gain while its time doubles, to continue."""
 
 # ---- sizes ------------------------------------------------------------------------------------
 

@@ -101,7 +101,7 @@ def latex(heads: Sequence[str], rows: Sequence[Sequence[str]], comment: str) -> 
     rows
         Plain text, which is escaped.
     comment
-        What a reader of the source should know.
+        Remarks for a reader of the source.
     """
     columns = "".join("r" if head.endswith(">") else "l" for head in heads)
     lines = [[escaped(head.rstrip(">")) for head in heads], *([*map(escaped, row)] for row in rows)]

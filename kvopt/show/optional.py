@@ -24,7 +24,7 @@ EXTRAS = {
 
 
 def optional(module: str, extra: str) -> ModuleType:
-    """Return a module of another project, or say how to install it.
+    """Return a module of another project, or explain how to install it.
 
     Parameters
     ----------

@@ -10,14 +10,14 @@ from textwrap import fill
 from typing import ClassVar
 
 Facts = Mapping[str, object]
-"""What is said, by its name; None is not said."""
+"""Facts by name; None is not shown."""
 
 WIDE_GAP = 0.2
 UNDECIDED = (
     "this does not decide whether much better schedules exist, as the bound may be too low, or the "
     "search too short"
 )
-"""What follows where both sides of an optimum are far apart, and why."""
+"""Conclusion if bound and schedule are far apart."""
 
 
 class Summarised:
@@ -26,7 +26,7 @@ class Summarised:
     Attributes
     ----------
     footnote
-        What a reader of the facts must know; not in the single line of ``repr``.
+        A remark for readers of the facts; not in the single line of ``repr``.
     """
 
     footnote: ClassVar[str | None] = None

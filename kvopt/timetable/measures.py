@@ -25,7 +25,7 @@ def summary(values: Sequence[float], scale: int = NANOSECONDS) -> dict[str, floa
     values
         Times in units of a clock.
     scale
-        How many units are one of what is returned: nanoseconds in a second, unless told otherwise.
+        Units of the clock in one unit of the result, by default nanoseconds in a second.
     """
     if not values:
         return {"mean": None, "median": None, "p99": None}

@@ -115,7 +115,7 @@ def read_run(path: str | Path) -> RecordedRun:
     InvalidInput
         With the request at fault.
     FalseClaim
-        Where the value is not what the segments give.
+        If the value differs from that of the segments.
     """
     with blamed_on(path):
         top = check_fields(parse_json(read_text(path)), "run", _NEEDED, ("notes", "chunks"), SCHEMA)

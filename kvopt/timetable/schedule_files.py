@@ -44,7 +44,7 @@ def read_schedule(path: str | Path, instance: Instance) -> Schedule:
     Of a solver it is the solution of the time-indexed model that `export` writes, known by how the
     file begins.  A file that names another instance by its hash is refused, and one whose objective
     is not what its starts give raises `FalseClaim`, as do starts that are not those of the segments
-    beside them.  Feasibility is left to ``Schedule.check``: an infeasible schedule is a thing one
+    in addition.  Feasibility is left to ``Schedule.check``: an infeasible schedule is a thing one
     may want to look at.
     """
     with blamed_on(path):

@@ -92,8 +92,8 @@ class Effort(TypedDict, total=False):
     Parameters
     ----------
     time_limit
-        Seconds for bounds and schedules of each number of machines, beside the runs of
-        schedulers; None to go on until nothing more is found.
+        Seconds for bounds and schedules of each number of machines, without the runs of
+        schedulers; None to continue until nothing more is found.
     threads
         For the solvers.
     observer
@@ -141,7 +141,7 @@ def fleet_sizes(
     scope
         ``runs`` leaves prefixes out; by default what schedulers do, and ``sharing``.
     out
-        A folder for a certificate of each number of machines.  What is in there counts and is not
+        A folder for a certificate of each number of machines.  Finished work in it is not
         done again.
     effort
         See `Effort`; ``time_limit`` is 10 seconds where it is not given.

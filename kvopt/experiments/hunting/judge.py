@@ -102,7 +102,7 @@ def shrunk(found: Found, judge: Judge, holds: Callable[[Case], bool]) -> Found:
 
     Whole requests go first, then tokens of the cache, then ones of single numbers.
     """
-    with suppress(Stopped):  # what was reached until now is as bad
+    with suppress(Stopped):  # the instance reached so far is as bad
         while True:
             for case in filter(holds, _smaller(found.case)):
                 ratio = judge.at_least(case, found.ratio)

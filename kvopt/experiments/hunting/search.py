@@ -195,7 +195,7 @@ def hunt(
         patient = Judge(chosen, lambda: working_time() > end, covered)
         try:
             small = shrunk(search.worst, patient, space.holds)
-        except KeyboardInterrupt:  # what was found is told as it is
+        except KeyboardInterrupt:  # the result so far is reported
             small, interrupted = search.worst, True
         runs, certificate = _certified(small, policies, covered, end - working_time())
     hunted = Hunt(

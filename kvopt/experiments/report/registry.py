@@ -166,7 +166,7 @@ def sections_of(context: Context) -> dict[str, Section]:
     places = {name: place for place, name in enumerate(TABLE)}
     made: list[tuple[int, bool, str, Section]] = []
     found = SECTIONS.all().items()
-    for name, make in sorted(found, key=lambda each: each[0] in places):  # what may fail first
+    for name, make in sorted(found, key=lambda each: each[0] in places):  # own ones may fail
         section = make(context)
         if name == _TAKEN:
             reason = "is taken by the page: write another name"

@@ -1,7 +1,7 @@
 """The folder of a study, as the report sees it: read, checked, and in an order of its own.
 
 Records come in the order in which work was done, which differs from run to run; here they are
-sorted by what they are, so that the same results give the same page.
+sorted by their keys, so that the same results give the same page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FILE = "file"
 """Key of an instance from a file: its name."""
 
 _SIZE = "n"
-"""Key of a family that says how many requests there are: runs of all sizes stand together."""
+"""Key of a family with the number of requests: runs of all sizes are shown together."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class Checked:
 
 
 def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Checked:
-    """Verify every certificate and compare it with its records; say how many of how many are."""
+    """Verify every certificate and compare it with its records; return how many are valid."""
     known = [record for record in study.records if record.certificate is not None]
     owners = grouped(known, lambda record: record.certificate or "")
     faults = []

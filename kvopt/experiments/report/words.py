@@ -15,7 +15,7 @@ from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.show.summary import counted, rounded
 
 COUNTS = ("left_out", "unread")
-"""Keys of what was counted in a trace, and not asked for."""
+"""Keys that a trace counted, not parameters of the study."""
 
 
 def natural(name: str) -> list[tuple[int, str]]:

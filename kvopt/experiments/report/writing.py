@@ -60,7 +60,7 @@ class Written:
     warnings
         Damaged lines that do not count.
     faults
-        Certificates that are false, or say something else than their records.
+        Certificates that are false, or differ from their records.
     """
 
     page: Path
@@ -87,16 +87,16 @@ def write_report(
     output
         The page; ``report.html`` in the folder when left out.
     table
-        The records as CSV; beside the page, with the suffix ``.csv``, when left out.
+        The records as CSV; by default next to the page, with the suffix ``.csv``.
     verify
-        Verify every certificate and compare it with its records; what is wrong is on the page.
+        Verify every certificate and compare it with its records; faults are on the page.
     progress
         Called with how many certificates are verified, and how many there are.
 
     Returns
     -------
     Written
-        Where both are, and what is wrong with the study.
+        Paths of both, and faults of the study.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def write_report(
     study = read_study(Path(folder))
     target = Path(folder) / PAGE if output is None else Path(output)
     rows = None if table is None else Path(table)
-    if rows is None and own_descriptor(target) is None:  # a stream has nothing beside it
+    if rows is None and own_descriptor(target) is None:  # a stream has no neighbour file
         rows = target.with_suffix(".csv")
     checked = check_certificates(study, progress) if verify else None
     made = _page(Context(study, target.parent, rows, checked))
@@ -138,11 +138,11 @@ def page_text(
     Parameters
     ----------
     kind, name, title
-        What it is, of what, and a line about it.
+        Kind, title and a line of text.
     sections
-        Title and content by their address on the page; what is no markup is escaped.
+        Title and content by their address on the page; text is escaped.
     source
-        What it was made from.
+        Digest of the data.
     """
     style = ENVIRONMENT.get_template("page.css").render(palette=PALETTE)
     script = ENVIRONMENT.get_template("page.js").render()

@@ -56,7 +56,7 @@ def _holder(handle: int) -> str:
     try:
         holder = json.loads(os.pread(handle, 1000, 0))
         return f" (process {int(holder['pid'])} on {holder['host']})"
-    except (ValueError, KeyError, TypeError):  # it is about to say so, or about to end
+    except (ValueError, KeyError, TypeError):  # it is about to write it, or about to end
         return ""
 
 

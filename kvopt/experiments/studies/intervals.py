@@ -127,7 +127,7 @@ class Runs:
     records
         Of the runs.
     family
-        What they stand under, where that is told apart.
+        Their group, if groups are told apart.
     """
 
     policy: str

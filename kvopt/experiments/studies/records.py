@@ -249,7 +249,7 @@ def built(kind: type[Item], content: Mapping[str, Any]) -> Item:
 
 
 def _is(value: Any, kind: Any) -> bool:
-    """Whether a parsed value is of a type, as annotations say it."""
+    """Whether a parsed value has the type of an annotation."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Literal:
         return value in inner

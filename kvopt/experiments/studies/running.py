@@ -288,7 +288,7 @@ class _Run:
     ) -> Iterator[Future[TaskResult]]:
         """Yield tasks as they end.
 
-        A client of a cluster that was closed says of most of its tasks that they are cancelled, and
+        A closed client of a cluster reports most of its tasks as cancelled, and
         now and then nothing of some: they are not waited for.
         """
         while left:

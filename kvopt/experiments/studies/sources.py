@@ -44,7 +44,7 @@ class Source:
     seed
         Of the draw; None for a file.
     n, memory, parameters
-        What was asked for; of an inline instance its ``requests``, of a trace what
+        Its description; of an inline instance its ``requests``, of a trace what
         `kvopt.import_trace` takes.
     rate, max_total
         Changes to it; see `kvopt.experiments.studies.sources`.
@@ -148,7 +148,7 @@ class Source:
             counts["unread"] = sum(entry["rows"] for entry in dropped.values())
         if self.kind in _FILES:
             name = Path(name).name
-            # A generated file says what it is from.
+            # The notes of a generated file name its family.
             family = notes["family"] if isinstance(notes.get("family"), str) else None
         elif instance is not None and instance.name:
             name = instance.name
@@ -240,7 +240,7 @@ def at_rate(instance: Instance, requests: list[Request], rate: float) -> list[Re
     checked_number(rate, "rate", positive=True)
     if not any(request.arrival or request.arrival_seconds for request in instance):
         raise InvalidInput("all requests arrive at once: there is no rate to scale", field="rate")
-    share = Fraction(str(rate))  # the number as it was written, 0.1 and not what is next to it
+    share = Fraction(str(rate))  # the number as written: 0.1, not its nearest float
     is_timed = instance.round_ms is not None or any(r.arrival_seconds is not None for r in instance)
     times = dict(zip(instance, arrivals_ns(instance), strict=True)) if is_timed else {}
     found = []

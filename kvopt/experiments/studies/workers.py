@@ -71,7 +71,7 @@ def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, Callable
 def _cluster(address: str) -> Iterator[tuple[Any, Executor]]:
     """Yield a client of a Dask cluster, and its executor."""
     distributed = optional("distributed", "cluster")
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the study says it itself
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the study reports it
     try:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -37,7 +37,7 @@ class Parameter:
         Its name and meaning.
     default
         Its value when it is not given; None for one that the family draws or works out, as
-        the help says.
+        the help tells.
     kind
         ``int``, ``float`` or ``str``.
     least, most
@@ -57,7 +57,7 @@ class Parameter:
     def parsed(self, value: Value) -> Value:
         """Return a value of the right type and range, or raise."""
         try:
-            # int(1.5) is 1 and int(True) is 1: neither is what the caller meant.
+            # int(1.5) is 1 and int(True) is 1: neither is meant by the caller.
             if isinstance(value, bool) or (self.kind is int and isinstance(value, float)):
                 raise TypeError
             parsed = self.kind(value)
@@ -88,7 +88,7 @@ class Draw:
     parameters
         Every key of the family that has a value.
     drawn
-        What the family drew or worked out for itself; it ends up in the notes of the
+        Values that the family drew or computed, for the notes of the
         instance.
     """
 

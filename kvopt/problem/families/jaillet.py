@@ -47,7 +47,7 @@ def _poisson(draw: Draw) -> Drawn:
 def _randomised_adversary(draw: Draw) -> Drawn:
     """Hold one request of peak M, then many of one token at a random time k M.
 
-    The proof says neither prompt.  It divides free memory by epsilon M to count the short
+    The proof gives neither prompt.  It divides free memory by epsilon M to count the short
     requests that run at once, and the proof of 6.2 gives all requests one prompt, so a short
     one should hold epsilon M: both prompts are epsilon M - 1 unless they are given.  Its weights
     epsilon / c over 1 + c / epsilon values of k sum to slightly more than 1; here they are

@@ -134,7 +134,7 @@ def _profile(
 
 def _number(row: Row, name: str, line: int, *, whole: bool = False) -> float:
     """Return a number of a row: an integer that is not negative, or a positive number."""
-    if None in row:  # a comma inside a number, say
+    if None in row:  # for instance a comma inside a number
         raise InvalidInput("has more fields than the header", field=f"line {line}")
     try:
         number = float(row.get(name) or "")

@@ -1,6 +1,6 @@
 """Models and GPUs by name, with the figures for sizes of caches and rooflines.
 
-``presets.toml`` has their figures, and says where these are from.
+``presets.toml`` has their figures and sources.
 """
 
 from __future__ import annotations

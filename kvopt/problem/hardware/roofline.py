@@ -7,7 +7,7 @@ A round on n GPUs that share every layer takes the longer of two times,
 
 and on top of it `LAYER_NS` a layer for what is neither, two exchanges of each layer's results
 where there is more than one GPU (`EXCHANGE_NS`, and the bytes at `EXCHANGING` of the link), and
-reading the cache, at `READING` again.  docs/seconds.md says how far this is from measured rounds.
+reading the cache, at `READING` again.  docs/seconds.md compares it with measured rounds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SHAPES = {name: shape for name, shape in MODELS.items() if shape.table}
 COUNTS = (1, 2, 4, 8)
 """Numbers of GPUs: layers are divided evenly, inside one machine."""
 LEAST_CACHE = 16_384
-"""Tokens that must fit beside the weights where the number of GPUs is left open."""
+"""Tokens that must fit next to the weights if the number of GPUs is not given."""
 
 CHECKED = ("a100-80gb", "h100-80gb")
 """GPUs on which rooflines of models without experts were compared with measured rounds."""

@@ -27,7 +27,7 @@ class Trace(NamedTuple):
     clock
         What times are: nanoseconds of a clock, rounds, or nothing.
     columns
-        What was taken for what, in words, where the file decided that.
+        Meaning of the columns, in words, if it was derived from the file.
     block_tokens
         Tokens of the blocks that rows name, None where they name none.
     """

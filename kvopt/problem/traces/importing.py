@@ -21,7 +21,7 @@ from kvopt.problem.traces.formats import FORMATS, Clock, Trace
 from kvopt.problem.traces.rows import Found, Row, Unread
 
 DEFAULT_ROUND_MS = 50.0
-"""About what a batch of Llama-2-70B on two A100 takes while it is small."""
+"""About the time of a small batch of Llama-2-70B on two A100."""
 
 
 class TraceOptions(TypedDict, total=False):
@@ -176,7 +176,7 @@ class Selection:
     Parameters
     ----------
     memory, max_total
-        What a request may hold at most; the second is the user's own limit.
+        Largest peaks of a request; the second is the limit of the user.
     limit
         How many may pass.
     sample, seed

@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"-?\d{1,20}(?:\.\d*)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _OTHER_NAMES = {
     "input_tokens": "prompt_tokens", "output_tokens": "completion_tokens", "created_at": "created",
 }  # fmt: skip
-"""Names of OpenAI's newer interface, and what they are in the older one."""
+"""Names of OpenAI's newer interface, with those of the older one."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -51,7 +51,7 @@ class Unread(NamedTuple):
 
 
 Found = tuple[int, Row | Unread]
-"""A line number and what is there."""
+"""A line number and the content of the line."""
 
 
 @dataclass(frozen=True, slots=True)

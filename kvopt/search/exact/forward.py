@@ -88,11 +88,11 @@ class Forward:
     Parameters
     ----------
     search
-        Has a schedule, and takes what is found.
+        The search, with a schedule; it takes better ones.
     priced, evaluation
-        Prices, and what they prove.
+        Prices and their bound.
     deadline
-        Time of work at which it stops, beside the limits of the search.
+        Time of work at which it stops, in addition to the limits of the search.
     """
 
     def __init__(

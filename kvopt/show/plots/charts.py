@@ -41,7 +41,7 @@ class Bar(NamedTuple):
     mark
         Where a line crosses it; at the least end when left out.
     far
-        How far a thin line goes on; infinity is the end of the axis.
+        End of a thin line; infinity is the end of the axis.
     """
 
     name: str
@@ -68,7 +68,7 @@ def intervals(
     ax
         Where to draw; a new figure when left out.
     label
-        What the values are.
+        Label of the values.
     floor
         The least that they can be.
     """
@@ -100,7 +100,7 @@ def histogram(lows: Sequence[float], highs: Sequence[float], ax: Axes, label: st
     ax
         Where to draw.
     label
-        What the values are.
+        Label of the values.
     """
     nice = MaxNLocator(_MOST_BINS, steps=[1, 2, 5, 10])
     edges = np.asarray(nice.tick_values(1, 1.001 * max([*lows, *highs, 1.01])))
@@ -131,7 +131,7 @@ def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] 
     Parameters
     ----------
     found
-        What is drawn.
+        Data to draw.
     ax
         Where to draw.
     place
@@ -210,7 +210,7 @@ def fleet_sizes(
     ax = style.axes_of(ax, 5.0)
     counts, lower, upper = _columns(bands)
     named = "the best schedule is in here"
-    ax.use_sticky_edges = False  # the lowest bar would stand on the frame
+    ax.use_sticky_edges = False  # the lowest bar would touch the frame
     ax.bar(counts, upper - lower, 2 * _HALF, lower, color=style.OPTIMUM, label=named)
     for ends in (lower, upper):
         ax.hlines(ends, counts - _HALF, counts + _HALF, color=style.BOUND, linewidth=1.2)

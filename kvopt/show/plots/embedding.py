@@ -18,10 +18,10 @@ _WIDE = 4.4
 """Inches, so that a figure is as wide as a phone, or a column of a page."""
 _COLOURS = {light: name for name, (light, _) in style.PALETTE.items()} | {"#000000": "ink"}
 _KEPT = ("fill", "stroke", "opacity", "font-size", "text-anchor")
-"""Beginnings of what a style says that is kept; fonts are those of the page."""
+"""Beginnings of style rules that are kept; fonts are those of the page."""
 
 Link = tuple[str, str | None]
-"""What is said of a point, and where it leads."""
+"""Text of a point, and its link."""
 
 
 class _PagePicture(style.Picture):

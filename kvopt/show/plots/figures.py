@@ -56,7 +56,7 @@ def plot_schedule(
     ax
         Where to draw the requests alone; a new figure with all of it when left out.
     subtitle
-        What is known of the schedule, such as "proved optimal".
+        A remark on the schedule, such as "proved optimal".
     prices
         Prices that prove a bound, drawn below the memory.
 
@@ -83,7 +83,7 @@ def plot_runs(runs: Sequence[Drawable], path: str | Path | None = None) -> Figur
     Parameters
     ----------
     runs
-        At least one; two stand in a row.
+        At least one; two are drawn in a row.
     path
         Where to save the picture: png, svg or pdf.
     """
@@ -178,7 +178,7 @@ def _shapes(instance: Instance, ax: Axes) -> None:
 def _lengths(instance: Instance, ax: Axes) -> None:
     """Draw every request as its prompt with its output on top.
 
-    They stand at their arrival; without arrivals side by side, by ascending volume.  The
+    They are drawn at their arrival; without arrivals side by side, by ascending volume.  The
     area of a dot is the volume.
     """
     requests = sorted(instance, key=lambda request: request.volume)

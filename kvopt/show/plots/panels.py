@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from kvopt.incumbent.proofs import Prices
 
 _FLOOR, _TALL = 0.43, 0.86
-"""Where a bar stands, below the middle of its row, and the share of a row that it may fill."""
+"""Position of a bar, below the middle of its row, and the share of a row that it may fill."""
 _MOST_LINES = 1_000
-"""Corners beyond which a line around them would hide what it is around."""
+"""Corners beyond which a line around them would hide them."""
 
 
 def rows(what: Drawable, ax: Axes | None = None) -> Axes:
@@ -87,7 +87,7 @@ def _label_rows(found: Timeline, ax: Axes) -> None:
     step = style.label_step(ax, len(found.order), size)
     shown = range(0, len(found.order), step)
     labels = [style.shortened(found.instance[found.order[row]].id or "", 18) for row in shown]
-    # Beside the floor of the bar, so that a flat bar is seen to be of its own row.
+    # Next to the floor of the bar, so that a flat bar is seen to be of its own row.
     ax.set_yticks([row + _FLOOR for row in shown], labels, fontsize=size, va="baseline")
     ax.tick_params(axis="y", length=0)
     ax.set_ylabel("request" if step == 1 else f"request (one in {step} is labelled)")

@@ -27,7 +27,7 @@ from kvopt.files.atomic import atomic_path
 _FOLDER = Path(__file__).parent
 
 PALETTE: dict[str, tuple[str, str]] = tomllib.loads((_FOLDER / "palette.toml").read_text())
-"""What has a colour of its own, and that on light and on dark ground."""
+"""Things with a colour of their own, on light and on dark ground."""
 
 (INK, GRID, PROMPT, GROWTH, RUNNING, WAITING, LOST, CAPACITY, OPTIMUM, BOUND) = [
     light for light, _ in PALETTE.values()
@@ -41,7 +41,7 @@ WIDTH = 10.0
 """Inches."""
 
 CROWDED = 150
-"""Requests beyond which bands stand in the place of rows."""
+"""Requests beyond which bands replace rows."""
 
 TALLEST = 13.0
 """Inches of height that rows share when there are many."""

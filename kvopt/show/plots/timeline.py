@@ -69,7 +69,7 @@ class Timeline:
     measured
         Where tokens do not rise in even rounds, workers and what they held in stretches of work.
     label, said
-        The scheduler, empty where it is not known, and what is said of what it did.
+        The scheduler, empty if unknown, and a remark on its run.
     unit
         ``rounds`` or ``seconds``.
     """

@@ -91,7 +91,7 @@ def _drawn(
     for heading, runs in headed.items():
         every = [record for mine in runs.values() for record in mine]
         instances = grouped(every, lambda record: record.instance.hash).values()
-        # The best of each side, whatever the limits were; a scheduler stands where all runs ended.
+        # The best of each side, whatever the limits were; a scheduler needs all runs to end.
         lower = curve((mine[0], _best(max, (r.lower for r in mine))) for mine in instances)
         upper = curve((mine[0], _best(min, (r.upper for r in mine))) for mine in instances)
         found = {name: curve((r, r.value) for r in mine) for name, mine in runs.items()}

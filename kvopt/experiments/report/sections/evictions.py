@@ -17,7 +17,7 @@ from kvopt.show.plots.charts import points, spread, stairs
 from kvopt.show.plots.embedding import panels
 
 _MOST_NAMED = 16
-"""Schedulers up to which each is named; beyond, only those that stand out."""
+"""Schedulers up to which each is named; beyond, only the extreme ones."""
 
 
 class _Place(NamedTuple):

@@ -127,7 +127,7 @@ def _against_size(
 ) -> tuple[Figure, Axes, list[Link]]:
     """Draw intervals of instances at their sizes; also return their descriptions.
 
-    Instances of one size stand side by side.
+    Instances of one size are drawn side by side.
     """
     sizes = grouped(family.instances, lambda record: record.instance.requests)
     room = _ROOM * min((b - a for a, b in pairwise(sorted(sizes))), default=1)

@@ -15,7 +15,7 @@ from kvopt.experiments.studies.records import Record
 __all__ = ["CLAIMS", "Claim", "Verdict"]
 
 Claim = Callable[[Sequence[Record]], Iterable[Verdict]]
-"""A function from the records of a study to verdicts; none where the records say nothing."""
+"""A function from the records of a study to verdicts; empty if the records do not suffice."""
 
 CLAIMS: dict[str, Claim] = {
     "arrival-1": partial(arrivals, name="arrival-1"),

@@ -104,7 +104,7 @@ _POLICIES = ("sorted-lp", "sorted-f:phase1=swap", "lp-swap")
 _SOURCE = "wang-2025 appendix 11.2, table 4"
 
 _FACTOR = 2
-"""Factor between both from which on single draws say that the printed mean cannot be."""
+"""Factor between both from which on single draws refute the printed mean."""
 _LEAST_DRAWS = 5
 """Fewer draws do not settle an order."""
 
