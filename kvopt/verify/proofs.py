@@ -12,17 +12,11 @@ from kvopt.verify.configurations import by_configurations
 from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.prices import by_prices
 from kvopt.verify.problem import Problem, Request
-from kvopt.verify.seconds import by_shares, share_steps
+from kvopt.verify.seconds import by_shares
 from kvopt.verify.volume import by_volume
 from kvopt.verify.work import Invalid, Prepared, Work
 
 Proof = dict[str, Any]
-
-
-def _by_shares(problem: Problem, proof: Proof, work: Work) -> Prepared:
-    return share_steps(problem, proof), lambda: (
-        by_shares(problem, proof, work), "shares of the machine",
-    )  # fmt: skip
 
 
 KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
@@ -32,7 +26,7 @@ KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
     "volume": ("volume", by_volume),
     "configurations": ("configurations stages", by_configurations),
     "search": ("configurations stages prices", by_configurations),
-    "shares": ("seconds volume", _by_shares),
+    "shares": ("seconds volume", by_shares),
 }
 """Of each kind of proof the modules to read, and what prepares its evaluation."""
 _SEARCH = "search profiles processes"

@@ -13,19 +13,11 @@ from kvopt.verify import definitions
 from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import Clock, Problem, Request
 from kvopt.verify.volume import serve
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.work import Invalid, Prepared, Work
 
 
-def share_steps(problem: Problem, proof: dict[str, Any]) -> int:
-    """Estimate what shares take, but for company, which depends on when windows end."""
-    assert problem.clock is not None, "shares are of a clock in seconds"
-    count: int = proof.get("parts", 0)
-    lines = len({*proof["lines"]}) + 2 * len(problem.clock.lines)
-    return (600 * (1 + max(0, count)) + 16 * lines) * len(problem.requests)
-
-
-def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
-    """Return what follows from the part of the machine that each request takes.
+def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
+    """Prepare what follows from the part of the machine that each request takes.
 
     Let f(b) be what some lines say of a round of b tokens, and call a request's *work* in a
     round f(b) - f(0) + prompt_ns S + kv_ns h for its own b, S, h.  As f is convex and no more
@@ -57,8 +49,17 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     later than in its first round, so the fluid serves it as a part of that.  In that round or
     before, its time to the completion is at least that of work of the round which comes first.
     """
-    requests, clock = problem.requests, problem.clock
+    clock = problem.clock
     assert clock is not None, "shares are of a clock in seconds"
+    # Company is not in the estimate, as it depends on when windows end.
+    lines, count = len({*proof["lines"]}) + 2 * len(clock.lines), max(0, proof.get("parts", 0))
+    steps = (600 * (1 + count) + 16 * lines) * len(problem.requests)
+    return steps, lambda: (_value(problem, clock, proof, work), "shares of the machine")
+
+
+def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) -> int:
+    """Return what shares of requests prove, see `by_shares`."""
+    requests = problem.requests
     chosen, weights = proof["lines"], proof.get("weights") or [64] * len(requests)
     company = proof.get("company") or [0] * len(requests)
     scale, mix, count = 1, proof.get("mix", []), proof.get("parts", 0)

@@ -213,17 +213,6 @@ def _filled(times: list[int], values: list[int]) -> list[int]:
     return [*line, values[-1]] if times[-1] >= 0 else [0]
 
 
-def _steps_of(memory: int, members: int, states: list[tuple[int, int, int, int]]) -> int:
-    """Return what `_heaviest` takes: each state is added to every sum that it may go with."""
-    low, steps = memory, 0
-    for r, h, _, copies in states:
-        low = min(low, h)
-        count = min(members, memory // (low + r))
-        sizes = range(memory - h - r + 1, 0, -low - r)[:count]
-        steps += (12 * count + 2 * sum(sizes)) * (copies if copies < memory // (h + r) else 1)
-    return steps
-
-
 def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) -> int:
     """Return the largest weight of states (r, h, weight, copies) that fit together.
 
@@ -235,22 +224,25 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) 
     if not states:
         return 0
     members = min(sum(state[3] for state in states), memory // min(state[1] for state in states))
-    work.spend(20 + 29 * (members + 1) * (memory + 1) + _steps_of(memory, members, states))
-    best = [[0] * (memory + 1) for _ in range(members + 1)]
-    low = memory
+    steps, low = 20 + 29 * (members + 1) * (memory + 1), memory
+    moves: list[tuple[int, int, int, range, int]] = []
     for r, h, weight, copies in states:
         low = min(low, h)
-        counts: Sequence[int] = range(min(members, memory // (low + r)))
+        # Of c members H goes from c low on, to what leaves room for one more.
+        sizes = range(memory - h - r + 1, 0, -low - r)[:members]
         passes = copies if copies < memory // (h + r) else 0
+        steps += (12 * len(sizes) + 2 * sum(sizes)) * max(passes, 1)
+        moves.append((h, weight, low, sizes, passes))
+    work.spend(steps)
+    best = [[0] * (memory + 1) for _ in range(members + 1)]
+    for h, weight, low, sizes, passes in moves:
         # Counts upwards add a state to what may have it already, downwards they add one copy.
-        if passes:
-            counts = [*reversed(counts)] * passes
-        for c in counts:
-            begin, end = c * low, memory - h - (c + 1) * r + 1
-            if begin < end:
-                fewer, more = best[c], best[c + 1]
-                pairs = paired(fewer[begin:end], more[begin + h : end + h])
-                more[begin + h : end + h] = [
-                    new if (new := old + weight) > known else known for old, known in pairs
-                ]
+        counts = list(enumerate(sizes))
+        for c, size in counts[::-1] * passes if passes else counts:
+            begin, end = c * low, c * low + size
+            fewer, more = best[c], best[c + 1]
+            pairs = paired(fewer[begin:end], more[begin + h : end + h])
+            more[begin + h : end + h] = [
+                new if (new := old + weight) > known else known for old, known in pairs
+            ]
     return max(map(max, best))

@@ -114,9 +114,12 @@ MISTAKES = {
         "max(ends[b - 1 + r : b + r])",
     ),
     "copies after a time are forgotten": ("max(ends[a + 1 + r : b + r])", "ends[a + 1 + r]"),
-    "a member is not counted": ("memory - h - (c + 1) * r + 1", "memory - h - c * r + 1"),
-    "a member is counted twice": ("memory - h - (c + 1) * r + 1", "memory - h - (c + 2) * r + 1"),
-    "one copy of each state": ("[*reversed(counts)] * passes", "[*reversed(counts)]"),
+    "a member is not counted": ("memory - h - r + 1, 0, -low - r", "memory - h + 1, 0, -low - r"),
+    "a member is counted twice": (
+        "memory - h - r + 1, 0, -low - r",
+        "memory - h - 2 * r + 1, 0, -low - r",
+    ),
+    "one copy of each state": ("counts[::-1] * passes if", "counts[::-1] if"),
     "as many copies as fit": (
         "passes = copies if copies < memory // (h + r)",
         "passes = copies if copies < 1",
