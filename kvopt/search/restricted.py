@@ -17,6 +17,7 @@ from kvopt.errors import PolicyFault
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.resumable import Turn
+from kvopt.heuristics.seconds.runs import policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices
@@ -27,7 +28,6 @@ from kvopt.simulate.simulator import Stopped
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
 """Engines that know weights and limits; an order is known by the first two."""
-_POLICIES, _OF_PREFIXES = ("svf", "mc-sf", "fcfs"), ("svf-private", "lpm")
 
 
 def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
@@ -91,8 +91,7 @@ def offer_one_after_another(search: Search, _: float = 0.0) -> None:
 def offer_policies(search: Search, seconds: float = inf) -> None:
     """Offer the runs of schedulers that end within so many seconds."""
     turn = Turn(search, seconds)
-    shared = _OF_PREFIXES if "prefix" in search.instance.extras else ()
-    for name in (*_POLICIES, *shared):
+    for name in policies_for(search.instance):
         try:
             found = run(search.instance, name, should_stop=turn.is_late)
         except PolicyFault as fault:

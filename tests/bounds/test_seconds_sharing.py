@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import chain, combinations
 from pathlib import Path
 from random import Random
 
@@ -60,6 +61,24 @@ def test_no_bound_passes_an_optimum(part: int) -> None:
             proof = drawn_proof(rng, len(server.lines), len(instance))
             assert shares_bound(shared, model, proof, done=done) <= best, seed
     assert tight > count // 20
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_bound_passes_an_optimum_of_a_fleet(part: int) -> None:
+    """Workers have caches of their own, so the best division of the requests is the optimum."""
+    count = many(20)
+    for seed in range(5000 + part * count, 5000 + (part + 1) * count):
+        instance, server, rows = drawn_in_seconds(seed)
+        some = chain.from_iterable(combinations(range(len(rows)), n) for n in range(len(rows) + 1))
+        alone = {
+            frozenset(members): timed_optimum(
+                instance.memory, [rows[i] for i in members], instance.block_tokens or 1, server
+            )
+            for members in some
+        }
+        best = min(value + alone[frozenset(range(len(rows))) - own] for own, value in alone.items())
+        fleet, model = replace(instance, workers=2), batch_time(server)
+        assert seconds_bound(fleet, model, scope="sharing").value_ns <= best, seed
 
 
 def test_work_spread_over_later_users_is_no_bound() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from random import Random
 
@@ -11,7 +12,12 @@ from sharing_oracle import Row, drawn, feasible, rows_of, timed
 from timed_oracle import Server
 
 from kvopt import BatchTime, Instance, InvalidInput, Line, Request, Schedule, Scope, run
+from kvopt.certificates.files import certificate_text
+from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Seconds
+from kvopt.verify.problem import problem_of
+from kvopt.verify.runs import checked_run
+from kvopt.verify.work import Work
 
 SERVER = Server([(20, 1), (12, 2)], 5, 1)
 CLOCK = Seconds(BatchTime([Line(20, 1), Line(12, 2)], kv_ns=1, prompt_ns=5))
@@ -67,6 +73,23 @@ def test_schedules_take_the_times_of_a_literal_server() -> None:
         apart = Schedule(instance.without_prefixes(), begins, clock=CLOCK, resumed=[waits])
         hits += apart.completions != made.completions
     assert hits > many(250) // 3
+
+
+@pytest.mark.parametrize("name", ["lpm", "a-min:intervals=relative,eps=0.9", "a-max"])
+def test_the_checker_replays_runs_with_evictions(name: str) -> None:
+    lost = 0
+    for seed in range(many(60)):
+        instance, _ = in_nanoseconds(drawn(seed, 25), 17 * (seed % 3))
+        if "prefix" not in instance.extras:
+            continue
+        made = run(instance, name, clock=CLOCK)
+        assert made.is_complete
+        found = Certificate(instance, made, None, scope=Scope.SHARING, clock=CLOCK)
+        value = json.loads(certificate_text(found))
+        peak, times = checked_run(problem_of(value), value["upper"], "upper", Work())
+        assert (peak, times) == (made.peak_memory, list(made.completions)), seed
+        lost += len(made.lost)
+    assert lost > 0 or "a-min" not in name
 
 
 def test_finished_blocks_stay_until_room_is_needed() -> None:

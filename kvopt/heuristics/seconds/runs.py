@@ -80,6 +80,11 @@ def orders_of(instance: Instance, clock: Clock) -> list[Order]:
     return [Order(name, key, *habit) for name, key in keys.items() for habit in _HABITS]
 
 
+def policies_for(instance: Instance) -> tuple[str, ...]:
+    """Return policies to try first, some of which know shared prefixes."""
+    return (*POLICIES, "svf-private", "lpm") if "prefix" in instance.extras else POLICIES
+
+
 def search_runs(search: Search) -> None:
     """Look for better runs: orders behind routers, then moves between workers."""
     search_routed(search)
@@ -114,7 +119,7 @@ def offer_one_by_one(search: Search) -> None:
 
 def offer_policies(search: Search, known: Container[str] = ()) -> None:
     """Offer the runs of policies, but for those that are known."""
-    for label in POLICIES:
+    for label in policies_for(search.instance):
         if label not in known:
             _offer_policy(search, label, label)
 
