@@ -60,7 +60,7 @@ def test_the_ascent_passes_the_volume_bound() -> None:
     instance = generate("arrival-2", n=12, seed=1)
     scanner = PausedScanner(Kinds.of(instance))
     ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance))
-    for _ in range(80):
+    for _ in range(200):
         ascent.step()
     prices = rounded_prices(ascent.prices, denominator_for(instance, ascent.prices))
     proved = price_bound(instance, prices, pauses=True)
