@@ -13,7 +13,6 @@ from browsing import CHROMIUM, DRIVER, MISSING, chromium
 from commands import Run
 from first_hours import installed
 from package import ROOT, build, wrong_in_wheel
-from registered import forgetting
 from walking import Walk
 
 BROWSER = CHROMIUM is not None and DRIVER is not None
@@ -28,18 +27,21 @@ class InProcess(Walk):
 
     def _step(self, title: str, *arguments: str) -> str:
         kind, *rest = arguments
-        with forgetting():
-            if kind == "-c":
-                exec(rest[0], {})
-                return self._capsys.readouterr().out
-            code, out, err = self._run(*rest[1:])
+        if kind == "-c":
+            exec(rest[0], {})
+            return self._capsys.readouterr().out
+        code, out, err = self._run(*rest[1:])
         assert code == 0, f"{title}: {out}{err}"
         return out
 
 
 @pytest.fixture
 def here(
-    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    run: Run,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    own_things: None,  # noqa: ARG001
 ) -> Walk:
     """Return a walk in a folder of its own, with the kvopt of this checkout."""
     monkeypatch.chdir(tmp_path)
