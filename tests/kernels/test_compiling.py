@@ -97,7 +97,7 @@ def answer(folder: Path, added: int | None = None) -> list[str]:
     found = subprocess.run(
         [sys.executable, "-c", command],
         cwd=folder,
-        env=cold(folder / "kept"),
+        env={**cold(folder / "kept"), "NUMBA_OPT": "3"},
         capture_output=True,
         text=True,
         check=True,
