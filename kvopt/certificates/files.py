@@ -27,6 +27,7 @@ from kvopt.incumbent.proofs import (
     Prices,
     Proof,
     SearchProof,
+    SharedPrices,
     SharesProof,
     SlotPrices,
     SlowerBound,
@@ -305,6 +306,7 @@ _KINDS: dict[str, type[Any]] = {
     "prices": Prices,
     "slot-prices": SlotPrices,
     "block-prices": BlockPrices,
+    "shared-prices": SharedPrices,
     "search": SearchProof,
     "volume": VolumeProof,
     "configurations": ConfigurationProof,
@@ -361,7 +363,8 @@ def _whole_proof(proof: Json, instance: Instance) -> Any:
     Else there would be a price for each round before, and those may be many.
     """
     first = min((request.arrival for request in instance), default=0)
-    if not first or proof["kind"] in ("volume", "shares", "block-prices", "split"):
+    whole = ("volume", "shares", "block-prices", "shared-prices", "split")
+    if not first or proof["kind"] in whole:
         return proof_from_json(proof)
     return SplitProof((_part({"from": first, "proof": proof}),))
 

@@ -60,6 +60,31 @@ class SlotPrices:
     slots: tuple[tuple[int, tuple[int, ...]], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SharedPrices:
+    """Integer prices of tokens, and shares of each node of prefixes that its users pay for.
+
+    What they prove, and why, is in `kvopt.bounds.shared_prices`.
+
+    Parameters
+    ----------
+    prices
+        Of tokens.
+    borders
+        Ascending times; shares are those of an interval after one of them, up to the next one.
+    unit
+        Denominator of shares.
+    shares
+        For each node of each request, from the root, without those on all paths: its share in each
+        interval.
+    """
+
+    prices: Prices
+    borders: tuple[int, ...]
+    unit: int
+    shares: tuple[tuple[int, ...], ...]
+
+
 Staircase = tuple[int, ...]
 """Thresholds, ascending, from 1 to M: see `kvopt.bounds.staircases`."""
 
@@ -209,6 +234,7 @@ Proof = (
     Prices
     | SlotPrices
     | BlockPrices
+    | SharedPrices
     | VolumeProof
     | ConfigurationProof
     | SearchProof

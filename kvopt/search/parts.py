@@ -20,6 +20,7 @@ from kvopt.incumbent.proofs import (
     PartProof,
     Prices,
     Proof,
+    SharedPrices,
     SharesProof,
     SplitProof,
     VolumeProof,
@@ -161,9 +162,8 @@ class Divided:
         rows = zip(begins, (bound.proof for bound in checked), strict=True)
         for plain, group in groupby(rows, lambda row: row[1] == _PLAIN):
             for begin, proof in islice(group, 1) if plain else group:
-                assert not isinstance(proof, SplitProof | SharesProof | BlockPrices), (
-                    "a part has rounds"
-                )
+                whole = SplitProof | SharesProof | BlockPrices | SharedPrices
+                assert not isinstance(proof, whole), "a part has rounds"
                 yield PartProof(begin, proof)
 
 

@@ -165,6 +165,11 @@ def _is_searched_by_beams(search: Search) -> bool:
     return restricted.shares_prefixes(search) and len(search.instance) > _PROVED_AT_ONCE
 
 
+def _is_priced_by_blocks(search: Search) -> bool:
+    """Whether shares of blocks may change over time, which pays where requests are many."""
+    return _is_searched_by_beams(search) and restricted.is_apart(search)
+
+
 # ---- the tables ---------------------------------------------------------------------------------
 
 IN_TIME = (
@@ -272,8 +277,12 @@ RESTRICTED = (
           at_once=True),
     Stage("one after another", restricted.shares_prefixes, restricted.offer_one_after_another,
           at_once=True),
-    Stage("relaxation", restricted.is_apart,
+    Stage("relaxation", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
           lambda s, t: restricted.bound_by_relaxation(s, t, bounding), 0.3, at_once=True),
+    Stage("relaxation", _is_priced_by_blocks,
+          lambda s, t: restricted.bound_by_relaxation(s, t, bounding), 0.1, at_once=True),
+    Stage("prices of shared blocks", _is_priced_by_blocks,
+          restricted.bound_by_shared_prices, 0.3),
     Stage("policies", restricted.is_apart, restricted.offer_policies, 0.15, at_once=True),
 )  # fmt: skip
 """What comes first where weights, an order, a limit of active requests or shared prefixes are
@@ -377,7 +386,11 @@ def auto(search: Search, *, presolve: bool = True) -> None:
 def bounding(search: Search, _: float = math.inf) -> None:
     """Bound as suits the size, without a search for schedules."""
     if search.problem.is_restricted:
-        restricted.bound_by_relaxation(search, search.remaining, bounding)
+        is_shared = _is_priced_by_blocks(search)
+        seconds = share_of(search.remaining, 0.5 if is_shared else 1.0)
+        restricted.bound_by_relaxation(search, seconds, bounding)
+        if is_shared:
+            restricted.bound_by_shared_prices(search, search.remaining)
         return
     run(FIRST, search)
     run(CLOSING + BOUNDS, search)

@@ -48,6 +48,14 @@ def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search],
     search.take_notes(inner)
 
 
+def bound_by_shared_prices(search: Search, seconds: float) -> None:
+    """Offer the bound of prices of tokens and of shares that change over time."""
+    from kvopt.bounds.shared_prices import offer_shared_prices  # loads numba
+
+    with search.surviving("prices of shared blocks"):
+        run_in_thread(search, lambda: offer_shared_prices(search, seconds))
+
+
 def is_apart(search: Search) -> bool:
     """Whether it is more than the problem of the papers behind a common prefix."""
     return bool(search.instance.without_common_prefix().extras)

@@ -67,6 +67,26 @@ def _line(borders: list[int], values: list[int], work: Work) -> Counter[int]:
     return line
 
 
+def shared_prices(
+    problem: Problem, proof: dict[str, Any], levels: list[list[int]], work: Work
+) -> int:
+    """Return the least costs of all requests under prices of tokens and shares, times D U."""
+    unit, borders = proof["unit"], proof["borders"]
+    token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
+    last, total = max([0, *token]), 0
+    for i, (arrival, prompt, output) in enumerate(problem.requests):
+        own = prompt - sum(problem.nodes[v] for v in problem.paths[i])
+        costs = []
+        for k in counted(range(arrival, max(arrival, last) + 1), work):
+            costs.append(unit * proof["denominator"] * (k + output - arrival))
+            for t in range(k + 1, k + output + 1):
+                x = bisect_left(borders, t) - 1
+                more = levels[i][x] if 0 <= x < len(levels[i]) else 0
+                costs[-1] += token[t] * (unit * (own + t - k) + more)
+        total += min(costs)
+    return total
+
+
 def fluid(requests: list[Request], volumes: list[int], rate: int, work: Work) -> list[int]:
     """Return when the fluid completes requests: drop by drop, the least remaining need first."""
     left, time = list(volumes), 0

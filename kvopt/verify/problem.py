@@ -250,19 +250,17 @@ def surely_processed(problem: Problem) -> tuple[tuple[int, ...], tuple[tuple[int
     return tuple(fresh), tuple(map(tuple, firsts))
 
 
-def plain_requests(problem: Problem) -> tuple[int, list[Request]]:
-    """Return memory and requests of a problem without prefixes whose bounds hold with them.
+def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
+    """Return memory and private tokens without what is on all paths, and K of each other node.
 
     What is on all paths is held once while anything is active, so memory and prompts lose it.  Of
-    each other node, if at most K of its users can be active together, each of these counts w / K
-    of its w tokens: together no more than are held.  K of them hold the path to the node once, and
-    each its private tokens and one more.  Prompts are floors of the whole sum, and what is active
-    holds at least that.
+    another node K users can be active together at most: they hold the path to the node once, and
+    each its private tokens and one more.
     """
-    everywhere = set(problem.paths[0]).intersection(*problem.paths)
+    everywhere = set(problem.paths[0]).intersection(*problem.paths) if problem.paths else set()
     memory = problem.memory - sum(problem.nodes[v] for v in everywhere)
     private, users = [], defaultdict(list)
-    for request, path in paired(problem.requests, problem.paths):
+    for request, path in paired(problem.requests, problem.paths or [()] * len(problem.requests)):
         private.append(request.prompt - sum(problem.nodes[v] for v in path))
         to_node = 0
         for v in path:
@@ -276,8 +274,19 @@ def plain_requests(problem: Problem) -> tuple[int, list[Request]]:
             held += more
             fit += held <= memory
         most[v] = max(1, min(fit, problem.most or fit))
+    return memory, private, most
+
+
+def plain_requests(problem: Problem) -> tuple[int, list[Request]]:
+    """Return memory and requests of a problem without prefixes whose bounds hold with them.
+
+    Of a node of which K users can be active together, see `held_together`, each of these counts
+    w / K of its w tokens: together no more than are held.  Prompts are floors of the whole sum, and
+    what is active holds at least that.
+    """
+    memory, private, most = held_together(problem)
     prompts = [
-        own + int(sum(Fraction(problem.nodes[v], most[v]) for v in path if v not in everywhere))
+        own + int(sum(Fraction(problem.nodes[v], most[v]) for v in path if v in most))
         for own, path in paired(private, problem.paths)
     ]
     return memory, [r._replace(prompt=s) for r, s in paired(problem.requests, prompts)]

@@ -13,6 +13,7 @@ from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.prices import by_prices
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.seconds import by_shares
+from kvopt.verify.sharing import by_shared_prices
 from kvopt.verify.volume import by_volume
 from kvopt.verify.work import Invalid, Prepared, Work
 
@@ -26,12 +27,13 @@ KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
     "volume": ("volume", by_volume),
     "configurations": ("configurations stages", by_configurations),
     "search": ("configurations stages prices", by_configurations),
+    "shared-prices": ("sharing prices", by_shared_prices),
     "shares": ("seconds volume", by_shares),
 }
 """Of each kind of proof the modules to read, and what prepares its evaluation."""
 _SEARCH = "search profiles processes"
-_OF_RUNS = ("configurations", "search", "slot-prices")
-"""Proofs that look ahead along a run."""
+_OF_RUNS = ("configurations", "search", "slot-prices", "shared-prices")
+"""Proofs that judge runs as wholes."""
 
 
 def modules_of(proof: Proof) -> set[str]:
@@ -54,7 +56,8 @@ def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str
         return _value_of_plain(problem, proof, work)
     outputs = [request.output for request in problem.requests]
     more = sum(map(mul, problem.weights, outputs)) - sum(outputs) if problem.weights else 0
-    value, how = _value_of_plain(problem.plain(), proof, work)
+    is_shared = proof["kind"] == "shared-prices"
+    value, how = _value_of_plain(problem if is_shared else problem.plain(), proof, work)
     how += ", with a share of its prefix for each request," * bool(problem.nodes)
     return (sum(outputs) + more, "outputs") if problem.after else (value + more, how)
 
@@ -75,8 +78,8 @@ def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, st
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]
     for part, own in parts:
         if part.pauses and (own["kind"] in _OF_RUNS or own.get("staircases")):
-            raise Invalid("lower: configurations, searches, slots and staircases do not cover "
-                          "pauses")  # fmt: skip
+            raise Invalid("lower: shared prices, configurations, searches, slots and "
+                          "staircases do not cover pauses")  # fmt: skip
     work.part = f"lower: {kind}: "
     prepared = [KINDS[own["kind"]][1](part, own, work) for part, own in parts]
     work.expect(sum(steps for steps, _ in prepared))

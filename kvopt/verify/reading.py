@@ -49,6 +49,7 @@ _PROOFS = (
     *_PARTS,
     {"kind": "split", "parts": [{"from": int, "proof": _PARTS}]},
     {**_PRICES, "kind": "block-prices"},
+    {**_PRICES, "kind": "shared-prices", "borders": [int], "unit": int, "shares": [[int]]},
     {"kind": "shares", "lines": [int], "weights?": [int], "company?": [int], "mix?": [int],
      "parts?": int},
 )  # fmt: skip

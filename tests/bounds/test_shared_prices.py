@@ -1,0 +1,164 @@
+"""Prices of tokens and shared nodes, against brute force and by the checker."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from effort import many
+from sharing_oracle import drawn, optimum_of
+
+from kvopt import Instance, Request, Scope, bound, verify
+from kvopt.bounds.shared_prices import offer_shared_prices
+from kvopt.certificates.files import certificate_text, proof_from_json, proof_to_json
+from kvopt.incumbent.certificate import Certificate
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import limits_of
+from kvopt.incumbent.proofs import CheckedBound
+from kvopt.problem.problem import as_problem
+from kvopt.verify.problem import Problem, problem_of
+from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.work import Invalid, Work
+
+
+def shared(seed: int) -> Instance | None:
+    """Return a small instance that shares more than one prefix of all, of two workers at times."""
+    instance = drawn(seed, 4, is_common=seed % 4 == 0)
+    if not instance.without_common_prefix().forest.weights:
+        return None
+    return replace(instance, workers=2) if seed % 5 == 0 else instance
+
+
+def offered(instance: Instance, seconds: float = 0.05) -> CheckedBound:
+    search = Search(as_problem(instance), limits_of({}), checkable=True)
+    offer_shared_prices(search, seconds)
+    assert search.checked is not None
+    return search.checked
+
+
+def problem_from(instance: Instance) -> Problem:
+    text = certificate_text(Certificate(instance, None, None, scope=Scope.SHARING))
+    return problem_of(json.loads(text))
+
+
+def test_no_prices_pass_an_optimum_and_the_checker_finds_the_same() -> None:
+    tight = 0
+    for seed in range(many(30)):
+        if (instance := shared(seed)) is None:
+            continue
+        found, best = offered(instance), optimum_of(instance)
+        assert found.value <= best, seed
+        tight += found.value == best
+        said = proof_to_json(found.proof)
+        assert proof_from_json(said) == found.proof
+        for naive in (False, True):
+            value, _ = value_of_proof(problem_from(instance), said, Work(naive=naive))
+            assert value == found.value, seed
+    assert tight
+
+
+def proof_drawn(rng: random.Random, problem: Problem) -> dict[str, Any]:
+    """Return any prices, borders and shares; of each node and interval one user often pays all."""
+    everywhere = set(problem.paths[0]).intersection(*problem.paths)
+    borders = sorted(rng.sample(range(9), rng.randint(2, 4)))
+    nodes = [v for path in problem.paths for v in path if v not in everywhere]
+    unit = rng.choice([1, 2, 6])
+    shares = [[0] * (len(borders) - 1) for _ in nodes]
+    for v in set(nodes):
+        rows = [row for row, node in zip(shares, nodes, strict=True) if node == v]
+        for x in range(len(borders) - 1):
+            for _ in range(unit + (rng.random() < 0.2)):
+                rng.choice(rows)[x] += 1
+    return {
+        "kind": "shared-prices", "denominator": rng.choice([1, 3]), "first": rng.randint(1, 3),
+        "numerators": [rng.randint(0, 3) for _ in range(rng.randint(1, 8))],
+        "borders": borders, "unit": unit, "shares": shares,
+    }  # fmt: skip
+
+
+def test_whatever_the_checker_takes_is_below_the_optimum() -> None:
+    taken = refused = 0
+    for seed in range(many(60)):
+        if (instance := shared(seed)) is None:
+            continue
+        problem, best, rng = problem_from(instance), optimum_of(instance), random.Random(seed)
+        for _ in range(20):
+            proof = proof_drawn(rng, problem)
+            try:
+                value, _ = value_of_proof(problem, proof, Work())
+            except Invalid:
+                refused += 1
+                continue
+            assert value <= best, (seed, proof)
+            assert value_of_proof(problem, proof, Work(naive=True))[0] == value
+            taken += 1
+    assert taken > refused > 0
+
+
+PAIR = Instance(
+    13, [Request(0, 8, 2, prefix=("a",)), Request(5, 9, 2, prefix=("a",)), Request(0, 3, 9)],
+    block_tokens=6,
+)  # fmt: skip
+PROOF = {
+    "kind": "shared-prices", "denominator": 4, "first": 1, "numerators": [1] * 8,
+    "borders": [0, 5, 9], "unit": 2, "shares": [[2, 1], [9, 1]],
+}  # fmt: skip
+
+
+def test_a_user_pays_for_all_until_the_next_one_comes() -> None:
+    value, _ = value_of_proof(problem_from(PAIR), PROOF, Work())
+    halves = {**PROOF, "shares": [[1, 1], [1, 1]]}
+    assert value > value_of_proof(problem_from(PAIR), halves, Work())[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"shares": [[2, 2], [9, 1]]}, "active together pass 1"),
+        ({"borders": [0, 6, 9]}, "active together pass 1"),
+        ({"shares": [[2, 1]]}, "has not a share of each node"),
+        ({"shares": [[2, 1], [0, 1], [0, 0]]}, "has not a share of each node"),
+        ({"shares": [[2, 1], [0]]}, "none is negative or missing"),
+        ({"shares": [[2, -1], [0, 1]]}, "none is negative or missing"),
+        ({"unit": 0}, "a unit of at least 1"),
+        ({"borders": [5, 0, 9]}, "ascend from 0"),
+        ({"numerators": [-1]}, "no negative price"),
+    ],
+)
+def test_wrong_shares_are_refused(changed: dict[str, Any], reason: str) -> None:
+    with pytest.raises(Invalid, match=reason):
+        value_of_proof(problem_from(PAIR), {**PROOF, **changed}, Work())
+
+
+def test_users_that_do_not_fit_together_pay_for_all_each() -> None:
+    together = replace(PAIR, requests=[replace(r, arrival=0) for r in PAIR])
+    both = {**PROOF, "shares": [[2, 2], [2, 2]]}
+    with pytest.raises(Invalid, match="pass 1"):
+        value_of_proof(problem_from(together), both, Work())
+    for apart in (replace(together, memory=12), replace(together, max_active=1)):
+        value_of_proof(problem_from(apart), both, Work())
+
+
+def sessions(count: int) -> Instance:
+    """Return pairs of requests that share most of their prompts, the second one much later."""
+    rows = []
+    for i in range(count):
+        rows.append(Request(0, 40 + i % 7, 5 + i % 3, prefix=(f"s{i}",)))
+        rows.append(Request(60 + i, 44 + i % 5, 2 + i % 9, prefix=(f"s{i}",)))
+    return Instance(200, rows, block_tokens=32)
+
+
+def test_sessions_are_bounded_by_shares_that_change(tmp_path: Path) -> None:
+    instance = sessions(40)
+    found, plain = offered(instance, 2.0), bound(instance, "lagrangian", time_limit=4.0)
+    assert plain.value is not None
+    assert found.value > 1.03 * plain.value
+    certificate = Certificate(instance, None, found, scope=Scope.SHARING)
+    (tmp_path / "c.json").write_text(certificate_text(certificate))
+    lines = verify(tmp_path / "c.json").lines
+    assert lines[-1] == "VALID"
+    assert any("prices of tokens and shared blocks" in line for line in lines)
