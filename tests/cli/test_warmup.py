@@ -53,7 +53,7 @@ def test_json_counts_what_was_compiled(
 
 @pytest.mark.slow
 def test_a_signal_ends_it(tmp_path: Path) -> None:
-    cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"}
+    cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [*COMMAND, "warmup", "--json"]
     with subprocess.Popen(command, env=cold, stdout=-1, stderr=-1, text=True) as child:
         while not kept(tmp_path):

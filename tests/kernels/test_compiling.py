@@ -63,8 +63,8 @@ def clock(compile_clock: None, monkeypatch: pytest.MonkeyPatch) -> list[float]: 
 
 
 def cold(folder: Path) -> dict[str, str]:
-    """Return the environment of a process that has an empty cache, and a quick compiler."""
-    return {**os.environ, "NUMBA_CACHE_DIR": str(folder), "NUMBA_OPT": "0"}
+    """Return the environment of a process that has an empty cache."""
+    return {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
 
 
 def machine_code(folder: Path) -> int:
@@ -97,7 +97,7 @@ def answer(folder: Path, added: int | None = None) -> list[str]:
     found = subprocess.run(
         [sys.executable, "-c", command],
         cwd=folder,
-        env={**cold(folder / "kept"), "NUMBA_OPT": "3"},
+        env=cold(folder / "kept"),
         capture_output=True,
         text=True,
         check=True,
@@ -261,7 +261,7 @@ def twice(folder: Path, *command: str) -> list[dict[str, Any]]:
 def test_what_compiles_the_first_bound_is_no_part_of_its_time(tmp_path: Path) -> None:
     first, second = twice(tmp_path, "bound", str(EIGHT), "--method", "lagrangian", "--json")
     assert first["value"] == second["value"] == 216
-    assert first["compile_seconds"] > 0.1
+    assert first["compile_seconds"] > 1
     assert second["compile_seconds"] == 0
 
 

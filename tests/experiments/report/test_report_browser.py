@@ -245,12 +245,16 @@ def test_landmarks_and_names_are_there(browser: Browser, page: Path) -> None:
     assert browser.ask("return [...document.querySelectorAll('table')].every(t => t.caption)")
 
 
+@pytest.fixture(scope="module")
+def page_of_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(traced(tmp_path_factory.mktemp("traced") / "study")).page
+
+
 @pytest.mark.parametrize("width", [PHONE, 2560])
 def test_a_study_of_a_trace_uses_the_whole_width(
-    browser: Browser, tmp_path: Path, width: int
+    browser: Browser, page_of_trace: Path, width: int
 ) -> None:
-    page = write_report(traced(tmp_path / "study")).page
-    browser.open(page, width=width, prefers_color_scheme="dark")
+    browser.open(page_of_trace, width=width, prefers_color_scheme="dark")
     assert browser.messages() == []
     assert browser.ask("return document.documentElement.scrollWidth") <= width
     said = browser.ask("return document.querySelector('main p').innerText")
@@ -267,12 +271,15 @@ def test_a_study_of_a_trace_uses_the_whole_width(
     assert browser.ask(broken) is False
 
 
+@pytest.fixture(scope="module")
+def page_in_seconds(study_in_seconds: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = shutil.copytree(study_in_seconds, tmp_path_factory.mktemp("timed") / "study")
+    return write_report(folder).page
+
+
 @pytest.mark.parametrize("width", [PHONE, 1280])
-def test_a_study_in_seconds_is_shown(
-    browser: Browser, study_in_seconds: Path, tmp_path: Path, width: int
-) -> None:
-    folder = shutil.copytree(study_in_seconds, tmp_path / "study")
-    browser.open(write_report(folder).page, width=width)
+def test_a_study_in_seconds_is_shown(browser: Browser, page_in_seconds: Path, width: int) -> None:
+    browser.open(page_in_seconds, width=width)
     assert browser.messages() == []
     assert len([url for url in browser.requests() if not url.startswith("data:")]) == 1
     assert browser.ask("return document.documentElement.scrollWidth") <= width

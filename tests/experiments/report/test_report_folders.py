@@ -13,7 +13,9 @@ from commands import Run
 from pages import Page, rewrite
 from reported import RECORDS
 
+from kvopt.errors import InvalidInput
 from kvopt.experiments.report import write_report
+from kvopt.experiments.report.study import read_study
 from kvopt.experiments.report.writing import COLUMNS
 from kvopt.experiments.studies.records import FILE, Record, StudiedInstance
 
@@ -123,7 +125,7 @@ def test_records_that_cannot_be_are_refused(
     ],
 )
 def test_verdicts_that_are_not_as_described_are_refused(
-    studied: Path, run: Run, change: dict[str, object]
+    studied: Path, change: dict[str, object]
 ) -> None:
     claim = dict.fromkeys(("claim", "source", "published", "found"), "x")
     row: dict[str, object] = {**claim, "verdict": "refuted", "certificates": []}
@@ -133,13 +135,12 @@ def test_verdicts_that_are_not_as_described_are_refused(
         "verdicts": [row],
     }
     (studied / "verdicts.json").write_text(json.dumps(content))
-    assert run("report", studied)[0] == 0
+    assert read_study(studied).verdicts
     for key, value in change.items():
         (row if key in row else content)[key] = value
     (studied / "verdicts.json").write_text(json.dumps(content))
-    code, _, err = run("report", studied)
-    assert code == 2
-    assert "verdicts.json: " in err.replace("\n", "")
+    with pytest.raises(InvalidInput, match=r"verdicts\.json: "):
+        read_study(studied)
 
 
 def test_page_that_cannot_be_written_leaves_the_old_one(studied: Path, run: Run) -> None:
