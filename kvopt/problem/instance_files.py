@@ -121,6 +121,8 @@ def instance_from_json(
         raise InvalidInput("is that of a run: kvopt certify --run judges it", field="schema")
     newer = (*_TOP_NEWER, *_TOP_RESTRICTIONS)
     more = (*_TOP_OPTIONAL, *newer) if is_newer else _TOP_OPTIONAL
+    if not is_newer:
+        _refuse_newer(value, newer)
     top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
     optional = (*_REQUEST_OPTIONAL, *_REQUEST_NEWER) if is_newer else _REQUEST_OPTIONAL
     _refuse_nulls(top, more)
@@ -140,6 +142,8 @@ def _request_from_json(value: object, position: int, optional: Collection[str]) 
     name = f"r{position}"
     label = value.get("id") if isinstance(value, dict) else None
     with placed(request=repr(label if label and isinstance(label, str) else name)):
+        if optional is _REQUEST_OPTIONAL:
+            _refuse_newer(value, _REQUEST_NEWER)
         row = check_fields(value, "request", COLUMNS, optional)
         if len(row) == len(COLUMNS):
             return Request(row["arrival"], row["prompt"], row["output"], name)
@@ -152,6 +156,13 @@ def _request_from_json(value: object, position: int, optional: Collection[str]) 
             said = check_fields(row["after"], "after", ("request",), ("gap",), inside="after.")
             row = {**row, "after": After(**said)}
         return Request(**{"id": name, **row, "predicted": predicted})
+
+
+def _refuse_newer(value: object, newer: Collection[str]) -> None:
+    """Refuse a field that a file of the first schema cannot have, and name the schema that can."""
+    for field in newer:
+        if isinstance(value, dict) and field in value:
+            raise InvalidInput(f"needs the schema {NEWER_SCHEMA}", field=field)
 
 
 def _refuse_nulls(row: dict[str, Any], optional: Collection[str]) -> None:
