@@ -234,9 +234,7 @@ def test_priorities_have_a_schema_of_their_own(tmp_path: Path) -> None:
     assert read_instance(path) == ranked
     assert len({plain.hash, ranked.hash, Instance(9, ranked.requests[::-1]).hash}) == 3
     path.write_text(path.read_text().replace("instance/2", "instance/1"))
-    with pytest.raises(
-        InvalidInput, match="request 'r1': priority: needs the schema kvopt.instance/2"
-    ):
+    with pytest.raises(InvalidInput, match="needs the schema kvopt"):
         read_instance(path)
     with pytest.raises(InvalidInput, match="CSV has no place"):
         write_instance(ranked, tmp_path / "a.csv")
