@@ -16,7 +16,7 @@ from kvopt.cli.outputs import certificate_written
 from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
-from kvopt.problem.instance import Instance
+from kvopt.problem.instance import Instance, refuse_prefixes
 from kvopt.problem.scopes import Scope
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.routers.registry import router as router_from
@@ -69,6 +69,7 @@ class ProblemOptions(common.MemoryOptions):
                         "and know no cached ones"
                     )
                     raise InvalidInput(reason, field="chunks")
+                refuse_prefixes(instance, "a recorded run in seconds")  # what it hit is not known
                 made = made.timed(clock, found.chunks)
                 if broken := made.violations():
                     raise InvalidInput(broken[0])

@@ -268,6 +268,10 @@ def test_what_was_hit_in_the_cache_is_held_once(run: Run, tmp_path: Path) -> Non
     code, _, err = run("certify", "--run", tmp_path / "run.json", "--seconds", "-o", cert)
     assert (code, cert.exists()) == (2, False)
     assert "chunks: is missing: seconds need to know in which rounds prompts were" in err
+    write_run(replace(record, chunks=[]), tmp_path / "run.json")  # as if nothing had been hit
+    code, _, err = run("certify", "--run", tmp_path / "run.json", "--seconds", "-o", cert)
+    assert (code, cert.exists()) == (2, False)
+    assert "prefix: is not known by a recorded run in seconds" in err
 
 
 def test_blocks_that_one_prompt_has_are_private(tmp_path: Path) -> None:
