@@ -213,7 +213,11 @@ class Replay:
             self.batches.append(Measured(processed, took / MILLISECOND, prompts, held))
 
     def _refuse_impossible(self, seen: Seen, stored: int | None, number: int) -> None:
-        """Refuse a token of an unprocessed request, or after a gap without a preemption."""
+        """Refuse a token of an unprocessed request, or after a gap without a preemption.
+
+        By priority vLLM 0.32 ends a round at a request that preempts itself: those behind it keep
+        their blocks and wait, which is a pause that holds no less.
+        """
         needed = seen.prompt + len(seen.tokens)
         if seen.is_finished:
             self._refuse(seen, f"yields a token in round {number}, after its end")
@@ -223,7 +227,8 @@ class Replay:
             reason = f"yields a token in round {number} with {stored} tokens processed"
             self._refuse(seen, f"{reason} of {needed}")
         last = seen.tokens[-1] if seen.tokens else number
-        if number > last + 1 and not any(last < p <= number for p in seen.preempted):
+        is_paused = any(last < p <= number for p in seen.preempted)
+        if number > last + 1 and not is_paused and self.settings["policy"] != "priority":
             reason = f"yields no token from round {last + 1} to {number - 1}"
             self._refuse(seen, f"{reason}, and was not preempted")
 

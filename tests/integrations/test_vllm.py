@@ -51,6 +51,9 @@ def test_vllm_decides_what_its_record_and_the_simulator_say(
     limits = "block=4,max_seqs=8,budget=40" if options else "block=4,max_seqs=8"
     policy = "vllm-priority:by=priority," if options else "vllm-fcfs:"
     made = run(found.instance, policy + limits)
+    if options and "vllm 0.32" in found.policy:  # a request that preempts itself ends the round
+        assert found.schedule.pauses > made.pauses
+        return
     assert found.schedule.segments == made.segments
 
 

@@ -158,6 +158,9 @@ def test_a_gap_needs_a_preemption(tmp_path: Path) -> None:
               {"tokens": {"b": 1}, "round": 4, "finished": ["b"]}]  # fmt: skip
     found = refusal(read_record, tmp_path / "record", lines((7, rounds[0]), (8, rounds[1])))
     assert found.startswith("request 'b': yields no token from round 3 to 3, and was not preempted")
+    by_priority = lines((0, {"policy": "priority"}), (7, rounds[0]), (8, rounds[1]))
+    (tmp_path / "record").write_text(by_priority)
+    assert read_record(tmp_path / "record").schedule.pauses == 1
 
 
 @pytest.mark.parametrize(
