@@ -7,7 +7,7 @@ slower machines one too much.  Whole certificates are changed too, with the hash
 
     nice python benchmarks/fuzz_verify.py --claims 1000000
 
-``--restricted 1`` draws only instances with weights, orders, limits and shared prefixes.
+``--restricted 1`` draws only instances with weights, orders, limits or shared prefixes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the claims of a certificate say, put to brute force; nothing of kvopt is imported.
+"""What the claims of a certificate say, put to brute force; nothing of kvopt is used to judge.
 
 Only for tiny instances: every schedule of the scope is tried, with several workers every way to
 deal requests to them.
@@ -16,6 +16,7 @@ from typing import Any
 import block_oracle
 import oracle
 import pause_oracle
+import sharing_oracle
 from deadline_oracle import ROUNDS, most_in_time
 from fleet_oracle import Dated, dealt, most_on_workers
 from oracle import Triple
@@ -80,7 +81,7 @@ class Problem:
         if not self.requests:
             return Fraction(0)
         if self.is_restricted:
-            known = cache(lambda own: self._least_restricted(own))
+            known = cache(self._least_restricted if self.in_rounds else self._least_shared)
             deals = dealt([(i, 0, 0) for i in range(len(self.rows))], self.workers)
             return Fraction(
                 min(sum(known(tuple(i for i, _, _ in own)) for own in parts) for parts in deals)
@@ -93,6 +94,11 @@ class Problem:
         return min(
             sum((self._alone(tuple(part), phi) for part in parts), Fraction(0)) for parts in deals
         )
+
+    def _least_shared(self, own: Sequence[int]) -> float:
+        """Return the least total latency in seconds of requests with prefixes on one worker."""
+        rows = [(*self.requests[i], tuple(self.rows[i].get("prefix", ()))) for i in own]
+        return sharing_oracle.timed_optimum(self.memory, rows, self.size, self.server)
 
     def _least_restricted(self, own: Sequence[int]) -> float:
         """Return the least weighted latency of some requests on one worker, round by round."""
@@ -169,10 +175,11 @@ class Problem:
     def fits(self, run: Content) -> bool:
         """Whether each worker holds its requests, and the value is that of the run.
 
-        What was lost is looked at with one worker; of seconds, runs of one worker without pauses.
+        What was lost is looked at with one worker; of seconds, runs of one worker without pauses
+        and prefixes.
         """
         if not self.in_rounds:
-            is_plain = self.workers == 1 and "starts" in run
+            is_plain = self.workers == 1 and "starts" in run and not self.is_restricted
             return not is_plain or run["value"] == self.nanoseconds(run)
         on = run.get("workers", [0] * len(self.rows))
         if "segments" in run:

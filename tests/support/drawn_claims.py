@@ -41,39 +41,49 @@ def drawn(source: random.Random) -> Content:
                "hash": hash_of(instance), "scope": source.choice(SCOPES), "upper": None,
                "lower": None}  # fmt: skip
     if timed:
-        content["clock"] = {
-            "lines": [{"round_ns": a, "token_ns": b} for a, b in source.choice(LINES)],
-            "kv_ns": source.choice((0, 0, 1)), "prompt_ns": source.choice((0, 0, 1)),
-        }  # fmt: skip
+        content["clock"] = model(source)
     return content
 
 
 def restricted(source: random.Random) -> Content:
-    """Return one in rounds with weights, an order, a limit, shared prefixes, or some of these."""
+    """Return one with weights, an order, a limit, shared prefixes, or some of these.
+
+    In seconds there are shared prefixes alone.
+    """
     memory, rows = source.randint(3, 7), list[Content]()
-    size, shares = source.choice((1, 1, 2)), source.random() < 0.6
+    timed, size = source.random() < 0.3, source.choice((1, 1, 2))
+    shares = timed or source.random() < 0.6
     for i in range(source.choice((1, 2, 3, 3))):
         prompt, output = random_shape(source, memory, 3)
         row: Content = {"arrival": source.choice((0, 0, 1, 3)), "prompt": prompt, "output": output}
-        if source.random() < 0.6:
+        if timed:
+            row["arrival_seconds"] = 3e-9 * row["arrival"]
+        elif source.random() < 0.6:
             row["weight"] = source.randint(1, 4)
-        if i and source.random() < 0.3:
+        if i and not timed and source.random() < 0.3:
             row["after"] = {"request": f"r{source.randrange(i)}", "gap": source.randint(0, 2)}
         path = source.choice(FOREST)[: prompt // size]
         if shares and path:
             row["prefix"] = list(path)
         rows.append(row)
     instance: Content = {"schema": "kvopt.instance/2", "memory": memory, "requests": rows}
-    if source.random() < 0.3:
+    if not timed and source.random() < 0.3:
         instance["max_active"] = source.randint(1, 2)
     if not any("after" in row for row in rows) and source.random() < 0.3:
         instance["workers"] = 2
     scope = source.choice(("runs", "runs", "pauses", "chunks", "pauses+chunks"))
     if any("prefix" in row for row in rows):
         instance["block_tokens"] = size
-        scope = f"sharing+{scope}".replace("+runs", "")
-    return {"schema": "kvopt.certificate/3", "clock": "rounds", "instance": instance,
-            "hash": hash_of(instance), "scope": scope, "upper": None, "lower": None}  # fmt: skip
+        scope = "sharing" if timed else f"sharing+{scope}".replace("+runs", "")
+    return {"schema": "kvopt.certificate/3", "clock": model(source) if timed else "rounds",
+            "instance": instance, "hash": hash_of(instance), "scope": scope, "upper": None,
+            "lower": None}  # fmt: skip
+
+
+def model(source: random.Random) -> Content:
+    """Return how long rounds last."""
+    return {"lines": [{"round_ns": a, "token_ns": b} for a, b in source.choice(LINES)],
+            "kv_ns": source.choice((0, 0, 1)), "prompt_ns": source.choice((0, 0, 1))}  # fmt: skip
 
 
 def proof_of(content: Content, source: random.Random) -> Content:
@@ -82,9 +92,11 @@ def proof_of(content: Content, source: random.Random) -> Content:
     if content["clock"] != "rounds":
         lines = some_lines(content, source)
         weights = [source.choice((0, 16, 32, 64)) for _ in rows] if source.random() < 0.6 else []
-        shares = {"kind": "shares", "lines": lines, "weights": weights, "company": []}
+        shares: Content = {"kind": "shares", "lines": lines, "weights": weights, "company": []}
         if weights and source.random() < 0.7:
             shares["company"] = [source.randint(0, 64 - weight) for weight in weights]
+        if source.random() < 0.3:
+            shares["parts"] = source.randint(0, 3)
         return {**shares, "mix": [1 + i for i in lines]} if source.random() < 0.4 else shares
     kind = source.choice(KINDS)
     if kind == "volume":
