@@ -31,7 +31,7 @@ from kvopt.heuristics.nodes import (
     empty_scenes,
 )
 from kvopt.heuristics.reduced_costs import worth_of
-from kvopt.heuristics.rules import USUAL, arrange, note
+from kvopt.heuristics.rules import USUAL, arrange
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SlotPrices
 from kvopt.kernels.compiled import compiled
@@ -133,5 +133,5 @@ def _row(scenes: Scene, row: int) -> Scene:
 
 make_tries = tries_of(
     "tries_in_rounds",
-    Operations(_row, copy_scene, arrange, note, advance, cost_of_waiting, STATE, True),
+    Operations(_row, copy_scene, arrange, advance, cost_of_waiting, STATE, True),
 )

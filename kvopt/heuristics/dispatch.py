@@ -48,7 +48,7 @@ _UNHURRIED = 300
 
 
 class Habit(NamedTuple):
-    """How requests are taken from the line.
+    """How requests are taken from the line; all floats, so that loops can go through the parts.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class Habit(NamedTuple):
         Reduced cost up to which a request is started before its cheapest start.
     """
 
-    window: int
-    patience: int
-    choice: int
+    window: float
+    patience: float
+    choice: float
     fill: float = -1.0
     allowed: float = np.inf
 
@@ -96,6 +96,8 @@ def advance(trace: Trace, scene: Scene, habit: Habit, until: int, room: Room) ->
     Requests are started at arrivals and completions only.
     """
     crowd, counts, cost = trace.crowd, scene.counts, 0.0
+    paid, moment, last = trace.worth.paid, trace.worth.moment, len(trace.worth.paid) - 1
+    memory = crowd.memory * len(scene.active)
     while counts[NOW] < until:
         now = counts[NOW]
         meet(crowd, scene)
@@ -107,7 +109,9 @@ def advance(trace: Trace, scene: Scene, habit: Habit, until: int, room: Room) ->
         if counts[COME] < len(crowd.line):
             come = crowd.coming[counts[COME]]
             following = min(following, crowd.arrivals[crowd.line[come]])
-        cost += _idle_memory(crowd, scene, trace.worth, now, following)
+        begin, end = min(now, last), min(following, last)  # idle memory in between has a price
+        cost += (memory - scene.bases.sum()) * (paid[end] - paid[begin])
+        cost -= scene.active.sum() * (moment[end] - moment[begin])
         counts[NOW] = following
     return cost
 
@@ -137,17 +141,6 @@ def _reduced_cost(crowd: Crowd, worth: Worth, i: int, start: int) -> float:
 
 
 @inlined
-def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int) -> float:
-    """Return the price of the memory that is not used between two rounds."""
-    last = len(worth.paid) - 1
-    begin, end = min(begin, last), min(end, last)
-    paid = worth.paid[end] - worth.paid[begin]
-    moment = worth.moment[end] - worth.moment[begin]
-    memory = crowd.memory * len(scene.active)
-    return float((memory - scene.bases.sum()) * paid - scene.active.sum() * moment)
-
-
-@inlined
 def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> float:
     """Start the first that fits, or what gains most, as long as some fit; return the costs."""
     counts, queue, cost, worker = scene.counts, scene.queue, 0.0, 0
@@ -157,7 +150,7 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
     price = habit.fill * (paid[min(later, last)] - paid[min(now, last)])
     while worker >= 0:
         free, front, worker, best, most = free_memory(crowd, scene), counts[FRONT], -1, 0, -np.inf
-        stop = min(counts[STOP], front + habit.window)
+        stop = min(counts[STOP], front + int(habit.window))
         is_next = front < stop and scene.passed[queue[front]] >= habit.patience
         if is_next and not _is_kept_back(crowd, scene, worth, habit, crowd.line[queue[front]]):
             stop = front + 1

@@ -155,9 +155,7 @@ class Operations(NamedTuple):
         Given two scenes and how many waiting requests: copy the first into the second one.
     arranged
         Given world, scene, habit before, room, random state and whether to go on as before: blur
-        the line, and return a habit.
-    noted
-        Given a habit and a row: write its parts there.
+        the line, and return a habit, of floats.
     run_on
         Given world, scene, habit, time and room: run up to then, and return the cost.
     lost
@@ -169,7 +167,6 @@ class Operations(NamedTuple):
     row_of: Callable[[Any, int], Any]
     copy_of: Callable[[Any, Any, int], None]
     arranged: Callable[[Any, Any, Floats, Any, State, bool], Any]
-    noted: Callable[[Any, Floats], None]
     run_on: Callable[[Any, Any, Any, int, Any], float]
     lost: Callable[[Any, Any], float]
     entry: int
@@ -211,7 +208,8 @@ def _tries(
         paid = kept.costs[row] + _of.run_on(world, scene, habit, stretch.until, room)
         if stretch.is_kept:
             kept.next_costs[x], kept.next_seeds[x] = paid, seed
-            _of.noted(habit, kept.next_habits[x])
+            for part in range(len(habit)):
+                kept.next_habits[x, part] = habit[part]
             continue
         kept.states[x] = scene.counts[_of.entry]
         if not _of.tells_all:

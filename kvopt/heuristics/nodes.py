@@ -23,7 +23,7 @@ Rows = Integers
 """Integers in two dimensions: a row for each worker."""
 
 FRONT, STOP, COME, STATE, NOW = range(5)  # entries of `Scene.counts`
-FIRST, EMPTIEST, FULLEST = range(3)
+FIRST, EMPTIEST, FULLEST = 0.0, 1.0, 2.0
 """Which worker takes a request: the first where it fits, or one that holds least or most."""
 
 
@@ -180,7 +180,16 @@ def meet(crowd: Crowd, scene: Scene) -> None:
         come += 1
     counts[COME] = come
     for worker in range(len(scene.active)):
-        _leave(scene, worker)
+        ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
+        gone, active = 0, scene.active[worker]
+        while gone < active and ends[gone] <= now:
+            scene.bases[worker] -= offsets[gone]
+            counts[STATE] -= mixed(ends[gone], offsets[gone])
+            gone += 1
+        if gone:
+            for x in range(gone, active):
+                ends[x - gone], offsets[x - gone], loads[x - gone] = ends[x], offsets[x], loads[x]
+            scene.active[worker] -= gone
 
 
 @compiled
@@ -199,22 +208,6 @@ def _join(scene: Scene, rank: int) -> None:
         queue[x] = queue[x - 1]
     queue[place] = rank
     scene.counts[STOP] += 1
-
-
-@inlined
-def _leave(scene: Scene, worker: int) -> None:
-    """Let completed requests leave a worker."""
-    ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
-    gone, active = 0, scene.active[worker]
-    while gone < active and ends[gone] <= scene.counts[NOW]:
-        scene.bases[worker] -= offsets[gone]
-        scene.counts[STATE] -= mixed(ends[gone], offsets[gone])
-        gone += 1
-    if gone == 0:
-        return
-    for x in range(gone, active):
-        ends[x - gone], offsets[x - gone], loads[x - gone] = ends[x], offsets[x], loads[x]
-    scene.active[worker] -= gone
 
 
 @inlined
@@ -248,7 +241,7 @@ def _added(crowd: Crowd, scene: Scene, worker: int, i: int, time: int) -> int:
 
 
 @inlined
-def worker_for(crowd: Crowd, scene: Scene, i: int, choice: int) -> int:
+def worker_for(crowd: Crowd, scene: Scene, i: int, choice: float) -> int:
     """Return the worker that takes a request now, -1 if it fits on none."""
     best, least, now = -1, 0, scene.counts[NOW]
     for worker in range(len(scene.active)):

@@ -44,14 +44,22 @@ def worth_of(instance: Instance, prices: Floats, threads: int = 1) -> Worth:
     costs, starts = Scanner(Kinds.of(instance), threads).least_costs(prices, 1)
     shapes = [(r.arrival, r.prompt, r.output) for r in instance]
     which = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)  # kinds ascend too
+    return Worth(*summed(prices), np.asarray(costs, dtype=float)[which], starts[which])
+
+
+def summed(prices: Floats) -> tuple[Floats, Floats]:
+    """Return the sums of ``p_t`` and of ``t p_t`` up to each time from 0 on."""
     times = np.arange(1, len(prices) + 1)
     paid, moment = (np.concatenate(([0.0], np.cumsum(part))) for part in (prices, prices * times))
-    return Worth(paid, moment, np.asarray(costs, dtype=float)[which], starts[which])
+    return paid, moment
 
 
 @compiled
-def tokens_of(paid: Floats, moment: Floats, start: int, prompt: int, output: int) -> float:
-    """Return the payment for tokens of a request that starts at a time."""
+def tokens_of(
+    paid: Floats, moment: Floats, start: int, prompt: int, output: int, after: int = 0
+) -> float:
+    """Return the payment of a request that starts at a time, for its tokens after another time."""
     last = len(paid) - 1
-    begin, end = min(start, last), min(start + output, last)
+    end = min(start + output, last)
+    begin = min(max(start, after), end)
     return float((prompt - start) * (paid[end] - paid[begin]) + moment[end] - moment[begin])

@@ -138,12 +138,12 @@ def _cool_down(
     chunk = max(1, min(steps // _CHUNKS, _MOST_WALKED // (work + 1)))
     hot = max(2.0, instance.total_output / len(instance) / (8 if pauses else 4))
     kept, random, least = without_loads(placement), np.array([seed]), placement.starts.sum()
-    line = order.copy()
+    line, nobody = order.copy(), order[:0]
     while done < steps:
         first, last = (hot * (_COLDEST / hot) ** (each / steps) for each in (done, done + chunk))
         if not pauses:
             line = np.argsort(placement.starts, kind="stable")
-        reinsert(placement, kept, line, random, (first, last), chunk)
+        reinsert(placement, kept, line, nobody, random, (first, last), chunk)
         done += chunk
         if (total := placement.starts.sum()) < least:
             least, best = total, line.copy()
@@ -343,9 +343,9 @@ def fill(placement: Placement, order: Integers, random: State) -> int:
 
 @compiled
 def reinsert(
-    placement: Placement, kept: Placement, line: Integers, random: State,
+    placement: Placement, kept: Placement, line: Integers, late: Integers, random: State,
     heats: tuple[float, float], steps: int,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Take so many steps while the heat falls from one value to the other.
 
     The schedule at the end need not be the best on the way: it is that where it is cold.
@@ -356,15 +356,22 @@ def reinsert(
         Where requests are, twice: a step that is undone reads the second.
     line
         Requests by their starts; where they may pause by priority, which steps change.
+    late
+        Requests that are late: if there are any, each step tries to place one, at any heat.
     random
         State of the random numbers.
     heats, steps
         The heat at first and at last, and how many steps it takes.
+
+    Returns
+    -------
+    int
+        How many requests are late still, which are the first of their array.
     """
-    room, (hot, cold), count = np.zeros(_MOST_TAKEN, dtype=np.int64), heats, len(line)
+    room, (hot, cold), count = np.zeros(_MOST_TAKEN + 1, dtype=np.int64), heats, len(line)
+    left, begins, workers = len(late), placement.starts[line], len(placement.loads)
     for step in range(steps):
-        heat = hot * (cold / hot) ** (step / steps)
-        p = q = 0
+        p = q = which = 0
         if len(placement.offsets):
             p = below(random, count)
             far = 1 + below(random, 1 + below(random, 1 + below(random, count)))
@@ -373,15 +380,37 @@ def reinsert(
             _move(line, p, q)
             for i in taken:
                 hold(placement, i, -1)
+        elif len(late):
+            if left == 0:
+                break
+            which = below(random, left)
+            i = room[0] = late[which]
+            time = placement.arrivals[i]
+            time += below(random, placement.latest[i] - time + 1)
+            reach = 1 + below(random, _REACH * _MOST_TAKEN * workers)
+            first = max(0, np.searchsorted(begins, time) - below(random, reach + 1))
+            some = room[1 : 2 + below(random, _MOST_TAKEN)]
+            taken = room[: 1 + _take(placement, line[first : first + reach], random, some)]
+            _sort(placement, taken, random, below(random, 5))
         else:
             few = min(2 + below(random, 1 + below(random, _MOST_TAKEN - 1)), count)
-            reach = min(count, few * (1 + below(random, _REACH * len(placement.loads))))
+            reach = min(count, few * (1 + below(random, _REACH * workers)))
             first = below(random, count - reach + 1)
             taken = room[: _take(placement, line[first : first + reach], random, room[:few])]
             _sort(placement, taken, random, below(random, 3))
-        allowed = placement.starts[taken].sum() - heat * math.log(uniform(random))
-        if _put_back(placement, kept, taken, random, allowed, False) == _UNDONE:
+        allowed = 2.0**60
+        if not len(late):
+            heat = hot * (cold / hot) ** (step / steps)
+            allowed = placement.starts[taken].sum() - heat * math.log(uniform(random))
+        out = _put_back(placement, kept, taken, random, allowed, len(late) > 0)
+        if out == _UNDONE:
             _move(line, q, p)
+        elif out >= 0:
+            late[which] = out
+        elif len(late):
+            left -= 1
+            late[which] = late[left]
+    return left
 
 
 @compiled
@@ -391,38 +420,6 @@ def _move(line: Integers, p: int, q: int) -> None:
     for position in range(p, q, step):
         line[position] = line[position + step]
     line[q] = i
-
-
-@compiled
-def exchange(
-    placement: Placement, kept: Placement, line: Integers, late: Integers, random: State,
-    steps: int,
-) -> int:  # fmt: skip
-    """Take steps; return how many requests are late still, which are the first of their array.
-
-    Parameters are as of `reinsert`.
-    """
-    room, left = np.zeros(_MOST_TAKEN + 1, dtype=np.int64), len(late)
-    begins = placement.starts[line]
-    for _ in range(steps):
-        if left == 0:
-            break
-        which = below(random, left)
-        i = room[0] = late[which]
-        time = placement.arrivals[i]
-        time += below(random, placement.latest[i] - time + 1)
-        reach = 1 + below(random, _REACH * _MOST_TAKEN * len(placement.loads))
-        first = max(0, np.searchsorted(begins, time) - below(random, reach + 1))
-        some = room[1 : 2 + below(random, _MOST_TAKEN)]
-        taken = room[: 1 + _take(placement, line[first : first + reach], random, some)]
-        _sort(placement, taken, random, below(random, 5))
-        out = _put_back(placement, kept, taken, random, 2.0**60, True)
-        if out >= 0:
-            late[which] = out
-        elif out == _NONE_LEFT:
-            left -= 1
-            late[which] = late[left]
-    return left
 
 
 @compiled

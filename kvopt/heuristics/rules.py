@@ -23,15 +23,8 @@ _GAINING = 0.7
 _HOLDING, _ALLOWED = 0.5, (0.05, 5.0)
 """Share of new habits in which a request may wait for its cheapest start, and what an earlier one
 may cost more then, in mean outputs: a range."""
-USUAL = (32.0, 16.0, float(FULLEST), -1.0, np.inf)
+USUAL = (32.0, 16.0, FULLEST, -1.0, np.inf)
 """The parts of a habit to begin with."""
-
-
-@compiled
-def note(habit: Habit, parts: Floats) -> None:
-    """Store the parts of a dispatch rule."""
-    parts[0], parts[1] = habit.window, habit.patience
-    parts[2], parts[3], parts[4] = habit.choice, habit.fill, habit.allowed
 
 
 @compiled
@@ -47,10 +40,9 @@ def arrange(
 
     The plain way is to go on as before.  Otherwise it is near the one before, or new.
     """
-    choice = int(usual[2])
+    choice, fill, allowed = usual[2], -1.0, np.inf
     if plain:
-        return Habit(int(usual[0]), int(usual[1]), choice, float(usual[3]), float(usual[4]))
-    fill, allowed = -1.0, np.inf
+        return Habit(usual[0], usual[1], choice, usual[3], usual[4])
     if uniform(rng) < 0.5:
         window, patience = usual[0] * factor(rng, 0.3), usual[1] * factor(rng, 0.3)
         fill, allowed = usual[3] * factor(rng, 0.3), usual[4] * factor(rng, 0.3)
@@ -66,8 +58,9 @@ def arrange(
             allowed = trace.crowd.mean_output * least * (most / least) ** uniform(rng)
     _shuffle(trace, scene, 4 * int(window) + 20, blur, tilt, rng)
     if len(scene.active) > 1 and uniform(rng) < 0.3:
-        choice = below(rng, 3)
-    return Habit(max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice, fill, allowed)
+        choice = float(below(rng, 3))
+    window, patience = float(int(window + 0.5)), float(int(patience + 0.5))
+    return Habit(max(1.0, window), max(1.0, patience), choice, fill, allowed)
 
 
 @compiled

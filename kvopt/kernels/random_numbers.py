@@ -23,22 +23,16 @@ def reseed(state: State, seed: int, part: int, number: int) -> None:
 
 
 @compiled
-def bits(state: State) -> int:
-    """Return a number in 0 .. 2^31 - 1."""
-    state[0] = state[0] * 6364136223846793005 + 1442695040888963407
-    return int((state[0] >> 33) & 0x7FFFFFFF)
-
-
-@compiled
 def below(state: State, limit: int) -> int:
-    """Return a number in 0 .. limit - 1."""
-    return bits(state) % limit
+    """Return a number in 0 .. limit - 1, for limits up to 2^31."""
+    state[0] = state[0] * 6364136223846793005 + 1442695040888963407
+    return int((state[0] >> 33) & 0x7FFFFFFF) % limit
 
 
 @compiled
 def uniform(state: State) -> float:
     """Return a number in (0, 1)."""
-    return float(bits(state) + 0.5) / 2147483648.0
+    return (below(state, 2147483648) + 0.5) / 2147483648.0
 
 
 @compiled

@@ -75,7 +75,7 @@ def test_steps_keep_loads_and_what_undoes_them() -> None:
         placement, line = nowhere(instance, 1000), np.arange(len(instance))
         fill(placement, line, np.array([1]))
         kept = without_loads(placement)
-        reinsert(placement, kept, line, np.array([seed]), (5.0, 0.5), 300)
+        reinsert(placement, kept, line, line[:0], np.array([seed]), (5.0, 0.5), 300)
         again = nowhere(instance, 1000)
         again.starts[:] = kept.starts
         for i in range(len(instance)):

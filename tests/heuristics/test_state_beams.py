@@ -18,7 +18,7 @@ from kvopt.bounds.configurations.states import Knots, States
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.resumable import Turn
-from kvopt.heuristics.state_beams.guides import fill_row, guide_of, value_at
+from kvopt.heuristics.state_beams.guides import fill_rows, guide_of, line_at
 from kvopt.heuristics.state_beams.rooms import Plan
 from kvopt.heuristics.state_beams.searching import Going, beams_of_states
 from kvopt.incumbent.incumbent import Search
@@ -78,8 +78,7 @@ def test_costs_of_starts_are_sums_of_prices(instance: Instance, seed: int) -> No
     guide = guide_of(instance, states, knots, prices)
     assert guide.step == 1
     rows = np.zeros((200, len(states.holds)))
-    for time in range(1, 200):
-        fill_row(guide, time, rows[time])
+    fill_rows(guide, rows, np.zeros(1, dtype=np.int64), 199)
     columns = np.array([np.interp(range(1, 31), knots.times, column) for column in prices.T]).T
     assert np.allclose(rows[1:31], columns)
     assert not rows[31:].any()
@@ -87,7 +86,7 @@ def test_costs_of_starts_are_sums_of_prices(instance: Instance, seed: int) -> No
         for start in (0, 3, 29, 40):
             ages = range(1, request.output + 1)
             paid = sum(rows[start + g, states.firsts[i] + request.output - g] for g in ages)
-            cost = value_at(guide, guide.costs, int(guide.shapes[i]), start)
+            cost = line_at(guide, guide.costs[guide.shapes[i]], start)[0]
             assert cost == pytest.approx(start + request.output + paid)
 
 

@@ -140,13 +140,14 @@ def _filled(
 
 def _exchanged(places: Placement, late: Integers, seed: int, is_over: Callable[[], bool]) -> int:
     """Exchange requests until none is late or nothing helps; return how many more attain."""
-    from kvopt.heuristics.reinsertion import exchange, without_loads
+    from kvopt.heuristics.reinsertion import reinsert, without_loads
 
     random, idle, before = np.array([seed]), 0, len(late)
     kept, starts = without_loads(places), places.starts
     while len(late) and idle < _IDLE * len(starts) and not is_over():
         line = np.argsort(starts, kind="stable")
-        left = exchange(places, kept, line[starts[line] >= 0], late, random, _STEPS)
+        line = line[starts[line] >= 0]
+        left = reinsert(places, kept, line, late, random, (1.0, 1.0), _STEPS)
         idle = idle + _STEPS if left == len(late) else 0
         late = late[:left]
     return before - len(late)

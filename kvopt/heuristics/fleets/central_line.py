@@ -7,7 +7,7 @@ from itertools import product
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.magnitudes import NEVER
 
-_HABITS = ((8, 32), (32, 16), (1, 0), (100, 50))
+_HABITS = ((8.0, 32.0), (32.0, 16.0), (1.0, 0.0), (100.0, 50.0))
 """Windows and patience that are tried, the usually best ones first."""
 
 
@@ -24,5 +24,6 @@ def offer_central_lines(search: Search) -> None:
         if search.should_stop() or count < 2:
             return
         room = room_for(crowd)
-        advance(trace, room.copy, Habit(window, patience, choice), NEVER, room)
+        habit = Habit(window, patience, choice)
+        advance(trace, room.copy, habit, NEVER, room)
         search.offer_starts(room.made.starts.tolist(), "central line", room.made.workers.tolist())

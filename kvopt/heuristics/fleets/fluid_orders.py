@@ -22,6 +22,7 @@ import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_order, fluid_prices
 from kvopt.heuristics.fleets.placing import Placing, Tries, place_next
+from kvopt.heuristics.reduced_costs import summed
 from kvopt.heuristics.reinsertion import nowhere, refuse_too_long
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
@@ -66,10 +67,8 @@ def fluid_of(instance: Instance, pace: float) -> Fluid:
     """Return the fluid of a share of the memory of all workers."""
     pool = instance.pooled()
     slower = replace(pool, memory=max(int(pace * pool.memory), instance.memory))
-    prices = fluid_prices(slower)
-    times = np.arange(1, len(prices) + 1)
-    paid, moment = (np.concatenate(([0.0], np.cumsum(part))) for part in (prices, prices * times))
-    return Fluid(np.array(fluid_order(slower), dtype=np.int64), paid, moment)
+    order = np.array(fluid_order(slower), dtype=np.int64)
+    return Fluid(order, *summed(fluid_prices(slower)))
 
 
 def search_fluid_orders(search: Search, seconds: float, seed: int = 0) -> None:

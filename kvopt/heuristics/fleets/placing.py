@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kvopt.heuristics.reduced_costs import tokens_of
 from kvopt.heuristics.reinsertion import Placement, earliest, hold
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
@@ -73,7 +74,11 @@ def place_next(placing: Placing, tries: Tries, until: int) -> None:
     random, count = np.zeros(1, dtype=np.int64), len(line)
     while reached[0] < until:
         first, stop = reached[0], min(reached[0] + _SEEN, count)
-        if not _has_room(placing, first, min(stop + _REACH, count)):
+        # Each starts when all others end, at last.
+        end, longest = reached[1], 0
+        for i in line[first : min(stop + _REACH, count)]:
+            end, longest = max(end, fleet.arrivals[i]), max(longest, fleet.outputs[i])
+        if end + (_SEEN + 1) * longest + 1 >= fleet.loads.shape[1]:
             return
         for i in line[first:stop]:
             _raise_floors(placing, i)
@@ -85,15 +90,6 @@ def place_next(placing: Placing, tries: Tries, until: int) -> None:
         for i in kept:
             reached[1] = max(reached[1], fleet.starts[i] + fleet.outputs[i])
         reached[0] += len(kept)
-
-
-@compiled
-def _has_room(placing: Placing, first: int, stop: int) -> bool:
-    """Whether any that are seen can be placed: each starts when all others end, at last."""
-    fleet, end, longest = placing.fleet, placing.reached[1], 0
-    for i in placing.line[first:stop]:
-        end, longest = max(end, fleet.arrivals[i]), max(longest, fleet.outputs[i])
-    return bool(end + (_SEEN + 1) * longest + 1 < fleet.loads.shape[1])
 
 
 @compiled
@@ -113,17 +109,19 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
     _place(placing, best)
     begun = placing.fleet.starts[best]
     horizon = int(begun.mean() + _LATE * (begun.max() - begun.mean()))
-    least = _cost(placing, best, horizon)
-    _remove(placing, best)
+    least = _taken_out(placing, best, horizon)
     for _ in range(orders - 1):
-        tried = _blurred(best, random)
+        blur = len(best) * _LARGEST_BLUR * (_LEAST_BLUR / _LARGEST_BLUR) ** uniform(random)
+        keys = np.arange(len(best)) + 0.0
+        for place in range(len(best)):
+            keys[place] += blur * normal(random)
+        tried = best[np.argsort(keys)]
         behind, place = _exchanged(placing, stop, horizon, random)
         left = tried[place]
         if behind > 0:
             tried[place] = line[behind]
         _place(placing, tried)
-        cost = _cost(placing, tried, horizon)
-        _remove(placing, tried)
+        cost = _taken_out(placing, tried, horizon)
         change = 0.0
         if behind > 0:
             change = _cost_at(placing, left, horizon, horizon)
@@ -135,16 +133,6 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
                 for x in range(behind, stop, -1):
                     line[x] = line[x - 1]
                 line[stop] = left
-
-
-@compiled
-def _blurred(order: Integers, random: State) -> Integers:
-    """Return the order with neighbours exchanged, near ones or far ones."""
-    blur = len(order) * _LARGEST_BLUR * (_LEAST_BLUR / _LARGEST_BLUR) ** uniform(random)
-    keys = np.empty(len(order))
-    for place in range(len(order)):
-        keys[place] = place + blur * normal(random)
-    return order[np.argsort(keys)]
 
 
 @compiled
@@ -181,27 +169,17 @@ def _place(placing: Placing, order: Integers) -> None:
 
 
 @compiled
-def _remove(placing: Placing, members: Integers) -> None:
-    """Take requests out again."""
-    for i in members:
-        hold(placing.fleet, i, -1)
-
-
-@compiled
-def _cost(placing: Placing, members: Integers, horizon: int) -> float:
-    """Return the cost of requests where they are."""
+def _taken_out(placing: Placing, members: Integers, horizon: int) -> float:
+    """Take requests out again, and return what they cost where they were."""
     cost = 0.0
     for i in members:
         cost += _cost_at(placing, i, placing.fleet.starts[i], horizon)
+        hold(placing.fleet, i, -1)
     return cost
 
 
 @compiled
 def _cost_at(placing: Placing, i: int, start: int, horizon: int) -> float:
     """Return a start, and the price of the tokens that a request then holds after the horizon."""
-    paid, moment, last = placing.paid, placing.moment, len(placing.paid) - 1
-    begin = min(max(start, horizon), last)
-    end = max(begin, min(start + placing.fleet.outputs[i], last))
-    prices = paid[end] - paid[begin]
-    offset = placing.fleet.prompts[i] - start
-    return float(start + offset * prices + moment[end] - moment[begin])
+    prompt, output = placing.fleet.prompts[i], placing.fleet.outputs[i]
+    return start + tokens_of(placing.paid, placing.moment, start, prompt, output, horizon)

@@ -134,12 +134,6 @@ def _row(scenes: TimedScene, row: int) -> TimedScene:
 
 
 @compiled
-def _note(habits: Habits, parts: Floats) -> None:
-    """Store the parts of a dispatch rule."""
-    parts[0], parts[1], parts[2] = habits.window, habits.fill, habits.together
-
-
-@compiled
 def _drawn(
     server: Server,  # noqa: ARG001
     scene: TimedScene,
@@ -155,19 +149,19 @@ def _drawn(
     for rank in range(len(room.noise)):
         room.noise[rank] = 0.0
     if plain:
-        return Habits(int(usual[0]), float(usual[1]), int(usual[2]))
+        return Habits(usual[0], usual[1], usual[2])
     if uniform(rng) < 0.5:
         window, fill = usual[0] * factor(rng, 0.3), usual[1] * factor(rng, 0.3)
     else:
         window, fill = 2.0 * (_WIDEST / 2.0) ** uniform(rng), _FULLEST * uniform(rng) ** 2
-    together = int(usual[2]) if uniform(rng) < 0.7 else int(2.0 ** (5.0 * uniform(rng)))
+    together = usual[2] if uniform(rng) < 0.7 else float(int(2.0 ** (5.0 * uniform(rng))))
     blur = 0.0 if uniform(rng) < 0.2 else (1.0 + fill / 30.0) * uniform(rng) ** 2
     for place in range(min(scene.counts[WAITING], _BLURRED)):
         room.noise[scene.queue[place]] = blur * normal(rng)
-    return Habits(max(1, int(window)), float(fill), together)
+    return Habits(max(1.0, float(int(window))), fill, together)
 
 
 _make_tries = tries_of(
     "tries_in_seconds",
-    Operations(_row, copy_timed, _drawn, _note, run_on, cost_of_line, BASE, False),
+    Operations(_row, copy_timed, _drawn, run_on, cost_of_line, BASE, False),
 )

@@ -31,7 +31,7 @@ _UNHURRIED = 300
 
 
 class Habits(NamedTuple):
-    """How requests are taken from the line.
+    """How requests are taken from the line; all floats, so that loops can go through the parts.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class Habits(NamedTuple):
         Requests that may start with one round.
     """
 
-    window: int
+    window: float
     fill: float
-    together: int
+    together: float
 
 
 class Times(NamedTuple):
@@ -207,27 +207,18 @@ def _pass_rounds(
         spare += flat - decode - share * held
     cost += price_at(times, 0.5 * (began + time)) * spare
     counts[NOW], counts[TIME] = now, time
-    _complete(timed, scene)
-    return float(cost)
-
-
-@compiled
-def _complete(timed: Timed, scene: TimedScene) -> None:
-    """Let completed requests leave."""
-    counts, active = scene.counts, scene.active
-    gone, now, number = 0, counts[NOW], counts[ACTIVE]
+    gone = 0
     while gone < number and active[gone, 0] == now:
         counts[BASE] -= active[gone, 1] - now
-        counts[LATENCY] += counts[TIME] - timed.arrivals[active[gone, 2]]
+        counts[LATENCY] += time - timed.arrivals[active[gone, 2]]
         gone += 1
-    if gone == 0:
-        return
-    for place in range(gone, number):
-        for entry in range(3):
-            active[place - gone, entry] = active[place, entry]
-    counts[ACTIVE] -= gone
-    counts[DONE] += gone
-    counts[_ASK] = 1
+    if gone:
+        for place in range(gone, number):
+            copy_into(active[place - gone], active[place], 3)
+        counts[ACTIVE] -= gone
+        counts[DONE] += gone
+        counts[_ASK] = 1
+    return float(cost)
 
 
 @compiled
@@ -256,7 +247,7 @@ def _next(
     counts, queue, now = scene.counts, scene.queue, scene.counts[NOW]
     number, best, least = counts[ACTIVE], -1, np.inf
     room, first = timed.memory - counts[BASE], scene.active[0, 0] if number else NEVER
-    for place in range(min(counts[WAITING], habits.window)):
+    for place in range(min(counts[WAITING], int(habits.window))):
         rank = queue[place]
         i = ranked.line[rank]
         prompt, output = timed.prompts[i], timed.outputs[i]

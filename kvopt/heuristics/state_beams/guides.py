@@ -142,34 +142,25 @@ def _fill_costs(
 
 
 @steering
-def cell_of(guide: Guide, now: int) -> int:
-    """Return the column of ``costs`` that holds for a round, and for those after it."""
-    return int(min(now // guide.step, guide.costs.shape[1] - 2))
+def line_at(guide: Guide, row: Floats, now: int) -> tuple[float, float]:
+    """Return the entry of a round, and its change from one round to the next.
+
+    It is interpolated, and after the last column continued.
+    """
+    cell = min(now // guide.step, len(row) - 2)
+    slope: float = (row[cell + 1] - row[cell]) / guide.step
+    return row[cell] + (now - cell * guide.step) * slope, slope
 
 
 @steering
-def slope_of(guide: Guide, table: Floats, shape: int, cell: int) -> float:
-    """Return by how much an entry changes from one round to the next."""
-    change: float = table[shape, cell + 1] - table[shape, cell]
-    return change / guide.step
-
-
-@steering
-def value_at(guide: Guide, table: Floats, shape: int, now: int) -> float:
-    """Return the entry of a round, interpolated, and after the last column continued."""
-    cell = cell_of(guide, now)
-    beyond = now - cell * guide.step
-    value: float = table[shape, cell] + beyond * slope_of(guide, table, shape, cell)
-    return value
-
-
-@steering
-def fill_row(guide: Guide, time: int, row: Floats) -> None:
-    """Fill in the prices of all states at a time."""
-    if time > guide.last:
+def fill_rows(guide: Guide, rows: Floats, filled: Integers, until: int) -> None:
+    """Fill in the prices of all times up to one; a time has the row of its remainder."""
+    for time in range(filled[0] + 1, until + 1):
+        row = rows[time % len(rows)]
         row[:] = 0.0
-        return
-    knot, share = guide.knots[time], guide.shares[time]
-    for state in range(len(row)):
-        before, after = guide.prices[knot, state], guide.prices[knot + 1, state]
-        row[state] = (1.0 - share) * before + share * after
+        if time <= guide.last:
+            knot, share = guide.knots[time], guide.shares[time]
+            for state in range(len(row)):
+                before, after = guide.prices[knot, state], guide.prices[knot + 1, state]
+                row[state] = (1.0 - share) * before + share * after
+    filled[0] = max(filled[0], until)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kvopt.heuristics.state_beams.guides import Guide, fill_row
+from kvopt.heuristics.state_beams.guides import Guide
 from kvopt.kernels.compiled import steering
 from kvopt.problem.arrays import Floats, Integers
 
@@ -60,14 +60,6 @@ def room_for(many: int, guide: Guide, horizon: int) -> Labels:
         loads=np.zeros((many, horizon + int(guide.outputs.max()) + 2), dtype=np.int64),
         values=np.zeros((many, horizon + 1)),
     )
-
-
-@steering
-def fill_rows(guide: Guide, rows: Floats, filled: Integers, until: int) -> None:
-    """Fill in the prices of all times up to one; a time has the row of its remainder."""
-    while filled[0] < until:
-        filled[0] += 1
-        fill_row(guide, filled[0], rows[filled[0] % len(rows)])
 
 
 @steering

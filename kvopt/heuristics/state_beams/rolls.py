@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.state_beams.guides import Guide, cell_of, slope_of, value_at
+from kvopt.heuristics.state_beams.guides import Guide, line_at
 from kvopt.heuristics.state_beams.labels import Words, waits
 from kvopt.kernels.compiled import steering
 from kvopt.kernels.magnitudes import NEVER
@@ -23,10 +23,9 @@ class Candidates(NamedTuple):
     ----------
     requests, prompts, outputs
         Requests and their shapes.
-    costs, slopes
-        Reduced cost of a start when the list was made, and what a round adds.
-    laters, later_slopes
-        The least one from then on, and what a round adds.
+    costs, laters
+        Reduced cost of a start when the list was made, and the least one from then on; in the
+        second column what a round adds.
     counts
         How many there are, when the list was made, and when the next request arrives.
     """
@@ -35,9 +34,7 @@ class Candidates(NamedTuple):
     prompts: Integers
     outputs: Integers
     costs: Floats
-    slopes: Floats
     laters: Floats
-    later_slopes: Floats
     counts: Integers
 
 
@@ -53,21 +50,14 @@ class Work(NamedTuple):
 def no_candidates(many: int) -> Candidates:
     """Return an empty list for so many requests."""
     requests, prompts, outputs = np.zeros((3, many), dtype=np.int64)
-    costs, slopes, laters, later_slopes = np.zeros((4, many))
-    counts = np.zeros(3, dtype=np.int64)
-    return Candidates(requests, prompts, outputs, costs, slopes, laters, later_slopes, counts)
+    costs, laters = np.zeros((2, many, 2))
+    return Candidates(requests, prompts, outputs, costs, laters, np.zeros(3, dtype=np.int64))
 
 
 @steering
-def cost_of(found: Candidates, y: int, since: int) -> float:
-    """Return the reduced cost of a start so many rounds after the list was made."""
-    return float(found.costs[y] + since * found.slopes[y])
-
-
-@steering
-def later_of(found: Candidates, y: int, since: int) -> float:
-    """Return the least reduced cost of a start then or later."""
-    return float(found.laters[y] + since * found.later_slopes[y])
+def cost_at(costs: Floats, y: int, since: int) -> float:
+    """Return one of the costs or of the laters so many rounds after the list was made."""
+    return float(costs[y, 0] + since * costs[y, 1])
 
 
 @steering
@@ -75,16 +65,17 @@ def list_candidates(
     guide: Guide, some: Words, now: int, dearest: float, listed: int, found: Candidates
 ) -> None:
     """List requests that wait in some label and have arrived, the most pressing ones first."""
-    cell, count, arrival = cell_of(guide, now), 0, NEVER
+    following = min(now // guide.step, guide.costs.shape[1] - 2) + 1
+    count, arrival = 0, NEVER
     waiting, keys = np.empty(len(guide.outputs), dtype=np.int64), np.empty(len(guide.outputs))
     for i in range(len(guide.outputs)):
         if guide.arrivals[i] > now:
             arrival = min(arrival, guide.arrivals[i])
         elif waits(some, i):
-            shape = guide.shapes[i]
-            later = value_at(guide, guide.later, shape, now)
-            key = value_at(guide, guide.costs, shape, now) - later
-            then = guide.costs[shape, cell + 1] - guide.later[shape, cell + 1]
+            costs, laters = guide.costs[guide.shapes[i]], guide.later[guide.shapes[i]]
+            later, _ = line_at(guide, laters, now)
+            key = line_at(guide, costs, now)[0] - later
+            then = costs[following] - laters[following]
             waiting[count] = i
             keys[count] = min(key, then) - 1e-3 * (later - guide.least[i])
             count += 1
@@ -93,13 +84,12 @@ def list_candidates(
         if taken == listed or (keys[x] > dearest and taken >= _LEAST_LISTED):
             break
         i = waiting[x]
-        shape = guide.shapes[i]
         found.requests[taken] = i
         found.prompts[taken], found.outputs[taken] = guide.prompts[i], guide.outputs[i]
-        found.costs[taken] = value_at(guide, guide.costs, shape, now) - guide.least[i]
-        found.slopes[taken] = slope_of(guide, guide.costs, shape, cell)
-        found.laters[taken] = value_at(guide, guide.later, shape, now) - guide.least[i]
-        found.later_slopes[taken] = slope_of(guide, guide.later, shape, cell)
+        found.costs[taken] = line_at(guide, guide.costs[guide.shapes[i]], now)
+        found.laters[taken] = line_at(guide, guide.later[guide.shapes[i]], now)
+        found.costs[taken, 0] -= guide.least[i]
+        found.laters[taken, 0] -= guide.least[i]
         taken += 1
     found.counts[0], found.counts[1], found.counts[2] = taken, now, arrival
 

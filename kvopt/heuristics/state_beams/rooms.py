@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.state_beams.guides import Guide
+from kvopt.heuristics.state_beams.guides import Guide, fill_rows
 from kvopt.heuristics.state_beams.labels import (
     ACTIVE,
     BEGAN,
@@ -16,7 +16,6 @@ from kvopt.heuristics.state_beams.labels import (
     TRAIL,
     Labels,
     add_life,
-    fill_rows,
     room_for,
 )
 from kvopt.heuristics.state_beams.rolls import Candidates, Work, no_candidates

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvopt.heuristics.state_beams.guides import Guide, cell_of, slope_of, value_at
+from kvopt.heuristics.state_beams.guides import Guide, fill_rows, line_at
 from kvopt.heuristics.state_beams.labels import (
     ACTIVE,
     BEGAN,
@@ -26,12 +26,11 @@ from kvopt.heuristics.state_beams.labels import (
     Labels,
     add_life,
     copy_label,
-    fill_rows,
     is_first,
     take_out,
     waits,
 )
-from kvopt.heuristics.state_beams.rolls import cost_of, fill_caps, later_of, list_candidates
+from kvopt.heuristics.state_beams.rolls import cost_at, fill_caps, list_candidates
 from kvopt.heuristics.state_beams.rooms import (
     ALIVE,
     BEST,
@@ -115,17 +114,15 @@ def _refresh(guide: Guide, plan: Plan, beam: Beam) -> None:
         some |= kept.waiting[row]
     dearest = plan.dearest * guide.paid[-1] / guide.last
     list_candidates(guide, some, now, dearest, plan.listed, candidates)
-    cell = cell_of(guide, now)
     kept.floats[: beam.counts[ALIVE], LATER] = 0.0
     kept.floats[: beam.counts[ALIVE], SLOPE] = 0.0
     for i in range(len(guide.outputs)):
         if guide.arrivals[i] > now or not waits(some, i):
             continue
-        later = value_at(guide, guide.later, guide.shapes[i], now) - guide.least[i]
-        slope = slope_of(guide, guide.later, guide.shapes[i], cell)
+        later, slope = line_at(guide, guide.later[guide.shapes[i]], now)
         for row in range(beam.counts[ALIVE]):
             if waits(kept.waiting[row], i):
-                kept.floats[row, LATER] += later
+                kept.floats[row, LATER] += later - guide.least[i]
                 kept.floats[row, SLOPE] += slope
 
 
@@ -173,8 +170,8 @@ def _find_children(guide: Guide, plan: Plan, beam: Beam, lower: int, upper: int)
                 continue
             if many == len(beam.scores):
                 return many
-            gain = row1[guide.firsts[i] + output - 1] - cost_of(found, y, since)
-            gain += plan.urgency * later_of(found, y, since + 1)
+            gain = row1[guide.firsts[i] + output - 1] - cost_at(found.costs, y, since)
+            gain += plan.urgency * cost_at(found.laters, y, since + 1)
             beam.parents[many], beam.places[many], beam.scores[many] = row, y, base - gain
             many += 1
     return many
@@ -210,9 +207,9 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
         labels.integers[row, ACTIVE] += 1
         take_out(labels.waiting[row], i)
         labels.integers[row, LEFT] -= 1
-        labels.floats[row, SPENT] += cost_of(found, y, since)
-        labels.floats[row, LATER] -= later_of(found, y, since + 1)
-        labels.floats[row, SLOPE] -= found.later_slopes[y]
+        labels.floats[row, SPENT] += cost_at(found.costs, y, since)
+        labels.floats[row, LATER] -= cost_at(found.laters, y, since + 1)
+        labels.floats[row, SLOPE] -= found.laters[y, 1]
         labels.integers[row, BEGAN] += now
         labels.integers[row, HASH] += beam.salts[1, i] * end - beam.salts[0, i]
         labels.integers[row, NEWEST] = y
@@ -228,33 +225,26 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
 
 
 @steering
-def _scored(guide: Guide, plan: Plan, beam: Beam, row: int, y: int) -> float:
-    """Return the estimated cost of a label, with or without the start of a candidate."""
-    labels, found, work, now = beam.opened, beam.candidates, beam.work, beam.counts[NOW]
-    copy_into(work.loads, labels.loads[row], len(work.loads))
-    copy_into(work.values, labels.values[row], len(work.values))
-    copy_into(work.waiting, labels.waiting[row], len(work.waiting))
+def _scored(guide: Guide, plan: Plan, beam: Beam, row: int, chosen: int) -> float:
+    """Return the estimated cost of a label, with or without the start of a candidate.
+
+    It is the spent cost at the end of a greedy run from the next round to the horizon.
+    """
+    labels, rows, found, now = beam.opened, beam.rows, beam.candidates, beam.counts[NOW]
+    loads, values, waiting, caps = beam.work
+    horizon, urgency = len(values) - 1, plan.urgency
+    copy_into(loads, labels.loads[row], len(loads))
+    copy_into(values, labels.values[row], len(values))
+    copy_into(waiting, labels.waiting[row], len(waiting))
     cost, later = labels.floats[row, SPENT], labels.floats[row, LATER]
     slope = labels.floats[row, SLOPE]
-    if y >= 0:
-        i, since = found.requests[y], now - found.counts[1]
-        take_out(work.waiting, i)
-        add_life(guide, beam.rows, i, now, 0, work.loads, work.values)
-        cost += cost_of(found, y, since)
-        later -= later_of(found, y, since + 1)
-        slope -= found.later_slopes[y]
-    return _rolled(guide, plan, beam, cost, later, slope)
-
-
-@steering
-def _rolled(guide: Guide, plan: Plan, beam: Beam, cost: float, later: float, slope: float) -> float:
-    """Run greedily from the next round; return the spent cost at the end of the horizon.
-
-    ``later`` and ``slope`` are of the next round, ``cost`` is without slacks of later ones.
-    """
-    rows, found, now, urgency = beam.rows, beam.candidates, beam.counts[NOW], plan.urgency
-    loads, values, waiting, caps = beam.work
-    horizon = len(values) - 1
+    if chosen >= 0:
+        i, since = found.requests[chosen], now - found.counts[1]
+        take_out(waiting, i)
+        add_life(guide, rows, i, now, 0, loads, values)
+        cost += cost_at(found.costs, chosen, since)
+        later -= cost_at(found.laters, chosen, since + 1)
+        slope -= found.laters[chosen, 1]
     for ahead in range(1, horizon):
         while guide.memory - loads[ahead + 1] > guide.smallest:
             longest = fill_caps(guide, loads, ahead, caps)
@@ -268,8 +258,8 @@ def _rolled(guide: Guide, plan: Plan, beam: Beam, cost: float, later: float, slo
                 i = found.requests[y]
                 if not is_first(guide.twins, waiting, i):
                     continue
-                gain = urgency * later_of(found, y, since + 1)
-                gain -= cost_of(found, y, since)
+                gain = urgency * cost_at(found.laters, y, since + 1)
+                gain -= cost_at(found.costs, y, since)
                 state = guide.firsts[i] + output
                 for age in range(1, min(output, plan.depth, horizon - ahead) + 1):
                     gain += rows[(now + ahead + age) % len(rows), state - age]
@@ -278,9 +268,9 @@ def _rolled(guide: Guide, plan: Plan, beam: Beam, cost: float, later: float, slo
             if best < 0:
                 break
             i = found.requests[best]
-            cost += cost_of(found, best, since)
-            later -= later_of(found, best, since)
-            slope -= found.later_slopes[best]
+            cost += cost_at(found.costs, best, since)
+            later -= cost_at(found.laters, best, since)
+            slope -= found.laters[best, 1]
             take_out(waiting, i)
             add_life(guide, rows, i, now, ahead, loads, values)
         later += slope
@@ -290,7 +280,7 @@ def _rolled(guide: Guide, plan: Plan, beam: Beam, cost: float, later: float, slo
     cost += urgency * later
     if plan.noise > 0.0:
         cost += plan.noise * guide.largest[min(now + 1, guide.last)] * normal(beam.random)
-    return cost
+    return float(cost)
 
 
 @steering
@@ -317,7 +307,15 @@ def _close(guide: Guide, plan: Plan, beam: Beam, opened: int, is_crowded: bool) 
         if now + 1 <= guide.last:
             labels.floats[row, SPENT] += guide.largest[now + 1] - labels.values[row, 1]
         copy_label(labels, row, kept, alive, 1)
-        _let_end(beam, alive, now + 1)
+        left = 0
+        for x in range(labels.integers[row, ACTIVE]):  # without those that complete
+            i, end = kept.members[alive, x], kept.ends[alive, x]
+            if end > now + 1:
+                kept.members[alive, left], kept.ends[alive, left] = i, end
+                left += 1
+            else:
+                kept.integers[alive, HASH] -= beam.salts[1, i] * end
+        kept.integers[alive, ACTIVE] = left
         alive += 1
     counts[ALIVE] = alive
 
@@ -344,18 +342,3 @@ def _is_new(table: Integers, label: int) -> bool:
         place = (place + 1) % len(table)
     table[place] = label
     return True
-
-
-@steering
-def _let_end(beam: Beam, row: int, time: int) -> None:
-    """Take out members that complete at a time."""
-    kept = beam.kept
-    left = 0
-    for x in range(kept.integers[row, ACTIVE]):
-        i, end = kept.members[row, x], kept.ends[row, x]
-        if end > time:
-            kept.members[row, left], kept.ends[row, left] = i, end
-            left += 1
-        else:
-            kept.integers[row, HASH] -= beam.salts[1, i] * end
-    kept.integers[row, ACTIVE] = left

@@ -115,9 +115,7 @@ def search_layers(
         if len(labels) and labels[place] == everything:
             upper, best = int(waited[place]), [*layers, labels[place : place + 1]]
             labels, waited = labels[:place], waited[:place]
-        behind = np.zeros(len(labels), dtype=np.bool_)
-        _mark_behind(given, labels, waited, behind)
-        kept = ~behind
+        kept = ~_behind(given, labels, waited)
         layers.append(labels[kept])
         waits.append(waited[kept])
     schedule = None
@@ -189,18 +187,15 @@ def _largest_cost(instance: Instance, prices: Prices, last: int) -> int:
     return len(instance) * (waiting + dearest) + instance.memory * sum(prices.numerators)
 
 
-@compiled
-def _mark_behind(given: Given, labels: Integers, waits: Integers, dropped: Flags) -> None:
-    """Mark labels, in ascending order, for which another one is a token further."""
-    for label in range(len(labels)):
-        for i in range(len(given.outputs)):
-            if _tokens_of(given, labels[label], i) == given.outputs[i]:
-                continue
-            further = labels[label] + (np.int64(1) << given.shifts[i])
-            place = np.searchsorted(labels, further)
-            if place < len(labels) and labels[place] == further and waits[place] <= waits[label]:
-                dropped[label] = True
-                break
+def _behind(given: Given, labels: Integers, waits: Integers) -> Flags:
+    """Tell for which labels, in ascending order, another one is a token further."""
+    behind, sizes = np.zeros(len(labels), dtype=np.bool_), np.diff(np.append(given.shifts, _BITS))
+    for shift, size, output in zip(given.shifts, sizes, given.outputs, strict=True):
+        further = labels + (1 << shift)
+        places = np.minimum(np.searchsorted(labels, further), len(labels) - 1)
+        found = (labels[places] == further) & (waits[places] <= waits)
+        behind |= found & ((labels >> shift) & ((1 << size) - 1) < output)
+    return behind
 
 
 @compiled
