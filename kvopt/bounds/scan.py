@@ -201,7 +201,10 @@ def _bound(
 ) -> float:
     """Return a number that no cost of the starts ``begin .. end - 1`` is below."""
     s, o = way.prompt, way.output
-    level = _level(begin, end, o)
+    level, span = 0, (end - begin + o - 2) >> _SMALL
+    while span > 0:  # up to a block in which all of these starts run to their ends
+        level += 1
+        span >>= 1
     shift = level + _SMALL
     at = lines.first[level] + (begin >> shift)
     slope, low, mean, rough = lines.rows[at]
@@ -218,16 +221,6 @@ def _bound(
             stepped += (o - _rounds_before(stairs, row, way)) * stairs.lows[row, at]
     size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb) + stepped
     return float(wait + rest + line + climb + stepped - _SAFETY * size)
-
-
-@compiled
-def _level(begin: int, end: int, o: int) -> int:
-    """Return the level of the block in which all of these starts run to their ends."""
-    level, span = 0, (end - begin + o - 2) >> _SMALL
-    while span > 0:
-        level += 1
-        span >>= 1
-    return level
 
 
 @compiled

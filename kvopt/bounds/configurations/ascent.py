@@ -19,8 +19,6 @@ import numpy as np
 from kvopt.bounds.configurations.smoothing import (
     Grid,
     Smoothed,
-    add_scaled,
-    dot,
     fill_smoothed,
     requests_part,
     shares_of_lives,
@@ -188,7 +186,7 @@ def climb(evaluate: Evaluator, at: Point) -> Iterator[Point]:
             pairs.clear()
             continue
         moved, change = there.prices - at.prices, at.gradient - there.gradient
-        curvature = dot(moved, change)
+        curvature = _dot(moved, change)
         if curvature > 0.0:
             pairs.append((moved, change, 1.0 / curvature))
             del pairs[:-_PAIRS]
@@ -224,7 +222,7 @@ def climb_stage(
 
 def _searched(evaluate: Evaluator, at: Point, direction: Floats) -> Point | None:
     """Return a point in a direction that is better by enough, or None."""
-    slope = dot(direction, at.gradient)
+    slope = _dot(direction, at.gradient)
     length = 1.0
     for _ in range(_SHORTENINGS):
         there = evaluate(at.prices + length * direction)
@@ -242,10 +240,15 @@ def _direction(gradient: Floats, pairs: list[Pair], first_step: float) -> Floats
     direction = gradient.copy()
     factors = []
     for moved, change, weight in reversed(pairs):
-        factors.append(weight * dot(moved, direction))
-        add_scaled(direction, -factors[-1], change)
+        factors.append(weight * _dot(moved, direction))
+        direction -= factors[-1] * change
     _, change, weight = pairs[-1]
-    direction /= weight * dot(change, change)
+    direction /= weight * _dot(change, change)
     for (moved, change, weight), factor in zip(pairs, reversed(factors), strict=True):
-        add_scaled(direction, factor - weight * dot(change, direction), moved)
+        direction += (factor - weight * _dot(change, direction)) * moved
     return direction
+
+
+def _dot(one: Floats, other: Floats) -> float:
+    """Return the sum of products: matrices are too small for the threads of a linear algebra."""
+    return float(np.einsum("ij,ij", one, other))

@@ -141,26 +141,19 @@ def _slot(label: Integers, now: int, labels: Integers, slots: Integers) -> int:
 @compiled
 def fill_slacks(states: States, labels: Integers, horizon: Horizon, found: Integers) -> None:
     """Fill in the least slacks of the times of a horizon."""
-    free, slacks = _room_to_look(horizon)
     for number in range(len(labels)):
-        _begin(states, horizon, free, slacks)
+        free, slacks = _nothing_active(states, horizon)
         active = np.flatnonzero(labels[number] >= horizon.first)
         _add_members(states, labels[number], active, horizon, free, slacks)
         found[number] = _least_slack(horizon, free, slacks, 2**62)
 
 
 @compiled
-def _room_to_look(horizon: Horizon) -> tuple[Integers, Integers]:
-    """Return arrays for free memory and slack at the times of a horizon."""
+def _nothing_active(states: States, horizon: Horizon) -> tuple[Integers, Integers]:
+    """Return free memory and slack at the times of a horizon while nothing is active."""
     rounds = len(horizon.gains)
-    return np.empty(rounds + SPOTS[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
-
-
-@compiled
-def _begin(states: States, horizon: Horizon, free: Integers, slacks: Integers) -> None:
-    """Fill in free memory and slacks while nothing is active."""
-    free[:] = states.memory
-    copy_into(slacks, horizon.largest[horizon.first :], len(slacks))
+    free = np.full(rounds + SPOTS[-1], states.memory)
+    return free, horizon.largest[horizon.first : horizon.first + rounds].copy()
 
 
 @compiled
@@ -242,8 +235,8 @@ def _expand(
     # Requests that are active after this round: first those of the label, then those that start.
     active = np.empty(size, dtype=np.int64)
     # Free memory and slack of the look-ahead, for the label and for its children.
-    freer, larger = _room_to_look(horizon)
-    free, slacks = _room_to_look(horizon)
+    freer, larger = _nothing_active(states, horizon)
+    free, slacks = _nothing_active(states, horizon)
     # Reduced costs that requests from the i-th on may save by a start now instead of later.
     savings = np.zeros(size + 1, dtype=np.int64)
     for number in range(part[0], part[1]):
@@ -273,7 +266,7 @@ def _expand(
                 if at < 0:
                     if not seen:
                         seen = True
-                        _begin(states, horizon, freer, larger)
+                        freer, larger = _nothing_active(states, horizon)
                         _add_members(states, label, active[:before], horizon, freer, larger)
                     copy_into(free, freer, len(freer))
                     copy_into(slacks, larger, len(larger))

@@ -16,6 +16,7 @@ import numpy as np
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.expand import fill_slacks
 from kvopt.bounds.configurations.labels import NO_LOOKAHEAD, SPOTS, Horizon
+from kvopt.bounds.configurations.requests import HOLD, LEFT, PRICE, fill_worth
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Integers
@@ -82,7 +83,7 @@ def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integer
     horizon, memory, outputs = gains.shape[1], states.memory, states.outputs
     last = allowed.shape[1] - 1
     counts = np.empty(len(states.holds), dtype=np.int64)
-    young = np.empty(horizon * len(outputs), dtype=np.int64)
+    young = np.empty((horizon * len(outputs), 3), dtype=np.int64)
     after = np.empty((len(young) + 1, states.most + 1, memory + 1), dtype=np.int64)
     before = np.empty((states.most + 1, memory + 1), dtype=np.int64)
     for now in range(len(gains)):
@@ -97,18 +98,16 @@ def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integer
             many = 0
             for state in states.order:
                 if prices[time, state] > 0:
-                    peak = states.holds[state] + states.lefts[state]
-                    for _ in range(min(counts[state], memory // peak)):
-                        young[many] = state
+                    hold, left = states.holds[state], states.lefts[state]
+                    for _ in range(min(counts[state], memory // (hold + left))):
+                        young[many, PRICE] = prices[time, state]
+                        young[many, HOLD], young[many, LEFT] = hold, left
                         many += 1
-            _fill_gains_of(states, prices[time], young[:many], before, after, gains[now, j - 1])
+            _fill_gains_of(young[:many], before, after, gains[now, j - 1])
 
 
 @compiled
-def _fill_gains_of(
-    states: States, prices: Integers, young: Integers, before: Integers, after: Integers,
-    gains: Integers,
-) -> None:  # fmt: skip
+def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: Integers) -> None:
     """Fill ``gains[spot, free]`` for the states that may be added, by rounds left, descending.
 
     Those with enough rounds left hold tokens at the spot: the tables before them and after them
@@ -117,21 +116,13 @@ def _fill_gains_of(
     most, memory = before.shape[0] - 1, before.shape[1] - 1
     many = len(young)
     after[many] = 0
-    for at in range(many - 1, -1, -1):
-        state = young[at]
-        price, hold, left = prices[state], states.holds[state], states.lefts[state]
-        after[at] = after[at + 1]
-        for c in range(most):
-            for held in range(memory - hold - (c + 1) * left + 1):
-                value = price + after[at + 1, c + 1, held + hold]
-                after[at, c, held] = max(after[at, c, held], value)
+    fill_worth(young, after)
     before[:] = _NEVER
     before[0, 0] = 0
     at = 0
     for spot in range(len(SPOTS) - 1, -1, -1):
-        while at < many and states.lefts[young[at]] >= SPOTS[spot]:
-            state = young[at]
-            price, hold, left = prices[state], states.holds[state], states.lefts[state]
+        while at < many and young[at, LEFT] >= SPOTS[spot]:
+            price, hold, left = young[at, PRICE], young[at, HOLD], young[at, LEFT]
             for c in range(most - 1, -1, -1):
                 for held in range(memory - hold - (c + 1) * left + 1):
                     if before[c, held] > _NEVER:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from kvopt.bounds.configurations.labels import Integers
 from kvopt.kernels.compiled import compiled
 
@@ -60,27 +62,22 @@ PRICE, HOLD, LEFT, KIND, END = range(5)
 """Columns of the states that can occur at a time, with a row for each copy."""
 
 
-@compiled
 def fill_ends(outputs: Integers, firsts: Integers, prices: Integers, ends: Integers) -> None:
     """Fill in the last time with a price for each member, by its completion."""
-    last = len(prices) - 1
-    for kind in range(len(outputs)):
-        for end in range(ends.shape[1]):
-            for time in range(max(1, end - outputs[kind] + 1), min(end, last) + 1):
-                if prices[time, firsts[kind] + end - time] > 0:
-                    ends[kind, end] = time
+    for kind, output in enumerate(outputs.tolist()):
+        for left in range(output):
+            times = 1 + np.flatnonzero(prices[1:, firsts[kind] + left] > 0)
+            ends[kind, times + left] = np.maximum(ends[kind, times + left], times)
 
 
-@compiled
 def fill_begins(requests: Requests, budget: int) -> None:
     """Fill in the first start that leads to a completion and is cheap enough."""
-    requests.begins[:] = NEVER
-    for i in range(len(requests.outputs)):
-        kind = requests.kinds[i]
-        for end in range(requests.arrivals[i] + requests.outputs[i], requests.begins.shape[1]):
-            if _cost(requests, i, end - requests.outputs[i]) <= budget:
-                start = end - requests.outputs[i]
-                requests.begins[kind, end] = min(requests.begins[kind, end], start)
+    requests.begins[:], last = NEVER, requests.reduced_costs.shape[1] - 1
+    for i, (arrival, output) in enumerate(zip(requests.arrivals, requests.outputs, strict=True)):
+        starts = np.arange(arrival, requests.begins.shape[1] - output)
+        cheap = starts[requests.reduced_costs[i, np.minimum(starts, last)] <= budget]
+        known = requests.begins[requests.kinds[i]]
+        known[cheap + output] = np.minimum(known[cheap + output], cheap)
 
 
 @compiled

@@ -54,16 +54,6 @@ def _members_before(states: States, state: int, most: int) -> int:
 
 
 @steering
-def _least_held(states: States, steps: Integers) -> int:
-    """Return the least that a member holds: so many times that is held at least by more."""
-    least = 0
-    for step in range(len(steps)):
-        held = states.holds[steps[step]]
-        least = held if step == 0 else min(least, held)
-    return least
-
-
-@steering
 def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int:
     """Fill best[c, H] with the largest price of a configuration of c states that holds H.
 
@@ -73,7 +63,8 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
     memory = states.memory
     best[:, :] = _OUT_OF_REACH
     best[0, 0] = 0
-    reached, least = 0, _least_held(states, steps)
+    # Members hold so much at least, and more of them so many times that.
+    reached, least = 0, states.holds[steps].min() if len(steps) else 0
     for state in steps:
         price, hold, left = prices[state], states.holds[state], states.lefts[state]
         if price <= 0:
@@ -153,7 +144,7 @@ def _smooth_sums(
     most, memory = table.shape[0] - 1, states.memory
     table[:, :] = 0.0
     table[0, 0] = np.exp(shift)
-    reached, place, least = 0, 0, _least_held(states, steps)
+    reached, place, least = 0, 0, states.holds[steps].min() if len(steps) else 0
     for step in range(len(steps)):
         state = steps[step]
         hold, left = states.holds[state], states.lefts[state]
@@ -217,13 +208,17 @@ def fill_smoothed(
     states: States, rows: Integers, prices: Floats, copies: Integers, taus: Floats, found: Smoothed
 ) -> None:
     """Evaluate the configurations at some knots, each with a temperature of its own."""
-    longest = 0
+    longest = room = 0
     for row in rows:
         longest = max(longest, copies[row].sum())
+    for state in range(len(states.holds)):  # what the steps of any knot keep
+        free, left = states.memory - states.holds[state], states.lefts[state]
+        members = _members_before(states, state, states.most - 1) + 1
+        own = members * (free + 1) - left * (members * (members + 1) // 2)
+        room += copies[:, state].max() * own
     steps = np.empty(longest, dtype=np.int64)
     best = np.empty((states.most + 1, states.memory + 1))
-    kept = np.empty(_room_for(states, copies))
-    tables = _Tables(np.empty_like(best), kept, np.empty_like(steps), np.empty(longest))
+    tables = _Tables(np.empty_like(best), np.empty(room), np.empty_like(steps), np.empty(longest))
     for row in rows:
         tau = taus[row]
         some = _steps_of(states, prices[row], copies[row], -_FAINT * tau, steps)
@@ -234,18 +229,6 @@ def fill_smoothed(
             found.smooth[row] = _smooth_sums(
                 states, prices[row], some, tau, scale, tables, found.shares[row]
             )
-
-
-@steering
-def _room_for(states: States, copies: Integers) -> int:
-    """Return how many numbers the steps of any knot keep."""
-    room = 0
-    for state in range(len(states.holds)):
-        free, left = states.memory - states.holds[state], states.lefts[state]
-        members = _members_before(states, state, states.most - 1) + 1
-        own = members * (free + 1) - left * (members * (members + 1) // 2)
-        room += copies[:, state].max() * own
-    return room
 
 
 class Grid(NamedTuple):
@@ -331,21 +314,3 @@ def shares_of_lives(states: States, grid: Grid, weights: Floats, gradient: Float
                 knot, share = grid.knots[time], grid.shares[time]
                 gradient[knot, state] += (1.0 - share) * weight
                 gradient[knot + 1, state] += share * weight
-
-
-@steering
-def dot(one: Floats, other: Floats) -> float:
-    """Return the sum of products: vectors are too short for the threads of a linear algebra."""
-    total = 0.0
-    for row in range(one.shape[0]):
-        for column in range(one.shape[1]):
-            total += one[row, column] * other[row, column]
-    return total
-
-
-@steering
-def add_scaled(one: Floats, factor: float, other: Floats) -> None:
-    """Add a multiple of another vector, with no vector in between."""
-    for row in range(one.shape[0]):
-        for column in range(one.shape[1]):
-            one[row, column] += factor * other[row, column]
