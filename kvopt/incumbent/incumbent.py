@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -226,6 +226,44 @@ class Search:
         inner = Search(asked, limits, checkable=checkable)
         inner.engine, inner.presolve = self.engine, self.presolve
         return inner
+
+    def work_inside(
+        self,
+        problem: Problem | Instance,
+        work: Callable[[Search], object],
+        seconds: float | None = None,
+        *,
+        takes: Collection[str],
+        known: bool = False,
+        more: int = 0,
+        stop: StopCriterion | None = None,
+    ) -> None:
+        """Let something work on another problem, see `inside`, and take what it finds at once.
+
+        Taken are some of its ``schedules``, of the same starts, its ``bounds`` with their proofs,
+        to which so much ``more`` is added, and its ``claims``.  What is known here it may begin
+        from: schedules, and a bound where bounds and claims are those of this problem.
+        """
+
+        def hear(_: object) -> None:
+            if "schedules" in takes and inner.best is not None:
+                self.offer(_moved(inner.best, self.instance), inner.found_by or inner.engine)
+            if "bounds" in takes and (found := inner.checked) is not None:
+                self.offer_checked(found.value + more, found.bounded_by, found.proof)
+            if "claims" in takes and inner.lower_bound is not None:
+                self.offer_claimed(inner.lower_bound, inner.bounded_by or inner.engine)
+
+        inner = self.inside(problem, seconds, observer=hear, stop=stop)
+        for each in (self.best, self.schedule) if known else ():
+            if each is not None:
+                inner.offer(_moved(each, inner.instance), self.found_by or inner.engine)
+        if known and self.checked is not None and {"bounds", "claims"} <= {*takes}:
+            inner.offer_bound(self.checked)
+        try:
+            with inner.surviving():
+                work(inner)
+        finally:
+            self.take_notes(inner)
 
     def take_notes(self, other: Search) -> None:
         """Take the notes of a search of a part."""
@@ -457,3 +495,8 @@ class Search:
         if what not in self.faults:
             self.faults.append(what)
             warnings.warn(what, SolverFault, stacklevel=3)
+
+
+def _moved(schedule: Schedule, instance: Instance) -> Schedule:
+    """Return the same starts in another instance."""
+    return schedule if schedule.instance is instance else replace(schedule, instance=instance)

@@ -55,22 +55,14 @@ def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
 def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
     """Solve on a search inside: a solver's clock runs on, and its limit must not end the other."""
 
-    def tell(_: object) -> None:
-        if inner.schedule is not None:
-            search.offer(inner.schedule, inner.found_by or name)
-        if inner.lower_bound is not None:
-            search.offer_claimed(inner.lower_bound, inner.bounded_by or name)
+    def work(inner: Search) -> None:
+        inner.engine = prover(inner)
+        ENGINES.find(inner.engine)(inner, presolve=presolve)
 
-    inner = search.inside(
-        search.instance,
-        observer=tell, stop=lambda _: is_over.is_set() or search.should_stop(),
+    search.work_inside(
+        search.instance, work, takes=["schedules", "claims"], known=True,
+        stop=lambda _: is_over.is_set() or search.should_stop(),
     )  # fmt: skip
-    if search.schedule is not None:
-        inner.offer(search.schedule, search.found_by or "given schedule")
-    name = prover(inner)
-    with inner.surviving(name):
-        ENGINES.find(name)(inner, presolve=presolve)
-    search.take_notes(inner)
 
 
 def prover(search: Search) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.registry import Registry
 from kvopt.problem.scopes import Scope
 
@@ -22,18 +21,10 @@ ENGINES: Registry[Callable[..., None]] = Registry(
 )
 """Functions of a `Search`; one with a parameter ``presolve`` or ``solver`` is given that too."""
 
-PausedEngine = Callable[[Search], None]
-"""An engine for schedules with pauses."""
-
 PAUSED_ENGINES: Registry[Callable[..., None]] = Registry(
     "engine with pauses",
     "kvopt.paused_engines",
-    {
-        "auto": "kvopt.search.plan",
-        "highs": "kvopt.search.solvers.highs",
-        "cpsat": "kvopt.search.solvers.cpsat",
-        "pyomo": "kvopt.search.solvers.pyomo",
-    },
+    {name: module for name, module in ENGINES.built_in.items() if name != "exact"},
     "search",
 )
 """Functions of a `Search`, with the same parameters."""

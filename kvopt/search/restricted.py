@@ -9,7 +9,6 @@ shared prefix each request pays its share (`kvopt.bounds.shares`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import inf
 
 from kvopt.bounds.shares import shared_out
@@ -37,15 +36,8 @@ def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search],
     if "after" in instance.extras:
         search.offer_checked(sure, "outputs", Prices((), 1))
         return
-    more = sure - instance.total_output
-
-    def hear(_: object) -> None:
-        if (found := inner.checked) is not None:
-            search.offer_checked(found.value + more, found.bounded_by, found.proof)
-
-    inner = search.inside(shared_out(instance).without_extras(), seconds, observer=hear)
-    work(inner)
-    search.take_notes(inner)
+    plain, more = shared_out(instance).without_extras(), sure - instance.total_output
+    search.work_inside(plain, work, seconds, takes=["bounds"], more=more)
 
 
 def bound_by_shared_prices(search: Search, seconds: float) -> None:
@@ -68,27 +60,8 @@ def shares_prefixes(search: Search) -> bool:
 
 def without_common_prefix(search: Search, work: Callable[[Search], object]) -> None:
     """Run work on the problem of the papers that has the same schedules."""
-
-    def hear(_: object) -> None:
-        if inner.best is not None:
-            found = replace(inner.best, instance=search.instance)
-            search.offer(found, inner.found_by or inner.engine)
-        if inner.checked is not None:
-            search.offer_bound(inner.checked)
-        if inner.lower_bound is not None:
-            search.offer_claimed(inner.lower_bound, inner.bounded_by or inner.engine)
-
-    plain = search.instance.without_common_prefix()
-    inner = search.inside(plain, observer=hear)
-    if search.best is not None:
-        inner.offer(replace(search.best, instance=plain), search.found_by or inner.engine)
-    if search.checked is not None:
-        inner.offer_bound(search.checked)
-    try:
-        with inner.surviving():
-            work(inner)
-    finally:
-        search.take_notes(inner)
+    plain, everything = search.instance.without_common_prefix(), ("schedules", "bounds", "claims")
+    search.work_inside(plain, work, takes=everything, known=True)
 
 
 def offer_one_after_another(search: Search, _: float = 0.0) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
@@ -22,7 +21,6 @@ from kvopt.heuristics.seconds.runs import offer_one_by_one, offer_policies, sear
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices, SharesProof, VolumeProof
-from kvopt.incumbent.result import Progress
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
@@ -159,13 +157,7 @@ def bound_tokens(
     search: Search, work: Callable[[Search], object], seconds: float = math.inf
 ) -> None:
     """Offer the token bounds for blocks: blocks only restrict."""
-
-    def hear(_: Progress) -> None:
-        if inner.checked is not None:
-            search.offer_bound(inner.checked)
-
-    inner = search.inside(search.instance.in_tokens(), seconds, observer=hear)
-    _finish(search, inner, work)
+    search.work_inside(search.instance.in_tokens(), work, seconds, takes=["bounds"])
 
 
 def climb_states_of_tokens(search: Search, seconds: float) -> None:
@@ -270,36 +262,12 @@ def without_pauses(
     search: Search, work: Callable[[Search], object], seconds: float = math.inf
 ) -> None:
     """Search schedules without pauses, which are schedules with pauses too."""
-
-    def hear(_: Progress) -> None:
-        if inner.schedule is not None:
-            search.offer(inner.schedule, inner.found_by or inner.engine)
-
-    inner = search.inside(Problem(search.instance), seconds, observer=hear)
-    if search.schedule is not None:
-        inner.offer(search.schedule, search.found_by or inner.engine)
-    _finish(search, inner, work)
+    search.work_inside(Problem(search.instance), work, seconds, takes=["schedules"], known=True)
 
 
 def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
     """Search schedules of longer prompts: each of them fits into blocks."""
-
-    def hear(_: Progress) -> None:
-        if inner.best is not None:
-            found = replace(inner.best, instance=search.instance)
-            search.offer(found, inner.found_by or inner.engine)
-
-    inner = search.inside(search.instance.inflated(), observer=hear)
-    _finish(search, inner, work)
-
-
-def _finish(search: Search, inner: Search, work: Callable[[Search], object]) -> None:
-    """Work on a search inside another one, which takes its notes."""
-    try:
-        with inner.surviving():
-            work(inner)
-    finally:
-        search.take_notes(inner)
+    search.work_inside(search.instance.inflated(), work, takes=["schedules"])
 
 
 def try_policies(search: Search, _: float) -> None:

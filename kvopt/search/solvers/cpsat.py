@@ -22,23 +22,19 @@ _SOON = 1.0
 """Seconds left at which CP-SAT, which ends by a clock of its own, has used up its time."""
 
 
+@PAUSED_ENGINES.register("cpsat")
 @register("cpsat")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Work on a search with CP-SAT until it has a proof or must stop."""
-    count = len(search.instance)
-    if count * (count - 1) > LARGEST_PAIRS:
-        search.note(f"{_NAME}: {count} requests make too many pairs for its model")
-        return
-    _work(search, pair_model, search.schedule, presolve=presolve)
-
-
-@PAUSED_ENGINES.register("cpsat")
-def run_with_pauses(search: Search, *, presolve: bool = True) -> None:
-    """Work on a search of schedules with pauses until it has a proof or must stop."""
-    if (tokens := search.instance.total_output) > LARGEST_TOKENS:
+    count, tokens = len(search.instance), search.instance.total_output
+    if search.problem.has_pauses and tokens > LARGEST_TOKENS:
         search.note(f"{_NAME}: {tokens:,} tokens are too many for its model with pauses")
-        return
-    _work(search, token_model, search.best, presolve=presolve)
+    elif search.problem.has_pauses:
+        _work(search, token_model, search.best, presolve=presolve)
+    elif count * (count - 1) > LARGEST_PAIRS:
+        search.note(f"{_NAME}: {count} requests make too many pairs for its model")
+    else:
+        _work(search, pair_model, search.schedule, presolve=presolve)
 
 
 def _work(

@@ -19,36 +19,19 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.instance import Instance
 from kvopt.search.registry import PAUSED_ENGINES, register
-from kvopt.timetable.schedule import Schedule
 
 _BYTES = 250
 """Bytes that HiGHS takes for each coefficient of an integer program, presolved and factored."""
 
 
+@PAUSED_ENGINES.register("highs")
 @register("highs")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Work on a search with HiGHS until it has a proof or must stop."""
-    _work(search, time_indexed_arrays, search.schedule, presolve=presolve)
-
-
-@PAUSED_ENGINES.register("highs")
-def run_with_pauses(search: Search, *, presolve: bool = True) -> None:
-    """Work on a search of schedules with pauses until it has a proof or must stop."""
-    _work(search, paused_arrays, search.best, CELLS_OF_A_COLUMN, presolve=presolve)
-
-
-def _work(
-    search: Search,
-    build: Callable[[Instance, Windows], ScheduleProgram],
-    known: Schedule | None,
-    cells: int = 1,
-    *,
-    presolve: bool,
-) -> None:
-    """Let HiGHS work on a program with so many cells for each coefficient without pauses.
-
-    It begins from a schedule if one is known.
-    """
+    build: Callable[[Instance, Windows], ScheduleProgram] = time_indexed_arrays
+    known, cells = search.schedule, 1
+    if search.problem.has_pauses:
+        build, known, cells = paused_arrays, search.best, CELLS_OF_A_COLUMN
     with search.timing("build"):
         windows = start_windows(search.instance, search.objective)
         search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))

@@ -30,21 +30,12 @@ _BYTES = 600
 """Bytes that Pyomo and a solver take for each coefficient, in their own process."""
 
 
+@PAUSED_ENGINES.register("pyomo")
 @register("pyomo")
 def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
-    """Work on a search with a solver of Pyomo until it has a proof or must stop."""
-    _work(search, presolve, solver, pauses=False)
-
-
-@PAUSED_ENGINES.register("pyomo")
-def run_with_pauses(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
-    """Work on a search of schedules with pauses until it has a proof or must stop."""
-    _work(search, presolve, solver, pauses=True)
-
-
-def _work(search: Search, presolve: bool, solver: str, *, pauses: bool) -> None:
-    """Let a child process solve a task, and receive its findings."""
+    """Let a child process with a solver of Pyomo work on a search, and receive its findings."""
     require_solver(solver)
+    pauses = search.problem.has_pauses
     windows = start_windows(search.instance, search.objective)
     cells = CELLS_OF_A_COLUMN if pauses else 1
     search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))
