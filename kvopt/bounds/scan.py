@@ -171,12 +171,6 @@ def _lines(prices: Floats, paid: Floats) -> _Lines:
 _begun_blocks = compiled(begun_blocks)
 
 
-@compiled
-def _rounds_before(stairs: _Stairs, row: int, way: _Way) -> int:
-    """Return for how many rounds a request pays nothing for a step, before it is reached."""
-    return int(max(stairs.thresholds[row] - way.prompt - 1, 0))
-
-
 @steering
 def _least(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, found: Numbers) -> Any:
     """Find the costs of the starts ``k .. end - 1``, and return the least."""
@@ -186,7 +180,7 @@ def _least(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, foun
         found[x] = before + way.high * paid[k + o + x] - held[k + way.final + x]
     if stairs is not None:
         for row in range(way.reached):
-            before = k + _rounds_before(stairs, row, way)
+            before = k + max(stairs.thresholds[row] - way.prompt - 1, 0)
             for x in range(end - k):
                 found[x] += stairs.paid[row, k + o + x] - stairs.paid[row, before + x]
     least = found[0]
@@ -218,7 +212,7 @@ def _bound(
     stepped = 0.0
     if stairs is not None:
         for row in range(way.reached):
-            stepped += (o - _rounds_before(stairs, row, way)) * stairs.lows[row, at]
+            stepped += (o - max(stairs.thresholds[row] - s - 1, 0)) * stairs.lows[row, at]
     size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb) + stepped
     return float(wait + rest + line + climb + stepped - _SAFETY * size)
 

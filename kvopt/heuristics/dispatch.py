@@ -32,7 +32,7 @@ from kvopt.heuristics.nodes import (
     Made,
     Scene,
     first_scene,
-    free_memory,
+    held_before,
     meet,
     mixed,
     nothing_made,
@@ -149,7 +149,9 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
     later = now + crowd.mean_output
     price = habit.fill * (paid[min(later, last)] - paid[min(now, last)])
     while worker >= 0:
-        free, front, worker, best, most = free_memory(crowd, scene), counts[FRONT], -1, 0, -np.inf
+        free, front, worker, best, most = -1, counts[FRONT], -1, 0, -np.inf
+        for each in range(len(scene.active)):
+            free = max(free, crowd.memory - held_before(scene, each, 0, now + 1))
         stop = min(counts[STOP], front + int(habit.window))
         is_next = front < stop and scene.passed[queue[front]] >= habit.patience
         if is_next and not _is_kept_back(crowd, scene, worth, habit, crowd.line[queue[front]]):
@@ -169,7 +171,16 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
                     if not gaining:
                         break
         if worker >= 0:
-            cost += _start(crowd, scene, worth, made, best, worker)
+            i = crowd.line[queue[best]]
+            start_on(crowd, scene, worker, i)
+            made.starts[i], made.workers[i] = now, worker
+            if best > front:
+                scene.passed[queue[front]] += 1
+            for x in range(best, front, -1):
+                queue[x] = queue[x - 1]
+            counts[FRONT] += 1
+            counts[STATE] += mixed(i, -1)
+            cost += _reduced_cost(crowd, worth, i, now)
     return cost
 
 
@@ -180,19 +191,3 @@ def _is_kept_back(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, i: int
     if now >= worth.cheapest[i] or habit.allowed == np.inf:
         return False
     return _reduced_cost(crowd, worth, i, now) > habit.allowed
-
-
-@inlined
-def _start(crowd: Crowd, scene: Scene, worth: Worth, made: Made, place: int, worker: int) -> float:
-    """Start the request at a place of the queue, and return its reduced cost."""
-    queue, front, now = scene.queue, scene.counts[FRONT], scene.counts[NOW]
-    i = crowd.line[queue[place]]
-    start_on(crowd, scene, worker, i)
-    made.starts[i], made.workers[i] = now, worker
-    if place > front:
-        scene.passed[queue[front]] += 1
-    for x in range(place, front, -1):
-        queue[x] = queue[x - 1]
-    scene.counts[FRONT] += 1
-    scene.counts[STATE] += mixed(i, -1)
-    return _reduced_cost(crowd, worth, i, now)

@@ -211,17 +211,7 @@ def _join(scene: Scene, rank: int) -> None:
 
 
 @inlined
-def free_memory(crowd: Crowd, scene: Scene) -> int:
-    """Return the most tokens that a request may hold one round from now, on any worker."""
-    free = -1
-    for worker in range(len(scene.active)):
-        held = _held_before(scene, worker, 0, scene.counts[NOW] + 1)
-        free = max(free, crowd.memory - held)
-    return free
-
-
-@inlined
-def _held_before(scene: Scene, worker: int, x: int, time: int) -> int:
+def held_before(scene: Scene, worker: int, x: int, time: int) -> int:
     """Return the tokens held at a time up to the completion in place x, after the one before it."""
     active = scene.active[worker]
     if x == active:
@@ -259,7 +249,7 @@ def worker_for(crowd: Crowd, scene: Scene, i: int, choice: float) -> int:
 def _fits(crowd: Crowd, scene: Scene, worker: int, i: int) -> bool:
     """Tell whether a request that starts now fits at every completion, its own included."""
     active, now, output = scene.active[worker], scene.counts[NOW], crowd.outputs[i]
-    begun = _held_before(scene, worker, 0, now + 1) + 1
+    begun = held_before(scene, worker, 0, now + 1) + 1
     if begun + _added(crowd, scene, worker, i, now + 1) > crowd.memory:
         return False
     end, x = now + output, 0
@@ -268,7 +258,7 @@ def _fits(crowd: Crowd, scene: Scene, worker: int, i: int) -> bool:
         if scene.loads[worker, x] + more + scene.ends[worker, x] - now > crowd.memory:
             return False
         x += 1
-    own = _held_before(scene, worker, x, end) + _added(crowd, scene, worker, i, end) + output
+    own = held_before(scene, worker, x, end) + _added(crowd, scene, worker, i, end) + output
     return bool(own <= crowd.memory)
 
 
@@ -290,7 +280,7 @@ def start_on(crowd: Crowd, scene: Scene, worker: int, i: int) -> None:
     while x > 0 and ends[x - 1] >= end:
         x -= 1
     last = _added(crowd, scene, worker, i, end) + output
-    own = _held_before(scene, worker, x, end) + last
+    own = held_before(scene, worker, x, end) + last
     for y in range(active, x, -1):
         ends[y], offsets[y], loads[y] = ends[y - 1], offsets[y - 1], loads[y - 1]
     ends[x], offsets[x], loads[x] = end, offset, own

@@ -56,24 +56,18 @@ def arrange(
         if uniform(rng) < _HOLDING:
             least, most = _ALLOWED
             allowed = trace.crowd.mean_output * least * (most / least) ** uniform(rng)
-    _shuffle(trace, scene, 4 * int(window) + 20, blur, tilt, rng)
-    if len(scene.active) > 1 and uniform(rng) < 0.3:
-        choice = float(below(rng, 3))
-    window, patience = float(int(window + 0.5)), float(int(patience + 0.5))
-    return Habit(max(1.0, window), max(1.0, patience), choice, fill, allowed)
-
-
-@compiled
-def _shuffle(trace: Trace, scene: Scene, many: int, blur: float, tilt: float, rng: State) -> None:
-    """Sort the first in line by blurred volumes, times a power of their peaks."""
+    # The first in line are sorted by blurred volumes, times a power of their peaks.
     crowd, front = trace.crowd, scene.counts[FRONT]
-    size = min(many, scene.counts[STOP] - front)
+    size = min(4 * int(window) + 20, scene.counts[STOP] - front)
     blurred = np.empty(size)
     for x in range(size):
         i = crowd.line[scene.queue[front + x]]
         peak = float(crowd.prompts[i] + crowd.outputs[i])
         blurred[x] = trace.keys[i] + blur * normal(rng) + tilt * np.log(peak)
-    order = np.argsort(blurred)
-    ranks = scene.queue[front : front + size].copy()
+    order, ranks = np.argsort(blurred), scene.queue[front : front + size].copy()
     for x in range(size):
         scene.queue[front + x] = ranks[order[x]]
+    if len(scene.active) > 1 and uniform(rng) < 0.3:
+        choice = float(below(rng, 3))
+    window, patience = float(int(window + 0.5)), float(int(patience + 0.5))
+    return Habit(max(1.0, window), max(1.0, patience), choice, fill, allowed)

@@ -116,7 +116,13 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
         for place in range(len(best)):
             keys[place] += blur * normal(random)
         tried = best[np.argsort(keys)]
-        behind, place = _exchanged(placing, stop, horizon, random)
+        # Some take one from behind, in place of any of them.
+        behind, place, count = 0, 0, min(_REACH, len(line) - stop)
+        if count > 0 and uniform(random) < _EXCHANGES:
+            drawn = stop + int(count * uniform(random) ** 2)
+            if placing.fleet.arrivals[line[drawn]] <= horizon:
+                _raise_floors(placing, line[drawn])
+                behind, place = drawn, below(random, _SEEN)
         left = tried[place]
         if behind > 0:
             tried[place] = line[behind]
@@ -133,23 +139,6 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
                 for x in range(behind, stop, -1):
                     line[x] = line[x - 1]
                 line[stop] = left
-
-
-@compiled
-def _exchanged(placing: Placing, stop: int, horizon: int, random: State) -> tuple[int, int]:
-    """Draw one behind those seen, as its position in the line, and whose place it takes.
-
-    The position is 0 if none is exchanged.
-    """
-    count = min(_REACH, len(placing.line) - stop)
-    if count == 0 or uniform(random) >= _EXCHANGES:
-        return 0, 0
-    behind = stop + int(count * uniform(random) ** 2)
-    i = placing.line[behind]
-    if placing.fleet.arrivals[i] > horizon:
-        return 0, 0
-    _raise_floors(placing, i)
-    return behind, below(random, _SEEN)
 
 
 @compiled

@@ -154,7 +154,7 @@ def copy_timed(scene: TimedScene, copy: TimedScene, seen: int) -> None:
 def run_on(server: Server, scene: TimedScene, habits: Habits, until: int, room: Room) -> float:
     """Run a node until a time, and return its cost above the bound of the prices."""
     timed, times, ranked, done = server.timed, server.times, server.ranked, room.done
-    counts, cost = scene.counts, 0.0
+    counts, queue, cost = scene.counts, scene.queue, 0.0
     while counts[TIME] < until and counts[DONE] < len(timed.arrivals):
         if counts[ACTIVE] == 0 and counts[WAITING] == 0:
             arrival = timed.arrivals[timed.coming[counts[COME]]]
@@ -162,7 +162,18 @@ def run_on(server: Server, scene: TimedScene, habits: Habits, until: int, room: 
                 break
             counts[TIME] = max(counts[TIME], arrival)
             counts[_IDLE] = 1
-        _meet_arrivals(timed, ranked, scene)
+        while counts[COME] < len(timed.arrivals):
+            i = timed.coming[counts[COME]]
+            if timed.arrivals[i] > counts[TIME]:
+                break
+            rank = ranked.ranks[i]
+            place = place_of(rank, queue, 0, counts[WAITING])
+            for x in range(counts[WAITING], place, -1):
+                queue[x] = queue[x - 1]
+            queue[place] = rank
+            counts[WAITING] += 1
+            counts[COME] += 1
+            counts[_ASK] = 1
         started, prompts, works = 0, 0, 0.0
         while counts[_ASK] and started < habits.together:
             i = _next(timed, ranked, room.noise, habits, scene)
@@ -219,24 +230,6 @@ def _pass_rounds(
         counts[DONE] += gone
         counts[_ASK] = 1
     return float(cost)
-
-
-@compiled
-def _meet_arrivals(timed: Timed, ranked: Ranked, scene: TimedScene) -> None:
-    """Let arrived requests join the line."""
-    counts, queue = scene.counts, scene.queue
-    while counts[COME] < len(timed.arrivals):
-        i = timed.coming[counts[COME]]
-        if timed.arrivals[i] > counts[TIME]:
-            return
-        rank, waiting = ranked.ranks[i], counts[WAITING]
-        place = place_of(rank, queue, 0, waiting)
-        for x in range(waiting, place, -1):
-            queue[x] = queue[x - 1]
-        queue[place] = rank
-        counts[WAITING] += 1
-        counts[COME] += 1
-        counts[_ASK] = 1
 
 
 @compiled

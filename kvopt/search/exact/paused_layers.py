@@ -199,15 +199,6 @@ def _behind(given: Given, labels: Integers, waits: Integers) -> Flags:
 
 
 @compiled
-def _tokens_of(given: Given, label: int, i: int) -> int:
-    """Return the tokens of a request in a label."""
-    bits = label >> given.shifts[i]
-    if i + 1 < len(given.shifts):
-        bits &= (np.int64(1) << (given.shifts[i + 1] - given.shifts[i])) - 1
-    return int(bits)
-
-
-@compiled
 def _in_blocks(given: Given, tokens: Any) -> Any:
     """Return the tokens of the blocks that so many take."""
     return (tokens + given.block - 1) // given.block * given.block
@@ -234,7 +225,9 @@ def _extend(
         size, left = 0, 0
         place[:], first[:], width[:] = given.firsts, 0, 0
         for i in range(requests):
-            bits, g = _tokens_of(given, labels[label], i), given.group[i]
+            bits, g = labels[label] >> given.shifts[i], given.group[i]
+            if i + 1 < requests:
+                bits &= (np.int64(1) << (given.shifts[i + 1] - given.shifts[i])) - 1
             place[g] += bits * given.strides[i]
             left += given.outputs[i] - bits
             if bits < given.outputs[i] and given.arrivals[i] <= time:
