@@ -98,7 +98,20 @@ def _with_callees(dispatcher: Any) -> Any:
     if file is not None and len(sources) > 1:
         found = [os.stat(path) for path in sorted(sources) if os.path.exists(path)]
         file._source_stamp = tuple((each.st_mtime, each.st_size) for each in found)
+    if file is not None:
+        file._load_index = partial(_index, file._load_index)
     return dispatcher
+
+
+def _index(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
+    """Return what is kept of a function: nothing if its types are in modules that are no more.
+
+    An upgrade may rename a module, and numba reads the types before the dates of the files.
+    """
+    try:
+        return load()
+    except (ImportError, AttributeError):
+        return {}
 
 
 def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:

@@ -113,6 +113,34 @@ def test_machine_code_is_made_again_where_a_file_that_it_calls_changed(tmp_path:
     assert answer(tmp_path, 10) == ["22", "0"]
 
 
+SHAPES = "from typing import NamedTuple\nclass Point(NamedTuple):\n    x: int\n"
+OF_A_POINT = """
+from kvopt.kernels.compiled import compiled
+from {module} import Point
+
+@compiled
+def once(point: Point) -> int:
+    return 2 * point.x
+
+def twice(x: int) -> int:
+    return once(Point(x))
+
+twice.stats = once.stats
+"""
+
+
+@pytest.mark.slow
+def test_machine_code_is_made_again_where_a_module_of_its_types_has_a_new_name(
+    tmp_path: Path,
+) -> None:
+    for module in ("shapes", "forms"):
+        (tmp_path / f"{module}.py").write_text(SHAPES, encoding="utf-8")
+        (tmp_path / "upper.py").write_text(OF_A_POINT.format(module=module), encoding="utf-8")
+        assert answer(tmp_path) == ["2", "0"]
+        assert answer(tmp_path) == ["2", "1"]
+        (tmp_path / f"{module}.py").unlink()
+
+
 # ---- the clock ------------------------------------------------------------------------------
 
 
