@@ -34,7 +34,7 @@ from drawn_claims import MACHINES, Content, drawn, proof_of, restricted, some_li
 
 from kvopt.kernels.pipes import ended_by_reader
 from kvopt.verify import verify_text
-from kvopt.verify.problem import hash_of, problem_of
+from kvopt.verify.problem import hash_of, held_together, problem_of
 from kvopt.verify.work import Invalid
 
 STEPS = 40
@@ -158,10 +158,19 @@ class Attack:
             if proof.get("target") is not None and source.random() < 0.7:
                 proof["target"] = best + source.choice((0, 0, 1))
             yield proof
-        if content["clock"] != "rounds" or problem.workers > 1 or problem.block > 1:
+        most = held_together(asked := problem_of(content))[2]
+        if most and problem.in_rounds:
+            borders, unit = sorted(source.sample(range(12), 3)), source.choice((1, 4, 60))
+            shares = [
+                [source.choice((0, unit // most[v], unit // most[v], unit)) for _ in borders[1:]]
+                for path in asked.paths for v in path if v in most
+            ]  # fmt: skip
+            yield {**random_proof(source), "kind": "shared-prices", "borders": borders,
+                   "unit": unit, "shares": shares}  # fmt: skip
+        if not problem.in_rounds or problem.workers > 1 or problem.block > 1:
             return
         # Of shared prefixes, weights and orders the proof is about what is left without them.
-        rest = problem_of(content).plain()
+        rest = asked.plain()
         plain = rest.memory, tuple((r.arrival, r.prompt, r.output) for r in rest.requests)
         target = best + source.choice((0, 1))
         if not rest.pauses and rest.requests:
