@@ -173,7 +173,7 @@ def _solve(engine: str) -> Callable[[Problem, Path], None]:
 
 def _bound(method: str) -> Callable[[Problem, Path], None]:
     def work(problem: Problem, _: Path) -> None:
-        found = bound(problem, method, time_limit=1, threads=1)
+        found = bound(problem, method, time_limit=2, threads=1)
         if found.value is None:
             raise InvalidInput(found.note or "", field="no bound here")
 
