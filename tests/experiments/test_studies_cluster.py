@@ -105,7 +105,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(tmp_path: Path, cluster:
 
 @pytest.mark.slow
 def test_a_scheduler_that_goes_away_keeps_what_is_done(
-    tmp_path: Path, cluster: Cluster, run: Run
+    tmp_path: Path, cluster: Cluster, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = read_study(tiny(tmp_path / "tiny.toml", DRAWS))
 
@@ -117,6 +117,7 @@ def test_a_scheduler_that_goes_away_keeps_what_is_done(
         run_study(study, tmp_path / "out", scheduler=cluster.address, observer=end)
     kept = len(read_records(tmp_path / "out"))
     assert kept >= 2 * (DRAWS // 4)
+    monkeypatch.setattr("kvopt.experiments.studies.workers._PATIENCE", 2)
     code, _, err = run(
         "study", tmp_path / "tiny.toml", "--out", tmp_path / "out", "--scheduler", cluster.address
     )

@@ -284,13 +284,13 @@ def test_csv_round_trip(instance: Instance) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["json", "csv"])
-def test_a_hundred_thousand_requests(suffix: str, tmp_path: Path) -> None:
-    instance = instance_of(50, [(i // 3, i % 7, 1 + i % 11) for i in range(100_000)])
+def test_many_requests_come_back(suffix: str, tmp_path: Path) -> None:
+    instance = instance_of(50, [(i // 3, i % 7, 1 + i % 11) for i in range(20_000)])
     path = tmp_path / f"large.{suffix}"
     write_instance(instance, path)
     again = read_instance(path, 50)
     assert again == instance
-    assert again.requests[-1] == Request(33_333, 4, 10, id="r99999")
+    assert again.requests[-1] == Request(6_666, 0, 2, id="r19999")
 
 
 @pytest.mark.parametrize("notes", ['{"x": NaN}', '{"x": 1e999}', '"\\ud800"'])
