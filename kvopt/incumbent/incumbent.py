@@ -238,7 +238,7 @@ class Search:
         more: int = 0,
         stop: StopCriterion | None = None,
     ) -> None:
-        """Let something work on another problem, see `inside`, and take what it finds at once.
+        """Run work on another problem, see `inside`, and take its results at once.
 
         Taken are some of its ``schedules``, of the same starts, its ``bounds`` with their proofs,
         to which so much ``more`` is added, and its ``claims``.  What is known here it may begin

@@ -114,7 +114,7 @@ class Cache:
             heapq.heappush(self._line, place)
 
     def make_room(self, held: int) -> None:
-        """Drop what does not fit beside so many tokens of active requests."""
+        """Drop tokens that do not fit next to those of active requests."""
         while self._unused and (over := held + self._total - self._memory) > 0:
             tokens = self._unused.get(place := self._line[0], 0)
             if place[2] > -len(self._users):
