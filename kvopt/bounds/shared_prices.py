@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.bounds.lagrangian import Ascent, ascend, first_prices, refuse_long
+from kvopt.bounds.lagrangian import Ascent, Pace, ascend, first_prices, refuse_long
 from kvopt.bounds.prices import finest_denominator, rounded_prices
 from kvopt.bounds.shares import most_together, shared_out
 from kvopt.incumbent.incumbent import Search
@@ -32,15 +32,16 @@ from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 
-_INTERVALS, _BEND = 64, 1.6
+_INTERVALS, _BEND = 96, 1.6
 """Stretches of time, and the power by which early ones are shorter."""
 _STEP = 16
 """Starts of which one is looked at, and then those around the cheapest: in an ascent alone."""
 _UNIT = 1024
 """Parts of 1 that shares are rounded down to."""
-_FACTOR, _SETTLED, _KEPT = 1.0, 400.0, 0.95
-"""Logarithm of the factor by which shares grow at first, steps after which it is half of that, and
-weight of the steps before."""
+_FACTOR, _NEAR, _KEPT = 2.0, 0.002, 0.95
+"""Logarithm of the factor by which shares grow, aim as a share of the value below which it falls,
+and weight of the steps before."""
+_PACE = Pace(stages=((40, 0.01),), largest=1e-9)
 _LEAST = 1e-4
 """Share that may still grow."""
 
@@ -168,7 +169,7 @@ class _Shares:
     """Shares that follow prices: each evaluation takes a step of them; remembers the best."""
 
     def __init__(self, users: Users, last: int) -> None:
-        self.users, self.steps, self.value = users, 0, -np.inf
+        self.users, self.factor, self.value = users, 0.0, -np.inf
         self.shares = users.within_limits(np.ones((len(users.owners), len(users.borders) - 1)))
         self._interval = np.maximum(np.searchsorted(users.borders, np.arange(last + 1)) - 1, 0)
         self._rows = np.searchsorted(users.owners, np.arange(len(users.arrivals) + 1))
@@ -195,11 +196,8 @@ class _Shares:
     def __call__(self, prices: Floats) -> tuple[float, Integers, Floats]:
         """Return the value of prices, the cheapest starts, and tokens above the memory."""
         users = self.users
-        if self.steps:
-            factor = _FACTOR / (1 + self.steps / _SETTLED)
-            grown = np.maximum(self.shares, _LEAST) * np.exp(factor * self._towards)
-            self.shares = users.within_limits(grown)
-        self.steps += 1
+        grown = np.maximum(self.shares, _LEAST) * np.exp(self.factor * self._towards)
+        self.shares = users.within_limits(grown)
         costs, starts, paid, levels = self.cheapest(prices, self.shares, 1.0, 1.0, _STEP)
         load, gained = np.full(len(prices), -float(users.memory)), np.zeros_like(self.shares)
         _used(starts, users.outputs, levels, self._interval, paid, self._rows, load, gained)
@@ -229,6 +227,24 @@ class _Shares:
         return -(-total // (_UNIT * denominator)), proof
 
 
+class _Climb(Ascent):
+    """Ascent that brings shares back with prices, and moves them as far as it aims."""
+
+    def __init__(self, shares: _Shares, prices: Floats) -> None:
+        self._shares = shares
+        super().__init__(shares, prices, pace=_PACE)
+
+    def step(self) -> bool:
+        """Take one step of prices and shares."""
+        size = max(abs(self.value), 1.0)
+        self._shares.factor = _FACTOR * min(1.0, self._aim / (_NEAR * size))
+        return super().step()
+
+    def _from_the_best(self) -> None:
+        super()._from_the_best()
+        self._shares.shares = self._shares.best[1]
+
+
 def offer_shared_prices(search: Search, seconds: float) -> None:
     """Offer better and better prices with shares of nodes, for so many seconds."""
     plain = shared_out(search.instance)
@@ -243,4 +259,4 @@ def offer_shared_prices(search: Search, seconds: float) -> None:
         sure = sum((request.weight - 1) * request.output for request in search.instance)
         search.offer_checked(value + sure, "prices of shared blocks", proof)
 
-    ascend(search, Ascent(shares, prices), offer, seconds)
+    ascend(search, _Climb(shares, prices), offer, seconds)
