@@ -18,7 +18,7 @@ from kvopt.incumbent.limits import Limits
 
 CHAT = Instance(3_000, generate("conversation", n=240, memory=3_000, seed=1).requests, workers=3)
 LATE = Instance(
-    30, generate("arrival-2", n=24, memory=30, seed=3).requests, workers=2, name="arrivals"
+    30, generate("arrival-2", n=40, memory=30, seed=3).requests, workers=2, name="arrivals"
 )
 
 

@@ -88,13 +88,12 @@ def test_certify_attains_what_solve_proves(some: object, workers: int) -> None:
             assert least == (alone / best if best else None)
 
 
-@pytest.mark.usefixtures("processor_clock")
 def test_the_optimum_of_runs_is_no_bound_for_pauses() -> None:
-    for seed in range(many(4)):
+    for seed in range(many(2)):
         instance, clock = drawn(seed, 1)
         _, best = solved(instance, clock)
         for scope in ("pauses", "chunks", "pauses+chunks"):
-            found = certify(instance, ["vllm-fcfs:block=1"], clock=clock, scope=scope, time_limit=1)
+            found = certify(instance, ["vllm-fcfs:block=1"], clock=clock, scope=scope)
             assert (found.lower_bound or 0) <= (found.objective or 0) <= best
             assert not [note for note in found.notes if "claims" in note]
 
