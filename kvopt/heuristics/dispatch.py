@@ -11,7 +11,7 @@ memory that it fills until then.
 
 A request that would hold much of the memory for long is better kept back until others are done,
 even where it fits: prices say so.  One waits for its cheapest start while a start costs more than
-a habit allows.
+a rule allows.
 
 Everything here is compiled.
 """
@@ -28,10 +28,10 @@ from kvopt.heuristics.nodes import (
     NOW,
     STATE,
     STOP,
-    Crowd,
     Made,
-    Scene,
-    first_scene,
+    Node,
+    Requests,
+    first_node,
     held_before,
     meet,
     mixed,
@@ -47,7 +47,7 @@ _UNHURRIED = 300
 """Requests in a row that lose nothing by waiting, after which those behind are not asked."""
 
 
-class Habit(NamedTuple):
+class Rule(NamedTuple):
     """How requests are taken from the line; all floats, so that loops can go through the parts.
 
     Parameters
@@ -72,7 +72,7 @@ class Habit(NamedTuple):
 class Trace(NamedTuple):
     """Constants of a search: requests in their line, their prices, and the keys of the line."""
 
-    crowd: Crowd
+    requests: Requests
     worth: Worth
     keys: Floats
 
@@ -80,50 +80,50 @@ class Trace(NamedTuple):
 class Room(NamedTuple):
     """Work arrays of one expansion: a node, and the starts of its requests."""
 
-    copy: Scene
+    copy: Node
     made: Made
 
 
-def room_for(crowd: Crowd) -> Room:
+def room_for(requests: Requests) -> Room:
     """Return work arrays of one expansion."""
-    return Room(first_scene(crowd), nothing_made(len(crowd.line)))
+    return Room(first_node(requests), nothing_made(len(requests.line)))
 
 
 @compiled
-def advance(trace: Trace, scene: Scene, habit: Habit, until: int, room: Room) -> float:
+def advance(trace: Trace, node: Node, rule: Rule, until: int, room: Room) -> float:
     """Run a node until a round, and return its cost above the bound of the prices.
 
     Requests are started at arrivals and completions only.
     """
-    crowd, counts, cost = trace.crowd, scene.counts, 0.0
+    requests, counts, cost = trace.requests, node.counts, 0.0
     paid, moment, last = trace.worth.paid, trace.worth.moment, len(trace.worth.paid) - 1
-    memory = crowd.memory * len(scene.active)
+    memory = requests.memory * len(node.active)
     while counts[NOW] < until:
         now = counts[NOW]
-        meet(crowd, scene)
-        cost += _admit(crowd, scene, trace.worth, habit, room.made)
+        meet(requests, node)
+        cost += _admit(requests, node, trace.worth, rule, room.made)
         following = until
-        for worker in range(len(scene.active)):
-            if scene.active[worker] > 0:
-                following = min(following, scene.ends[worker, 0])
-        if counts[COME] < len(crowd.line):
-            come = crowd.coming[counts[COME]]
-            following = min(following, crowd.arrivals[crowd.line[come]])
+        for worker in range(len(node.active)):
+            if node.active[worker] > 0:
+                following = min(following, node.ends[worker, 0])
+        if counts[COME] < len(requests.line):
+            come = requests.coming[counts[COME]]
+            following = min(following, requests.arrivals[requests.line[come]])
         begin, end = min(now, last), min(following, last)  # idle memory in between has a price
-        cost += (memory - scene.bases.sum()) * (paid[end] - paid[begin])
-        cost -= scene.active.sum() * (moment[end] - moment[begin])
+        cost += (memory - node.bases.sum()) * (paid[end] - paid[begin])
+        cost -= node.active.sum() * (moment[end] - moment[begin])
         counts[NOW] = following
     return cost
 
 
 @compiled
-def cost_of_waiting(trace: Trace, scene: Scene) -> float:
+def cost_of_waiting(trace: Trace, node: Node) -> float:
     """Return what waiting requests have lost by now against their cheapest starts."""
-    cost, unhurried, now, crowd, worth = 0.0, 0, scene.counts[NOW], trace.crowd, trace.worth
-    for place in range(scene.counts[FRONT], scene.counts[STOP]):
-        i = crowd.line[scene.queue[place]]
+    cost, unhurried, now, requests, worth = 0.0, 0, node.counts[NOW], trace.requests, trace.worth
+    for place in range(node.counts[FRONT], node.counts[STOP]):
+        i = requests.line[node.queue[place]]
         if worth.cheapest[i] < now:
-            cost += _reduced_cost(crowd, worth, i, now)
+            cost += _reduced_cost(requests, worth, i, now)
             unhurried = 0
         else:
             unhurried += 1
@@ -133,61 +133,61 @@ def cost_of_waiting(trace: Trace, scene: Scene) -> float:
 
 
 @inlined
-def _reduced_cost(crowd: Crowd, worth: Worth, i: int, start: int) -> float:
+def _reduced_cost(requests: Requests, worth: Worth, i: int, start: int) -> float:
     """Return by how much a start costs more than the cheapest."""
-    prompt, output = crowd.prompts[i], crowd.outputs[i]
+    prompt, output = requests.prompts[i], requests.outputs[i]
     held = tokens_of(worth.paid, worth.moment, start, prompt, output)
-    return float(start - crowd.arrivals[i] + output + held - worth.least[i])
+    return float(start - requests.arrivals[i] + output + held - worth.least[i])
 
 
 @inlined
-def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> float:
+def _admit(requests: Requests, node: Node, worth: Worth, rule: Rule, made: Made) -> float:
     """Start the first that fits, or what gains most, as long as some fit; return the costs."""
-    counts, queue, cost, worker = scene.counts, scene.queue, 0.0, 0
-    paid, moment, gaining = worth.paid, worth.moment, habit.fill >= 0
+    counts, queue, cost, worker = node.counts, node.queue, 0.0, 0
+    paid, moment, gaining = worth.paid, worth.moment, rule.fill >= 0
     now, last = counts[NOW], len(paid) - 1
-    later = now + crowd.mean_output
-    price = habit.fill * (paid[min(later, last)] - paid[min(now, last)])
+    later = now + requests.mean_output
+    price = rule.fill * (paid[min(later, last)] - paid[min(now, last)])
     while worker >= 0:
         free, front, worker, best, most = -1, counts[FRONT], -1, 0, -np.inf
-        for each in range(len(scene.active)):
-            free = max(free, crowd.memory - held_before(scene, each, 0, now + 1))
-        stop = min(counts[STOP], front + int(habit.window))
-        is_next = front < stop and scene.passed[queue[front]] >= habit.patience
-        if is_next and not _is_kept_back(crowd, scene, worth, habit, crowd.line[queue[front]]):
+        for each in range(len(node.active)):
+            free = max(free, requests.memory - held_before(node, each, 0, now + 1))
+        stop = min(counts[STOP], front + int(rule.window))
+        is_next = front < stop and node.passed[queue[front]] >= rule.patience
+        if is_next and not _is_kept_back(requests, node, worth, rule, requests.line[queue[front]]):
             stop = front + 1
         for place in range(front, stop):
-            i, gain = crowd.line[queue[place]], 0.0
-            if crowd.private[i] >= free:  # most do not fit, and are passed over at once
+            i, gain = requests.line[queue[place]], 0.0
+            if requests.private[i] >= free:  # most do not fit, and are passed over at once
                 continue
             if gaining:
-                prompt, output = crowd.prompts[i], crowd.outputs[i]
+                prompt, output = requests.prompts[i], requests.outputs[i]
                 gain = price * prompt + tokens_of(paid, moment, later, prompt, output)
                 gain -= tokens_of(paid, moment, now, prompt, output)
-            if gain > most and not _is_kept_back(crowd, scene, worth, habit, i):
-                fits = worker_for(crowd, scene, i, habit.choice)
+            if gain > most and not _is_kept_back(requests, node, worth, rule, i):
+                fits = worker_for(requests, node, i, rule.choice)
                 if fits >= 0:
                     worker, best, most = fits, place, gain
                     if not gaining:
                         break
         if worker >= 0:
-            i = crowd.line[queue[best]]
-            start_on(crowd, scene, worker, i)
+            i = requests.line[queue[best]]
+            start_on(requests, node, worker, i)
             made.starts[i], made.workers[i] = now, worker
             if best > front:
-                scene.passed[queue[front]] += 1
+                node.passed[queue[front]] += 1
             for x in range(best, front, -1):
                 queue[x] = queue[x - 1]
             counts[FRONT] += 1
             counts[STATE] += mixed(i, -1)
-            cost += _reduced_cost(crowd, worth, i, now)
+            cost += _reduced_cost(requests, worth, i, now)
     return cost
 
 
 @inlined
-def _is_kept_back(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, i: int) -> bool:
+def _is_kept_back(requests: Requests, node: Node, worth: Worth, rule: Rule, i: int) -> bool:
     """Tell whether a request waits for a start that is cheaper."""
-    now = scene.counts[NOW]
-    if now >= worth.cheapest[i] or habit.allowed == np.inf:
+    now = node.counts[NOW]
+    if now >= worth.cheapest[i] or rule.allowed == np.inf:
         return False
-    return _reduced_cost(crowd, worth, i, now) > habit.allowed
+    return _reduced_cost(requests, worth, i, now) > rule.allowed

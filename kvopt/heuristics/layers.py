@@ -18,11 +18,11 @@ from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, reseed
 from kvopt.problem.arrays import Flags, Floats, Integers
 
-_HEIRS = 4
-"""Scenes that one scene may leave behind in the next stretch, so that the kept ones differ, where
+_CHILDREN = 4
+"""Nodes that one node may leave behind in the next stretch, so that the kept ones differ, where
 there are as many as may be kept."""
 _SAME = 1e-7
-"""Costs that differ by less are those of the same scene."""
+"""Costs that differ by less are those of the same node."""
 _GROWTH = 2.0
 """How many times as much effort the next beam takes at most; the first tells how long others do."""
 _WORTH_WHILE = 0.5
@@ -32,7 +32,7 @@ SHARED = 16
 SEEN = 2048
 """Waiting requests that a try has at most, the first in line."""
 _IN_PLACE = -1
-"""In place of a number of waiting requests: the scene itself runs on, and no copy of it."""
+"""In place of a number of waiting requests: the node itself runs on, and no copy of it."""
 
 
 class BeamPlan(NamedTuple):
@@ -41,7 +41,7 @@ class BeamPlan(NamedTuple):
     Parameters
     ----------
     width, draws
-        Scenes that are kept, and tries to go on from each.
+        Nodes that are kept, and tries to go on from each.
     stretch, ahead
         Rounds or nanoseconds that are kept, and of the look-ahead beyond.
     seed
@@ -65,27 +65,27 @@ class Kept(NamedTuple):
     ----------
     costs, seeds
         What each has cost so far above the bound of the prices, and the seed of its tries.
-    habits
-        The parts of the habit that each was made with.
+    rules
+        The parts of the rule that each was made with.
     seen, paid, states
         Of each try, row times draws plus draw: its cost with the look-ahead, and two numbers that
         tell it from others, its state and, where that does not say all, its cost without.
     chosen
         The cheapest tries.
-    next_costs, next_seeds, next_habits
+    next_costs, next_seeds, next_rules
         What they lead to.
     """
 
     costs: Floats
     seeds: Integers
-    habits: Floats
+    rules: Floats
     seen: Floats
     paid: Floats
     states: Integers
     chosen: Integers
     next_costs: Floats
     next_seeds: Integers
-    next_habits: Floats
+    next_rules: Floats
 
 
 class Beam(NamedTuple):
@@ -99,7 +99,7 @@ class Beam(NamedTuple):
         """Replace the nodes by the chosen expansions."""
         kept = self.kept
         kept.costs[:taken], kept.seeds[:taken] = kept.next_costs[:taken], kept.next_seeds[:taken]
-        kept.habits[:taken] = kept.next_habits[:taken]
+        kept.rules[:taken] = kept.next_rules[:taken]
         return Beam(self.there, self.here, kept)
 
 
@@ -112,16 +112,16 @@ class Stretch(NamedTuple):
     seen: int
 
 
-def one_kept(plan: BeamPlan, habit: Sequence[float]) -> Kept:
+def one_kept(plan: BeamPlan, rule: Sequence[float]) -> Kept:
     """Return a beam of one node with the usual dispatch rule, and space for the largest beam."""
     width, tries = plan.width, plan.width * plan.draws
-    habits, (costs, next_costs) = np.tile(np.array(habit), (width, 1)), np.zeros((2, width))
+    rules, (costs, next_costs) = np.tile(np.array(rule), (width, 1)), np.zeros((2, width))
     chosen, seeds, next_seeds = np.zeros((3, width), dtype=np.int64)
     (seen, paid), states = np.zeros((2, tries)), np.zeros(tries, dtype=np.int64)
     seeds[0] = plan.seed
     return Kept(
-        costs, seeds, habits, seen, paid, states, chosen,
-        next_costs, next_seeds, np.zeros_like(habits),
+        costs, seeds, rules, seen, paid, states, chosen,
+        next_costs, next_seeds, np.zeros_like(rules),
     )  # fmt: skip
 
 
@@ -129,15 +129,15 @@ def one_kept(plan: BeamPlan, habit: Sequence[float]) -> Kept:
 def choose(kept: Kept, order: Integers, draws: int, most: int) -> int:
     """Choose the first distinct expansions in an order, so many of a node; return their number."""
     taken, states, paid = 0, kept.states, kept.paid
-    heirs = np.zeros(len(order) // draws, dtype=np.int64)
+    children = np.zeros(len(order) // draws, dtype=np.int64)
     for x in order:
-        new = heirs[x // draws] < most
+        new = children[x // draws] < most
         for place in range(taken):
             y = kept.chosen[place]
             new = new and (states[x] != states[y] or abs(paid[x] - paid[y]) > _SAME)
         if new:
             kept.chosen[taken] = x
-            heirs[x // draws] += 1
+            children[x // draws] += 1
             taken += 1
             if taken == len(kept.chosen):
                 break
@@ -150,18 +150,18 @@ class Operations(NamedTuple):
     Parameters
     ----------
     row_of
-        Given scenes and a row: that scene.
+        Given nodes and a row: that node.
     copy_of
-        Given two scenes and how many waiting requests: copy the first into the second one.
+        Given two nodes and how many waiting requests: copy the first into the second one.
     arranged
-        Given world, scene, habit before, room, random state and whether to go on as before: blur
-        the line, and return a habit, of floats.
+        Given world, node, rule before, room, random state and whether to go on as before: blur
+        the line, and return a rule, of floats.
     run_on
-        Given world, scene, habit, time and room: run up to then, and return the cost.
+        Given world, node, rule, time and room: run up to then, and return the cost.
     lost
-        Given world and scene: the cost that waiting requests have run up.
+        Given world and node: the cost that waiting requests have run up.
     entry, tells_all
-        Which of the counts of a scene is its state, and whether scenes of one state are equal.
+        Which of the counts of a node is its state, and whether nodes of one state are equal.
     """
 
     row_of: Callable[[Any, int], Any]
@@ -191,7 +191,7 @@ def _tries(
     stretch
         Up to when, and what for.
     room
-        To work in, with a scene for tries.
+        To work in, with a node for tries.
     first, last
         A range of tries, or of chosen ones.
     """
@@ -199,23 +199,23 @@ def _tries(
     for x in range(first, last):
         number = kept.chosen[x] if stretch.is_kept else x
         row, draw = number // stretch.draws, number % stretch.draws
-        scene = _of.row_of(there, x) if stretch.is_kept else room.copy
+        node = _of.row_of(there, x) if stretch.is_kept else room.copy
         if stretch.seen >= 0:
-            _of.copy_of(_of.row_of(here, row), scene, stretch.seen)
+            _of.copy_of(_of.row_of(here, row), node, stretch.seen)
         reseed(rng, kept.seeds[row], draw, 0)
         seed = rng[0]
-        habit = _of.arranged(world, scene, kept.habits[row], room, rng, draw == 0)
-        paid = kept.costs[row] + _of.run_on(world, scene, habit, stretch.until, room)
+        rule = _of.arranged(world, node, kept.rules[row], room, rng, draw == 0)
+        paid = kept.costs[row] + _of.run_on(world, node, rule, stretch.until, room)
         if stretch.is_kept:
             kept.next_costs[x], kept.next_seeds[x] = paid, seed
-            for part in range(len(habit)):
-                kept.next_habits[x, part] = habit[part]
+            for part in range(len(rule)):
+                kept.next_rules[x, part] = rule[part]
             continue
-        kept.states[x] = scene.counts[_of.entry]
+        kept.states[x] = node.counts[_of.entry]
         if not _of.tells_all:
             kept.paid[x] = paid
-        paid += _of.run_on(world, scene, habit, stretch.until + plan.ahead, room)
-        kept.seen[x] = paid + plan.weight * _of.lost(world, scene)
+        paid += _of.run_on(world, node, rule, stretch.until + plan.ahead, room)
+        kept.seen[x] = paid + plan.weight * _of.lost(world, node)
 
 
 def tries_of(name: str, operations: Operations) -> Callable[..., None]:
@@ -254,18 +254,18 @@ class Work(NamedTuple):
     arrivals
         Of all requests, ascending.
     progress
-        Given scenes: whether each is at work, and how many requests have arrived there.
+        Given nodes: whether each is at work, and how many requests have arrived there.
     attempt
-        Given scenes, those to come, what is kept, a stretch, room, and a range of tries: `_tries`.
+        Given nodes, those to come, what is kept, a stretch, room, and a range of tries: `_tries`.
     """
 
     arrivals: Integers
     progress: Callable[[Any], tuple[Flags, Integers]]
     attempt: Callable[[Any, Any, Kept, Stretch, Any, int, int], None]
 
-    def begin(self, scenes: Any, alive: int, until: int) -> int | None:
+    def begin(self, nodes: Any, alive: int, until: int) -> int | None:
         """Return the begin of the next layer, None if all nodes are finished."""
-        busy, come = (column[:alive] for column in self.progress(scenes))
+        busy, come = (column[:alive] for column in self.progress(nodes))
         if busy.any():
             return until
         least = int(come.min())
@@ -283,12 +283,12 @@ def run_beam(
         begin = work.begin(beam.here, alive, until)
         if begin is None:
             return course, beam
-        more = plan.width // alive  # together few have as many tries and heirs as all may have
+        more = plan.width // alive  # together few have as many tries and children as all may have
         until, draws = begin + plan.stretch, plan.draws * more
         attempt = partial(work.attempt, *beam)
         share(pool, shared, partial(attempt, Stretch(until, draws, False, SEEN)), alive * draws)
         order = np.argsort(kept.seen[: alive * draws], kind="stable")
-        alive = choose(kept, order, draws, _HEIRS * more)
+        alive = choose(kept, order, draws, _CHILDREN * more)
         whole = Stretch(until, draws, True, len(work.arrivals))
         share(pool, shared, partial(attempt, whole), alive)
         course.chosen.append(kept.chosen[:alive].copy())

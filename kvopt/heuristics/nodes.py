@@ -1,6 +1,6 @@
 """Nodes: the state of a run at a time, and its steps.
 
-A `Scene` can be copied, and run on in different ways (`kvopt.heuristics.dispatch`).  The workers
+A `Node` can be copied, and run on in different ways (`kvopt.heuristics.dispatch`).  The workers
 of a fleet share one line, from which a request goes to a worker where it fits (`FIRST`,
 `EMPTIEST`, `FULLEST`).
 
@@ -22,12 +22,12 @@ from kvopt.problem.instance import Instance
 Rows = Integers
 """Integers in two dimensions: a row for each worker."""
 
-FRONT, STOP, COME, STATE, NOW = range(5)  # entries of `Scene.counts`
+FRONT, STOP, COME, STATE, NOW = range(5)  # entries of `Node.counts`
 FIRST, EMPTIEST, FULLEST = 0.0, 1.0, 2.0
 """Which worker takes a request: the first where it fits, or one that holds least or most."""
 
 
-class Crowd(NamedTuple):
+class Requests(NamedTuple):
     """An instance as arrays, and the line in which requests wait.
 
     Parameters
@@ -44,11 +44,11 @@ class Crowd(NamedTuple):
         Of all requests, in rounds.
     workers
         Of the fleet.
-    private, paths, nodes
-        Prompt tokens that a request holds alone, and its nodes of the forest:
-        ``nodes[paths[i]:paths[i + 1]]``.
+    private, paths, blocks
+        Prompt tokens that a request holds alone, and its blocks of the forest:
+        ``blocks[paths[i]:paths[i + 1]]``.
     weights
-        Tokens of each node, which is held once on a worker.
+        Tokens of each block, which is held once on a worker.
     """
 
     memory: int
@@ -61,7 +61,7 @@ class Crowd(NamedTuple):
     workers: int
     private: Integers
     paths: Integers
-    nodes: Integers
+    blocks: Integers
     weights: Integers
 
 
@@ -72,7 +72,7 @@ class Made(NamedTuple):
     workers: Integers
 
 
-class Scene(NamedTuple):
+class Node(NamedTuple):
     """How far a run has got.
 
     Parameters
@@ -91,7 +91,7 @@ class Scene(NamedTuple):
         less its start (plus t that is what it holds at t), and what all of the worker hold
         together at its completion.
     until
-        In a row for each worker, when the last active user of each node completes.
+        In a row for each worker, when the last active user of each block completes.
     """
 
     counts: Integers
@@ -105,7 +105,7 @@ class Scene(NamedTuple):
     until: Rows
 
 
-def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
+def requests_of(instance: Instance) -> tuple[Requests, Floats]:
     """Return an instance as arrays, lined up by volume, and the logarithms of the volumes."""
     arrivals, prompts, outputs = columns_of(plain := shared_out(instance))
     volumes = np.array([float(request.volume) for request in plain])
@@ -113,20 +113,20 @@ def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
     line = np.lexsort((arrivals, prompts, volumes))
     coming = np.argsort(arrivals[line], kind="stable")
     mean = int(outputs.mean()) if len(outputs) else 0
-    crowd = Crowd(
+    requests = Requests(
         plain.memory, arrivals, prompts, outputs, line, coming, mean, instance.workers,
         np.array(forest.private, dtype=np.int64),
         np.cumsum([0, *map(len, forest.paths)]),
-        np.array([node for path in forest.paths for node in path], dtype=np.int64),
+        np.array([block for path in forest.paths for block in path], dtype=np.int64),
         np.array(forest.weights, dtype=np.int64),
     )  # fmt: skip
-    return crowd, np.log(volumes)
+    return requests, np.log(volumes)
 
 
-def most_active(crowd: Crowd) -> int:
+def most_active(requests: Requests) -> int:
     """Return how many requests may be active on a worker, and one more."""
-    held = np.sort(crowd.private) + 1
-    return int(np.searchsorted(held.cumsum(), crowd.memory, side="right")) + 1
+    held = np.sort(requests.private) + 1
+    return int(np.searchsorted(held.cumsum(), requests.memory, side="right")) + 1
 
 
 def nothing_made(count: int) -> Made:
@@ -134,132 +134,134 @@ def nothing_made(count: int) -> Made:
     return Made(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
 
 
-def first_scene(crowd: Crowd) -> Scene:
+def first_node(requests: Requests) -> Node:
     """Return the node before any request has arrived."""
-    return Scene(*(field[0] for field in empty_scenes(crowd, 1)))
+    return Node(*(field[0] for field in empty_nodes(requests, 1)))
 
 
-def empty_scenes(crowd: Crowd, width: int) -> Scene:
+def empty_nodes(requests: Requests, width: int) -> Node:
     """Return empty nodes, one in each row."""
-    count, workers, most = len(crowd.line), crowd.workers, most_active(crowd)
+    count, workers, most = len(requests.line), requests.workers, most_active(requests)
     counts = np.tile(np.array([count, count, 0, 0, 0], dtype=np.int64), (width, 1))
     active, bases = np.zeros((2, width, workers), dtype=np.int64)
     queue, passed = (np.zeros((width, size), dtype=np.int64) for size in (2 * count, count))
     ends, offsets, loads = np.zeros((3, width, workers, most), dtype=np.int64)
-    until = np.zeros((width, workers, len(crowd.weights)), dtype=np.int64)
-    return Scene(counts, active, bases, queue, passed, ends, offsets, loads, until)
+    until = np.zeros((width, workers, len(requests.weights)), dtype=np.int64)
+    return Node(counts, active, bases, queue, passed, ends, offsets, loads, until)
 
 
 @compiled
-def copy_scene(scene: Scene, copy: Scene, seen: int) -> None:
+def copy_node(node: Node, copy: Node, seen: int) -> None:
     """Copy a node, with so many of its waiting requests."""
-    copy_into(copy.counts, scene.counts, len(scene.counts))
-    copy_into(copy.active, scene.active, len(scene.active))
-    copy_into(copy.bases, scene.bases, len(scene.active))
-    front = scene.counts[FRONT]
-    stop = min(scene.counts[STOP], front + seen)
+    copy_into(copy.counts, node.counts, len(node.counts))
+    copy_into(copy.active, node.active, len(node.active))
+    copy_into(copy.bases, node.bases, len(node.active))
+    front = node.counts[FRONT]
+    stop = min(node.counts[STOP], front + seen)
     copy.counts[STOP] = stop
     for place in range(front, stop):
-        rank = scene.queue[place]
-        copy.queue[place], copy.passed[rank] = rank, scene.passed[rank]
-    for worker in range(len(scene.active)):
-        active = scene.active[worker]
-        copy_into(copy.ends[worker], scene.ends[worker], active)
-        copy_into(copy.offsets[worker], scene.offsets[worker], active)
-        copy_into(copy.loads[worker], scene.loads[worker], active)
-        copy_into(copy.until[worker], scene.until[worker], scene.until.shape[1])
+        rank = node.queue[place]
+        copy.queue[place], copy.passed[rank] = rank, node.passed[rank]
+    for worker in range(len(node.active)):
+        active = node.active[worker]
+        copy_into(copy.ends[worker], node.ends[worker], active)
+        copy_into(copy.offsets[worker], node.offsets[worker], active)
+        copy_into(copy.loads[worker], node.loads[worker], active)
+        copy_into(copy.until[worker], node.until[worker], node.until.shape[1])
 
 
 @inlined
-def meet(crowd: Crowd, scene: Scene) -> None:
+def meet(requests: Requests, node: Node) -> None:
     """Let arriving requests join the line, and completed ones leave."""
-    counts = scene.counts
+    counts = node.counts
     now, come = counts[NOW], counts[COME]
-    while come < len(crowd.line) and crowd.arrivals[crowd.line[crowd.coming[come]]] <= now:
-        _join(scene, crowd.coming[come])
+    while (
+        come < len(requests.line) and requests.arrivals[requests.line[requests.coming[come]]] <= now
+    ):
+        _join(node, requests.coming[come])
         come += 1
     counts[COME] = come
-    for worker in range(len(scene.active)):
-        ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
-        gone, active = 0, scene.active[worker]
+    for worker in range(len(node.active)):
+        ends, offsets, loads = node.ends[worker], node.offsets[worker], node.loads[worker]
+        gone, active = 0, node.active[worker]
         while gone < active and ends[gone] <= now:
-            scene.bases[worker] -= offsets[gone]
+            node.bases[worker] -= offsets[gone]
             counts[STATE] -= mixed(ends[gone], offsets[gone])
             gone += 1
         if gone:
             for x in range(gone, active):
                 ends[x - gone], offsets[x - gone], loads[x - gone] = ends[x], offsets[x], loads[x]
-            scene.active[worker] -= gone
+            node.active[worker] -= gone
 
 
 @compiled
-def _join(scene: Scene, rank: int) -> None:
+def _join(node: Node, rank: int) -> None:
     """Insert a rank in its place, moving the shorter side."""
-    scene.passed[rank] = 0  # what a copy of a scene was used for before may have passed it over
-    queue, front, stop = scene.queue, scene.counts[FRONT], scene.counts[STOP]
+    node.passed[rank] = 0  # what a copy of a node was used for before may have passed it over
+    queue, front, stop = node.queue, node.counts[FRONT], node.counts[STOP]
     place = place_of(rank, queue, front, stop)
     if place - front < stop - place and front > 0:
         for x in range(front, place):
             queue[x - 1] = queue[x]
         queue[place - 1] = rank
-        scene.counts[FRONT] -= 1
+        node.counts[FRONT] -= 1
         return
     for x in range(stop, place, -1):
         queue[x] = queue[x - 1]
     queue[place] = rank
-    scene.counts[STOP] += 1
+    node.counts[STOP] += 1
 
 
 @inlined
-def held_before(scene: Scene, worker: int, x: int, time: int) -> int:
+def held_before(node: Node, worker: int, x: int, time: int) -> int:
     """Return the tokens held at a time up to the completion in place x, after the one before it."""
-    active = scene.active[worker]
+    active = node.active[worker]
     if x == active:
         return 0
-    return int(scene.loads[worker, x] - (active - x) * (scene.ends[worker, x] - time))
+    return int(node.loads[worker, x] - (active - x) * (node.ends[worker, x] - time))
 
 
 @inlined
-def _added(crowd: Crowd, scene: Scene, worker: int, i: int, time: int) -> int:
-    """Return the prompt tokens that a request adds at a time: nodes that are there it shares."""
-    tokens = crowd.private[i]
-    for place in range(crowd.paths[i], crowd.paths[i + 1]):
-        node = crowd.nodes[place]
-        if scene.until[worker, node] < time:
-            tokens += crowd.weights[node]
+def _added(requests: Requests, node: Node, worker: int, i: int, time: int) -> int:
+    """Return the prompt tokens that a request adds at a time: blocks that are there it shares."""
+    tokens = requests.private[i]
+    for place in range(requests.paths[i], requests.paths[i + 1]):
+        block = requests.blocks[place]
+        if node.until[worker, block] < time:
+            tokens += requests.weights[block]
     return int(tokens)
 
 
 @inlined
-def worker_for(crowd: Crowd, scene: Scene, i: int, choice: float) -> int:
+def worker_for(requests: Requests, node: Node, i: int, choice: float) -> int:
     """Return the worker that takes a request now, -1 if it fits on none."""
-    best, least, now = -1, 0, scene.counts[NOW]
-    for worker in range(len(scene.active)):
-        held = scene.bases[worker] + scene.active[worker] * now
+    best, least, now = -1, 0, node.counts[NOW]
+    for worker in range(len(node.active)):
+        held = node.bases[worker] + node.active[worker] * now
         if choice == FULLEST:
             held = -held
         if best >= 0 and (choice == FIRST or held >= least):
             continue
-        if _fits(crowd, scene, worker, i):
+        if _fits(requests, node, worker, i):
             best, least = worker, held
     return best
 
 
 @inlined
-def _fits(crowd: Crowd, scene: Scene, worker: int, i: int) -> bool:
+def _fits(requests: Requests, node: Node, worker: int, i: int) -> bool:
     """Tell whether a request that starts now fits at every completion, its own included."""
-    active, now, output = scene.active[worker], scene.counts[NOW], crowd.outputs[i]
-    begun = held_before(scene, worker, 0, now + 1) + 1
-    if begun + _added(crowd, scene, worker, i, now + 1) > crowd.memory:
+    active, now, output = node.active[worker], node.counts[NOW], requests.outputs[i]
+    begun = held_before(node, worker, 0, now + 1) + 1
+    if begun + _added(requests, node, worker, i, now + 1) > requests.memory:
         return False
     end, x = now + output, 0
-    while x < active and scene.ends[worker, x] < end:
-        more = _added(crowd, scene, worker, i, scene.ends[worker, x])
-        if scene.loads[worker, x] + more + scene.ends[worker, x] - now > crowd.memory:
+    while x < active and node.ends[worker, x] < end:
+        more = _added(requests, node, worker, i, node.ends[worker, x])
+        if node.loads[worker, x] + more + node.ends[worker, x] - now > requests.memory:
             return False
         x += 1
-    own = held_before(scene, worker, x, end) + _added(crowd, scene, worker, i, end) + output
-    return bool(own <= crowd.memory)
+    own = held_before(node, worker, x, end) + _added(requests, node, worker, i, end) + output
+    return bool(own <= requests.memory)
 
 
 @compiled
@@ -271,28 +273,28 @@ def mixed(first: int, second: int) -> int:
 
 
 @inlined
-def start_on(crowd: Crowd, scene: Scene, worker: int, i: int) -> None:
+def start_on(requests: Requests, node: Node, worker: int, i: int) -> None:
     """Make a request active now."""
-    ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
-    now, output = scene.counts[NOW], crowd.outputs[i]
-    end, offset = now + output, crowd.prompts[i] - now
-    x = active = scene.active[worker]
+    ends, offsets, loads = node.ends[worker], node.offsets[worker], node.loads[worker]
+    now, output = node.counts[NOW], requests.outputs[i]
+    end, offset = now + output, requests.prompts[i] - now
+    x = active = node.active[worker]
     while x > 0 and ends[x - 1] >= end:
         x -= 1
-    last = _added(crowd, scene, worker, i, end) + output
-    own = held_before(scene, worker, x, end) + last
+    last = _added(requests, node, worker, i, end) + output
+    own = held_before(node, worker, x, end) + last
     for y in range(active, x, -1):
         ends[y], offsets[y], loads[y] = ends[y - 1], offsets[y - 1], loads[y - 1]
     ends[x], offsets[x], loads[x] = end, offset, own
     for y in range(x):
-        loads[y] += _added(crowd, scene, worker, i, ends[y]) + ends[y] - now
+        loads[y] += _added(requests, node, worker, i, ends[y]) + ends[y] - now
     y = x + 1
     while y <= active and ends[y] == end:
         loads[y] += last
         y += 1
-    for place in range(crowd.paths[i], crowd.paths[i + 1]):
-        node = crowd.nodes[place]
-        scene.until[worker, node] = max(scene.until[worker, node], end)
-    scene.active[worker] += 1
-    scene.bases[worker] += offset
-    scene.counts[STATE] += mixed(end, offset)
+    for place in range(requests.paths[i], requests.paths[i + 1]):
+        block = requests.blocks[place]
+        node.until[worker, block] = max(node.until[worker, block], end)
+    node.active[worker] += 1
+    node.bases[worker] += offset
+    node.counts[STATE] += mixed(end, offset)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvopt.heuristics.dispatch import Habit, Room, Trace
-from kvopt.heuristics.nodes import FRONT, FULLEST, STOP, Scene
+from kvopt.heuristics.dispatch import Room, Rule, Trace
+from kvopt.heuristics.nodes import FRONT, FULLEST, STOP, Node
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, factor, normal, uniform
 from kvopt.problem.arrays import Floats
@@ -19,30 +19,30 @@ _WIDEST, _MOST_PATIENT = 200.0, 200.0
 _MOST_FILL = 2.0
 """Largest worth of filling memory that is drawn, in its price."""
 _GAINING = 0.7
-"""Share of new habits in which what gains most is started, not what is first in line."""
+"""Share of new rules in which what gains most is started, not what is first in line."""
 _HOLDING, _ALLOWED = 0.5, (0.05, 5.0)
-"""Share of new habits in which a request may wait for its cheapest start, and what an earlier one
+"""Share of new rules in which a request may wait for its cheapest start, and what an earlier one
 may cost more then, in mean outputs: a range."""
 USUAL = (32.0, 16.0, FULLEST, -1.0, np.inf)
-"""The parts of a habit to begin with."""
+"""The parts of a rule to begin with."""
 
 
 @compiled
 def arrange(
     trace: Trace,
-    scene: Scene,
+    node: Node,
     usual: Floats,
     room: Room,  # noqa: ARG001
     rng: State,
     plain: bool,
-) -> Habit:
+) -> Rule:
     """Shuffle the front of the line a little, and return a dispatch rule.
 
     The plain way is to go on as before.  Otherwise it is near the one before, or new.
     """
     choice, fill, allowed = usual[2], -1.0, np.inf
     if plain:
-        return Habit(usual[0], usual[1], choice, usual[3], usual[4])
+        return Rule(usual[0], usual[1], choice, usual[3], usual[4])
     if uniform(rng) < 0.5:
         window, patience = usual[0] * factor(rng, 0.3), usual[1] * factor(rng, 0.3)
         fill, allowed = usual[3] * factor(rng, 0.3), usual[4] * factor(rng, 0.3)
@@ -55,19 +55,19 @@ def arrange(
             fill = _MOST_FILL * uniform(rng)
         if uniform(rng) < _HOLDING:
             least, most = _ALLOWED
-            allowed = trace.crowd.mean_output * least * (most / least) ** uniform(rng)
+            allowed = trace.requests.mean_output * least * (most / least) ** uniform(rng)
     # The first in line are sorted by blurred volumes, times a power of their peaks.
-    crowd, front = trace.crowd, scene.counts[FRONT]
-    size = min(4 * int(window) + 20, scene.counts[STOP] - front)
+    requests, front = trace.requests, node.counts[FRONT]
+    size = min(4 * int(window) + 20, node.counts[STOP] - front)
     blurred = np.empty(size)
     for x in range(size):
-        i = crowd.line[scene.queue[front + x]]
-        peak = float(crowd.prompts[i] + crowd.outputs[i])
+        i = requests.line[node.queue[front + x]]
+        peak = float(requests.prompts[i] + requests.outputs[i])
         blurred[x] = trace.keys[i] + blur * normal(rng) + tilt * np.log(peak)
-    order, ranks = np.argsort(blurred), scene.queue[front : front + size].copy()
+    order, ranks = np.argsort(blurred), node.queue[front : front + size].copy()
     for x in range(size):
-        scene.queue[front + x] = ranks[order[x]]
-    if len(scene.active) > 1 and uniform(rng) < 0.3:
+        node.queue[front + x] = ranks[order[x]]
+    if len(node.active) > 1 and uniform(rng) < 0.3:
         choice = float(below(rng, 3))
     window, patience = float(int(window + 0.5)), float(int(patience + 0.5))
-    return Habit(max(1.0, window), max(1.0, patience), choice, fill, allowed)
+    return Rule(max(1.0, window), max(1.0, patience), choice, fill, allowed)

@@ -1,6 +1,6 @@
 """Beams over the whole of a trace, each wider than the one before.
 
-Which of thousands that wait come first is decided here, by many scenes side by side
+Which of thousands that wait come first is decided here, by many nodes side by side
 (`kvopt.heuristics.beams`).
 """
 
@@ -23,17 +23,17 @@ from kvopt.heuristics.beams import (
 )
 from kvopt.heuristics.dispatch import Trace, room_for
 from kvopt.heuristics.layers import BeamPlan, go_again, next_effort, run_beam
-from kvopt.heuristics.nodes import Crowd, Made
+from kvopt.heuristics.nodes import Made, Requests
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
 
 _DRAWS, _STRETCHES, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
-"""Tries to go on from a scene, requests started in a stretch at full memory, and look-ahead in
+"""Tries to go on from a node, requests started in a stretch at full memory, and look-ahead in
 mean outputs: ranges, as what one beam finds differs by as much as twice its width adds."""
 _COPY = 8
 """Requests that could be started in the time that a try takes beside."""
 _BYTES = 100
-"""Bytes that a scene takes for each request."""
+"""Bytes that a node takes for each request."""
 
 
 def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
@@ -43,7 +43,7 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
         return
     if fluid_end(instance.pooled()) > search.params.lagrangian.longest:
         return
-    end, (crowd, keys), effort = working_time() + seconds, line_of(search), 0.0
+    end, (requests, keys), effort = working_time() + seconds, line_of(search), 0.0
     widest = search.memory_left // (_BYTES * len(instance))
     widest = min(search.params.improve.widest_beam, widest)
     random = np.random.default_rng(seed)
@@ -54,8 +54,8 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
     with ThreadPoolExecutor(search.threads) as pool:
         while widest and not is_late():
             began = working_time()
-            trace, plan = drawn_trace(search, crowd, keys, random), _plan(crowd, random)
-            each = _effort(crowd, plan)
+            trace, plan = drawn_trace(search, requests, keys, random), _plan(requests, random)
+            each = _effort(requests, plan)
             width = min(max(1, int(effort / each)), widest)
             plan = plan._replace(width=width)
             made = started_by_beam(pool, search.threads, trace, plan, is_late)
@@ -66,17 +66,17 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
                 return
 
 
-def _plan(crowd: Crowd, random: np.random.Generator) -> BeamPlan:
+def _plan(requests: Requests, random: np.random.Generator) -> BeamPlan:
     """Draw how to search."""
-    stretch = max(1, int(between_starts(crowd) * random.uniform(*_STRETCHES)))
-    ahead = int(crowd.outputs.mean() * random.uniform(*_AHEAD)) + 1
+    stretch = max(1, int(between_starts(requests) * random.uniform(*_STRETCHES)))
+    ahead = int(requests.outputs.mean() * random.uniform(*_AHEAD)) + 1
     draws, seed = random.integers(*_DRAWS, endpoint=True), random.integers(2**30)
     return BeamPlan(1, int(draws), stretch, ahead, int(seed), drawn_weight(random))
 
 
-def _effort(crowd: Crowd, plan: BeamPlan) -> float:
+def _effort(requests: Requests, plan: BeamPlan) -> float:
     """Return about how long a node takes, in expansions of a layer."""
-    copy = _COPY * between_starts(crowd)
+    copy = _COPY * between_starts(requests)
     return plan.draws * (copy + plan.stretch + plan.ahead) / plan.stretch
 
 
@@ -84,12 +84,12 @@ def started_by_beam(
     pool: Executor, threads: int, trace: Trace, plan: BeamPlan, is_late: Callable[[], bool]
 ) -> Made:  # fmt: skip
     """Start all requests; once it is late, those to come are started without tries."""
-    beam, work = beam_from(trace.crowd, plan), work_on(trace, plan)
-    rooms = [room_for(trace.crowd) for _ in range(threads)]
+    beam, work = beam_from(trace.requests, plan), work_on(trace, plan)
+    rooms = [room_for(trace.requests) for _ in range(threads)]
     course, ended = run_beam(pool, rooms, beam, work, plan, is_late)
     row = 0  # the first looks cheapest
     if ended is not None:
         row = int(np.argmin(beam.kept.costs[: len(course.chosen[-1])]))
     one = plan._replace(width=1, draws=1)
-    go_again(beam_from(trace.crowd, one), work, course.past(row), rooms[0])
+    go_again(beam_from(trace.requests, one), work, course.past(row), rooms[0])
     return rooms[0].made

@@ -12,8 +12,8 @@ from strategies import instances
 
 from kvopt import Instance, Request, Schedule, run
 from kvopt.bounds.prices import price_value
-from kvopt.heuristics.dispatch import Habit, Trace, advance, cost_of_waiting, room_for
-from kvopt.heuristics.nodes import COME, FIRST, FRONT, NOW, STOP, crowd_of
+from kvopt.heuristics.dispatch import Rule, Trace, advance, cost_of_waiting, room_for
+from kvopt.heuristics.nodes import COME, FIRST, FRONT, NOW, STOP, requests_of
 from kvopt.heuristics.reduced_costs import worth_of
 from kvopt.incumbent.proofs import Prices
 from kvopt.problem.arrays import Integers
@@ -27,25 +27,25 @@ LONG = 10**6
 
 
 def passed_over(
-    instance: Instance, prices: Prices, habit: Habit, rounds: int = 7
+    instance: Instance, prices: Prices, rule: Rule, rounds: int = 7
 ) -> tuple[Integers, float]:
     """Run to the end in pieces of so many rounds; return starts and cost above the bound."""
-    crowd, keys = crowd_of(instance)
+    requests, keys = requests_of(instance)
     worth = worth_of(instance, np.array(prices.numerators, dtype=float) / prices.denominator)
-    trace, room = Trace(crowd, worth, keys), room_for(crowd)
+    trace, room = Trace(requests, worth, keys), room_for(requests)
     counts, cost = room.copy.counts, 0.0
     while counts[FRONT] < counts[STOP] or counts[COME] < len(instance):
-        cost += advance(trace, room.copy, habit, counts[NOW] + rounds, room)
+        cost += advance(trace, room.copy, rule, counts[NOW] + rounds, room)
     until = max(counts[NOW], len(worth.paid)) + sum(r.output for r in instance)
-    return room.made.starts, cost + advance(trace, room.copy, habit, until, room)
+    return room.made.starts, cost + advance(trace, room.copy, rule, until, room)
 
 
 @pytest.mark.slow
 @given(instances(most_requests=9), st.integers(1, 5), st.integers(0, 4))
 def test_compiled_scheduler_is_the_policy(instance: Instance, window: int, patience: int) -> None:
     assume(len(instance) > 0)
-    habit = Habit(window, patience, FIRST)
-    starts, _ = passed_over(instance, Prices((), 1), habit, rounds=LONG)
+    rule = Rule(window, patience, FIRST)
+    starts, _ = passed_over(instance, Prices((), 1), rule, rounds=LONG)
     policy = run(instance, f"patient:window={window},patience={patience}")
     assert starts.tolist() == list(policy.starts)
 
@@ -57,7 +57,7 @@ def test_cost_is_latency_less_the_bound_of_the_prices(
 ) -> None:
     assume(len(instance) > 0)
     prices = Prices(tuple(numerators), 7)
-    starts, cost = passed_over(instance, prices, Habit(4, 2, FIRST, fill, allowed))
+    starts, cost = passed_over(instance, prices, Rule(4, 2, FIRST, fill, allowed))
     schedule = Schedule(instance, starts.tolist())
     assert schedule.check().feasible
     value = price_value(instance, prices) / prices.denominator
@@ -71,7 +71,7 @@ def gaining(
 
     One whose cheapest start is still to come may cost as much more as is allowed.
     """
-    crowd, _ = crowd_of(instance)
+    requests, _ = requests_of(instance)
     mean = sum(r.output for r in instance) // len(instance)
 
     def price(t: int) -> float:
@@ -92,7 +92,7 @@ def gaining(
     starts: dict[int, int] = {}
     now = min(r.arrival for r in instance)
     while len(starts) < len(instance):
-        line = [i for i in crowd.line.tolist() if instance.requests[i].arrival <= now]
+        line = [i for i in requests.line.tolist() if instance.requests[i].arrival <= now]
         while True:
             gains = {}
             for i in [x for x in line if x not in starts][:window]:
@@ -117,8 +117,8 @@ def test_what_gains_most_is_started(
     instance: Instance, numerators: list[int], window: int, fill: float, allowed: float
 ) -> None:
     assume(len(instance) > 0)
-    prices, habit = Prices(tuple(numerators), 8), Habit(window, LONG, FIRST, fill, allowed)
-    starts, _ = passed_over(instance, prices, habit, rounds=LONG)
+    prices, rule = Prices(tuple(numerators), 8), Rule(window, LONG, FIRST, fill, allowed)
+    starts, _ = passed_over(instance, prices, rule, rounds=LONG)
     assert starts.tolist() == gaining(instance, prices, window, fill, allowed)
 
 
@@ -127,9 +127,9 @@ def test_one_that_is_kept_back_holds_nobody_up(fill: float) -> None:
     """The first in line costs 12 at once and 3 three rounds later; the other one comes and goes."""
     instance = Instance(10, [Request(0, 3, 3), Request(0, 7, 2)])
     prices = Prices((0, 0, 2), 1)
-    starts, _ = passed_over(instance, prices, Habit(9, 0, FIRST, fill, allowed=1.0), rounds=1)
+    starts, _ = passed_over(instance, prices, Rule(9, 0, FIRST, fill, allowed=1.0), rounds=1)
     assert starts.tolist() == [3, 0]
-    starts, _ = passed_over(instance, prices, Habit(9, 0, FIRST, fill), rounds=1)
+    starts, _ = passed_over(instance, prices, Rule(9, 0, FIRST, fill), rounds=1)
     assert starts[0] == 0
 
 
@@ -140,14 +140,14 @@ def test_without_patience_the_first_in_line_is_next_in_any_case(
 ) -> None:
     assume(len(instance) > 0)
     prices = Prices((8, 4, 2, 1), 8)
-    starts, _ = passed_over(instance, prices, Habit(window, 0, FIRST, 1.0))
-    assert starts.tolist() == passed_over(instance, prices, Habit(1, 0, FIRST))[0].tolist()
+    starts, _ = passed_over(instance, prices, Rule(window, 0, FIRST, 1.0))
+    assert starts.tolist() == passed_over(instance, prices, Rule(1, 0, FIRST))[0].tolist()
 
 
 def test_who_waits_has_lost_what_its_reduced_cost_is_by_now() -> None:
     instance = Instance(10, [Request(0, 9, 1), Request(0, 0, 1)])
-    crowd, keys = crowd_of(instance)
-    trace, room = Trace(crowd, worth_of(instance, np.zeros(0)), keys), room_for(crowd)
-    advance(trace, room.copy, Habit(1, 0, FIRST), 1, room)
+    requests, keys = requests_of(instance)
+    trace, room = Trace(requests, worth_of(instance, np.zeros(0)), keys), room_for(requests)
+    advance(trace, room.copy, Rule(1, 0, FIRST), 1, room)
     assert room.made.starts.tolist() == [0, 0]
     assert cost_of_waiting(trace, room.copy) == 1.0  # the large one: a start at 0 was cheapest

@@ -26,7 +26,9 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.arrays import Floats
 
-PLAN = Plan(width=5, heirs=3, horizon=4, listed=20, dearest=0.2, urgency=1.2, noise=0.01, depth=2)
+PLAN = Plan(
+    width=5, children=3, horizon=4, listed=20, dearest=0.2, urgency=1.2, noise=0.01, depth=2
+)
 
 
 def priced(instance: Instance, last: int, token: float, seed: int) -> tuple[States, Knots, Floats]:

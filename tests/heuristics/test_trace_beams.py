@@ -18,15 +18,15 @@ from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.slots import offer_slot_bound
 from kvopt.heuristics import improve
 from kvopt.heuristics.beams import beam_from, drawn_trace, filled_share, line_of, make_tries
-from kvopt.heuristics.dispatch import Habit, Trace, advance, room_for
+from kvopt.heuristics.dispatch import Rule, Trace, advance, room_for
 from kvopt.heuristics.layers import SEEN, BeamPlan, Stretch, choose, one_kept
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.nodes import (
     FIRST,
     STATE,
     STOP,
-    crowd_of,
     most_active,
+    requests_of,
     start_on,
 )
 from kvopt.heuristics.reduced_costs import worth_nothing, worth_of
@@ -71,15 +71,15 @@ def test_tiny_optima_are_found_and_never_passed() -> None:
 def state_after(order: list[int], until: int) -> int:
     """Return the hash of the state once requests have started in an order, until a round."""
     shapes = [(2, 3), (1, 4), (1, 3)]
-    crowd, keys = crowd_of(Instance(20, [Request(0, *shape) for shape in shapes]))
-    room = room_for(crowd)
+    requests, keys = requests_of(Instance(20, [Request(0, *shape) for shape in shapes]))
+    room = room_for(requests)
     for i in order:
-        start_on(crowd, room.copy, 0, i)
+        start_on(requests, room.copy, 0, i)
     room.copy.counts[STOP] = room.copy.counts[0]  # none waits
-    crowd = crowd._replace(coming=crowd.coming[:0], line=crowd.line[:0])
-    trace = Trace(crowd, worth_nothing(len(shapes)), keys)
+    requests = requests._replace(coming=requests.coming[:0], line=requests.line[:0])
+    trace = Trace(requests, worth_nothing(len(shapes)), keys)
     for each in (until, until + 1):
-        advance(trace, room.copy, Habit(1, 0, FIRST), each, room)
+        advance(trace, room.copy, Rule(1, 0, FIRST), each, room)
     return int(room.copy.counts[STATE])
 
 
@@ -109,37 +109,37 @@ def test_requests_line_up_as_prices_of_slots_would_start_them() -> None:
     assert offer_slot_bound(search, 5.0)
     assert search.checked is not None
     assert isinstance(search.checked.proof, SlotPrices)
-    crowd, keys = line_of(search)
+    requests, keys = line_of(search)
     starts = CoarsePrices.of(search.checked.proof, search.instance).likely_starts(search.instance)
-    assert (np.diff(starts[crowd.line]) >= 0).all()
-    assert crowd.line.tolist() != by_volume.line.tolist()
+    assert (np.diff(starts[requests.line]) >= 0).all()
+    assert requests.line.tolist() != by_volume.line.tolist()
     assert sorted(keys) == sorted(volumes)
-    assert (np.diff(keys[crowd.line]) >= 0).all()
+    assert (np.diff(keys[requests.line]) >= 0).all()
     search_traces(search, 5.0)
     assert search.faults == []
 
 
 def test_prices_last_longer_where_less_is_filled() -> None:
     search = begun(chat(arrivals=True))
-    crowd, keys = line_of(search)
-    drawn = [drawn_trace(search, crowd, keys, np.random.default_rng(seed)) for seed in range(9)]
+    requests, keys = line_of(search)
+    drawn = [drawn_trace(search, requests, keys, np.random.default_rng(seed)) for seed in range(9)]
     assert len({len(each.worth.paid) for each in drawn}) > 5
     assert min(len(each.worth.paid) for each in drawn) > len(fluid_prices(search.instance))
 
 
 def test_half_of_the_next_request_is_left_free() -> None:
-    crowd, _ = crowd_of(Instance(10, [Request(0, 3, 1), Request(0, 7, 1)]))  # volumes 4 and 8
-    assert filled_share(crowd) == pytest.approx(1 - (4 * 4 + 8 * 8) / 12 / 10 / 2)
+    requests, _ = requests_of(Instance(10, [Request(0, 3, 1), Request(0, 7, 1)]))  # volumes 4 and 8
+    assert filled_share(requests) == pytest.approx(1 - (4 * 4 + 8 * 8) / 12 / 10 / 2)
 
 
 def test_waiting_weighs_more_by_what_is_lost() -> None:
     search = begun(chat(arrivals=True))
-    crowd, keys = line_of(search)
-    trace, seen, many = drawn_trace(search, crowd, keys, np.random.default_rng(1)), [], 20
+    requests, keys = line_of(search)
+    trace, seen, many = drawn_trace(search, requests, keys, np.random.default_rng(1)), [], 20
     for weight in (0.0, 1.0, 3.0):
         plan = BeamPlan(1, many, 40, 60, 1, weight)
-        beam = beam_from(crowd, plan)
-        make_tries(trace, plan, *beam, Stretch(40, many, False, SEEN), room_for(crowd), 0, many)
+        beam = beam_from(requests, plan)
+        make_tries(trace, plan, *beam, Stretch(40, many, False, SEEN), room_for(requests), 0, many)
         seen.append(beam.kept.seen.copy())
     lost = seen[1] - seen[0]
     assert lost.min() >= 0
@@ -148,8 +148,8 @@ def test_waiting_weighs_more_by_what_is_lost() -> None:
 
 
 def test_no_more_than_fit_are_active() -> None:
-    crowd, _ = crowd_of(Instance(10, [Request(0, prompt, 2) for prompt in (3, 0, 5, 1)]))
-    assert most_active(crowd) == 4  # 1 + 2 + 4 fit, 6 more do not
+    requests, _ = requests_of(Instance(10, [Request(0, prompt, 2) for prompt in (3, 0, 5, 1)]))
+    assert most_active(requests) == 4  # 1 + 2 + 4 fit, 6 more do not
 
 
 @pytest.mark.interpreted
@@ -160,9 +160,9 @@ def test_small_beams_make_schedules_at_any_prices(workers: int) -> None:
         instance = Instance(8, [
             Request(rng.randint(0, 9), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(6)
         ], workers=workers)  # fmt: skip
-        crowd, keys = crowd_of(instance)
+        requests, keys = requests_of(instance)
         prices = np.array([rng.choice((0.0, 0.1, 1.0)) for _ in range(rng.randint(0, 30))])
-        trace = Trace(crowd, worth_of(instance, prices), keys)
+        trace = Trace(requests, worth_of(instance, prices), keys)
         plan = BeamPlan(4, 5, rng.randint(1, 4), rng.randint(1, 6), rng.randint(0, 99), 2.0)
         with ThreadPoolExecutor(2) as pool:
             one, two = (started_by_beam(pool, each, trace, plan, lambda: False) for each in (1, 2))
@@ -192,8 +192,8 @@ def test_they_beat_lists_and_repeat_themselves(arrivals: bool, workers: int) -> 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_one_that_has_to_stop_ends_with_a_whole_schedule(workers: int) -> None:
     instance = chat(arrivals=True, workers=workers)
-    crowd, keys = crowd_of(instance)
-    trace = Trace(crowd, worth_nothing(len(instance)), keys)
+    requests, keys = requests_of(instance)
+    trace = Trace(requests, worth_nothing(len(instance)), keys)
     with ThreadPoolExecutor(2) as pool:
         made = started_by_beam(pool, 2, trace, BeamPlan(9, 3, 40, 60, 1), lambda: True)
     assert Schedule(instance, made.starts.tolist(), made.workers.tolist()).check().feasible

@@ -13,17 +13,17 @@ _HABITS = ((8.0, 32.0), (32.0, 16.0), (1.0, 0.0), (100.0, 50.0))
 
 def offer_central_lines(search: Search) -> None:
     """Offer schedules of a line in order of volume, with several dispatch rules."""
-    from kvopt.heuristics.dispatch import Habit, Trace, advance, room_for
-    from kvopt.heuristics.nodes import EMPTIEST, FIRST, FULLEST, crowd_of
+    from kvopt.heuristics.dispatch import Rule, Trace, advance, room_for
+    from kvopt.heuristics.nodes import EMPTIEST, FIRST, FULLEST, requests_of
     from kvopt.heuristics.reduced_costs import worth_nothing
 
     instance, count = search.instance, len(search.instance)
-    crowd, keys = crowd_of(instance)
-    trace = Trace(crowd, worth_nothing(count), keys)
+    requests, keys = requests_of(instance)
+    trace = Trace(requests, worth_nothing(count), keys)
     for (window, patience), choice in product(_HABITS, (FIRST, EMPTIEST, FULLEST)):
         if search.should_stop() or count < 2:
             return
-        room = room_for(crowd)
-        habit = Habit(window, patience, choice)
-        advance(trace, room.copy, habit, NEVER, room)
+        room = room_for(requests)
+        rule = Rule(window, patience, choice)
+        advance(trace, room.copy, rule, NEVER, room)
         search.offer_starts(room.made.starts.tolist(), "central line", room.made.workers.tolist())

@@ -11,7 +11,7 @@ from kvopt.incumbent.shares import EACH_WORKER, PLACED_FEW, PLACED_MANY, share_o
 from kvopt.kernels.compile_clock import working_time
 
 _SOON_IN_LINE = 2_000
-"""Requests up to which all habits of one line take moments."""
+"""Requests up to which all rules of one line take moments."""
 _LONGER = 2.0
 """How many times as long as arrivals a fluid must take for most requests to wait for long."""
 

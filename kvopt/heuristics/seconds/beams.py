@@ -30,13 +30,13 @@ from kvopt.heuristics.seconds.dispatch import (
     LATENCY,
     WAITING,
     Done,
-    Habits,
     Room,
+    Rules,
     Server,
-    TimedScene,
+    TimedNode,
     copy_timed,
     cost_of_line,
-    empty_scene,
+    empty_node,
     run_on,
 )
 from kvopt.kernels.compiled import compiled
@@ -46,7 +46,7 @@ from kvopt.problem.arrays import Flags, Floats, Integers
 _WIDEST, _FULLEST = 80.0, 100.0
 """Largest window in requests, and strongest preference for long prompts, that are drawn."""
 _USUAL = (20.0, 50.0, 1.0)
-"""Parts of `Habits` to begin with."""
+"""Parts of `Rules` to begin with."""
 _BLURRED = 200
 """Requests in line whose keys are blurred."""
 
@@ -55,10 +55,10 @@ def room_for(server: Server) -> Room:
     """Return room for a try."""
     count = len(server.timed.arrivals)
     done = Done(np.zeros(count, dtype=np.int64), np.zeros((count + 1, 2), dtype=np.int64))
-    return Room(empty_scene(count), done, np.zeros(count))
+    return Room(empty_node(count), done, np.zeros(count))
 
 
-def bytes_of_scene(server: Server) -> int:
+def bytes_of_node(server: Server) -> int:
     """Return the largest memory of a node on both sides."""
     return 16 * (len(server.timed.arrivals) + 3 * _most_active(server))
 
@@ -68,7 +68,7 @@ def _most_active(server: Server) -> int:
     return int(min(len(timed.arrivals), timed.memory // (timed.prompts.min() + 1))) + 1
 
 
-def run_alone(server: Server, room: Room) -> TimedScene:
+def run_alone(server: Server, room: Room) -> TimedNode:
     """Return how a run ends that is made without tries."""
     return _made_again(server, BeamPlan(1, 1, 0, 0, 0), room, Past([], []))
 
@@ -79,10 +79,10 @@ def run_of_beam(
     server: Server,
     plan: BeamPlan,
     is_late: Callable[[], bool],
-) -> TimedScene:
+) -> TimedNode:
     """Return the end of the best run of a beam; its events are in the first work array.
 
-    Once it is late, the scene that looks cheapest goes on without tries.
+    Once it is late, the node that looks cheapest goes on without tries.
     """
     beam = _beam_for(server, plan)
     course, ended = run_beam(pool, rooms, beam, _work_on(server, plan), plan, is_late)
@@ -90,17 +90,17 @@ def run_of_beam(
         return _made_again(server, plan, rooms[0], course.past(0))  # the first looks cheapest
     latencies = ended.here.counts[: len(course.chosen[-1]), LATENCY]
     row = int(np.argmin(latencies))
-    scene = _made_again(server, plan, rooms[0], course.past(row))
-    assert scene.counts[LATENCY] == latencies[row], "the same tries"
-    return scene
+    node = _made_again(server, plan, rooms[0], course.past(row))
+    assert node.counts[LATENCY] == latencies[row], "the same tries"
+    return node
 
 
 def _beam_for(server: Server, plan: BeamPlan) -> Beam:
     """Return a beam of one node, before any request has arrived."""
     count, most, width = len(server.timed.arrivals), _most_active(server), plan.width
-    first = empty_scene(0).counts
+    first = empty_node(0).counts
     here, there = (
-        TimedScene(
+        TimedNode(
             np.tile(first, (width, 1)),
             np.zeros((width, count), dtype=np.int64),
             np.zeros((width, most, 3), dtype=np.int64),
@@ -115,33 +115,33 @@ def _work_on(server: Server, plan: BeamPlan) -> Work:
     return Work(np.sort(server.timed.arrivals), _progress, partial(_make_tries, server, plan))
 
 
-def _progress(scenes: TimedScene) -> tuple[Flags, Integers]:
+def _progress(nodes: TimedNode) -> tuple[Flags, Integers]:
     """Return whether each node has work, and its number of arrived requests."""
-    counts = scenes.counts
+    counts = nodes.counts
     return counts[:, ACTIVE] + counts[:, WAITING] > 0, counts[:, COME]
 
 
-def _made_again(server: Server, plan: BeamPlan, room: Room, past: Past) -> TimedScene:
+def _made_again(server: Server, plan: BeamPlan, room: Room, past: Past) -> TimedNode:
     beam = _beam_for(server, plan._replace(width=1, draws=1))
     go_again(beam, _work_on(server, plan), past, room)
-    return TimedScene(*(field[0] for field in beam.here))
+    return TimedNode(*(field[0] for field in beam.here))
 
 
 @compiled
-def _row(scenes: TimedScene, row: int) -> TimedScene:
+def _row(nodes: TimedNode, row: int) -> TimedNode:
     """Return one of many nodes, which share their arrays."""
-    return TimedScene(scenes.counts[row], scenes.queue[row], scenes.active[row])
+    return TimedNode(nodes.counts[row], nodes.queue[row], nodes.active[row])
 
 
 @compiled
 def _drawn(
     server: Server,  # noqa: ARG001
-    scene: TimedScene,
+    node: TimedNode,
     usual: Floats,
     room: Room,
     rng: State,
     plain: bool,
-) -> Habits:
+) -> Rules:
     """Blur the keys of the first in line, and return a dispatch rule.
 
     The plain way is to go on as before.  Otherwise it is near the one before, or new.
@@ -149,16 +149,16 @@ def _drawn(
     for rank in range(len(room.noise)):
         room.noise[rank] = 0.0
     if plain:
-        return Habits(usual[0], usual[1], usual[2])
+        return Rules(usual[0], usual[1], usual[2])
     if uniform(rng) < 0.5:
         window, fill = usual[0] * factor(rng, 0.3), usual[1] * factor(rng, 0.3)
     else:
         window, fill = 2.0 * (_WIDEST / 2.0) ** uniform(rng), _FULLEST * uniform(rng) ** 2
     together = usual[2] if uniform(rng) < 0.7 else float(int(2.0 ** (5.0 * uniform(rng))))
     blur = 0.0 if uniform(rng) < 0.2 else (1.0 + fill / 30.0) * uniform(rng) ** 2
-    for place in range(min(scene.counts[WAITING], _BLURRED)):
-        room.noise[scene.queue[place]] = blur * normal(rng)
-    return Habits(max(1.0, float(int(window))), fill, together)
+    for place in range(min(node.counts[WAITING], _BLURRED)):
+        room.noise[node.queue[place]] = blur * normal(rng)
+    return Rules(max(1.0, float(int(window))), fill, together)
 
 
 _make_tries = tries_of(

@@ -23,14 +23,14 @@ from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Floats, Integers
 
 COME, ACTIVE, BASE, NOW, TIME, DONE, _ASK, WAITING, WAITS, _IDLE, LATENCY = range(11)
-"""Entries of `TimedScene.counts`: how many have arrived, are active, the sum of their prompts less
+"""Entries of `TimedNode.counts`: how many have arrived, are active, the sum of their prompts less
 starts, the round, its time, how many are completed, whether to ask the line, how many wait, how
 often the server resumed work, whether it is idle, the total latency of those completed."""
 _UNHURRIED = 300
 """Requests in a row that lose nothing by waiting, after which those behind are not asked."""
 
 
-class Habits(NamedTuple):
+class Rules(NamedTuple):
     """How requests are taken from the line; all floats, so that loops can go through the parts.
 
     Parameters
@@ -76,7 +76,7 @@ class Times(NamedTuple):
     decode: float
 
 
-class TimedScene(NamedTuple):
+class TimedNode(NamedTuple):
     """How far a run has got.
 
     Parameters
@@ -128,33 +128,33 @@ class Done(NamedTuple):
 class Room(NamedTuple):
     """Work arrays of one expansion: a node, its run, and changes to keys."""
 
-    copy: TimedScene
+    copy: TimedNode
     done: Done
     noise: Floats
 
 
-def empty_scene(count: int) -> TimedScene:
+def empty_node(count: int) -> TimedNode:
     """Return the node before any request has arrived."""
     counts = np.zeros(11, dtype=np.int64)
     counts[_ASK] = counts[_IDLE] = 1
-    return TimedScene(counts, np.zeros(count, dtype=int), np.zeros((count + 1, 3), dtype=int))
+    return TimedNode(counts, np.zeros(count, dtype=int), np.zeros((count + 1, 3), dtype=int))
 
 
 @compiled
-def copy_timed(scene: TimedScene, copy: TimedScene, seen: int) -> None:
+def copy_timed(node: TimedNode, copy: TimedNode, seen: int) -> None:
     """Copy a node, with so many of its waiting requests."""
-    copy_into(copy.counts, scene.counts, len(scene.counts))
-    waiting = copy.counts[WAITING] = min(scene.counts[WAITING], seen)
-    copy_into(copy.queue, scene.queue, waiting)
-    for place in range(scene.counts[ACTIVE]):
-        copy_into(copy.active[place], scene.active[place], 3)
+    copy_into(copy.counts, node.counts, len(node.counts))
+    waiting = copy.counts[WAITING] = min(node.counts[WAITING], seen)
+    copy_into(copy.queue, node.queue, waiting)
+    for place in range(node.counts[ACTIVE]):
+        copy_into(copy.active[place], node.active[place], 3)
 
 
 @compiled
-def run_on(server: Server, scene: TimedScene, habits: Habits, until: int, room: Room) -> float:
+def run_on(server: Server, node: TimedNode, rules: Rules, until: int, room: Room) -> float:
     """Run a node until a time, and return its cost above the bound of the prices."""
     timed, times, ranked, done = server.timed, server.times, server.ranked, room.done
-    counts, queue, cost = scene.counts, scene.queue, 0.0
+    counts, queue, cost = node.counts, node.queue, 0.0
     while counts[TIME] < until and counts[DONE] < len(timed.arrivals):
         if counts[ACTIVE] == 0 and counts[WAITING] == 0:
             arrival = timed.arrivals[timed.coming[counts[COME]]]
@@ -175,8 +175,8 @@ def run_on(server: Server, scene: TimedScene, habits: Habits, until: int, room: 
             counts[COME] += 1
             counts[_ASK] = 1
         started, prompts, works = 0, 0, 0.0
-        while counts[_ASK] and started < habits.together:
-            i = _next(timed, ranked, room.noise, habits, scene)
+        while counts[_ASK] and started < rules.together:
+            i = _next(timed, ranked, room.noise, rules, node)
             if i < 0:
                 counts[_ASK] = 0
                 break
@@ -189,17 +189,17 @@ def run_on(server: Server, scene: TimedScene, habits: Habits, until: int, room: 
             started, prompts = started + 1, prompts + timed.prompts[i]
             works += times.works[i]
             cost += reduced_cost(timed, times, i, counts[TIME])
-        cost += _pass_rounds(timed, times, scene, started, prompts, works, until)
+        cost += _pass_rounds(timed, times, node, started, prompts, works, until)
     return cost
 
 
 @compiled
 def _pass_rounds(
-    timed: Timed, times: Times, scene: TimedScene, started: int, prompts: int, works: float,
+    timed: Timed, times: Times, node: TimedNode, started: int, prompts: int, works: float,
     until: int,
 ) -> float:  # fmt: skip
     """Let rounds pass until the line is asked again; return the price of what no request takes."""
-    counts, active = scene.counts, scene.active
+    counts, active = node.counts, node.active
     now, time, number = counts[NOW] + 1, counts[TIME], counts[ACTIVE]
     stop = now if counts[_ASK] else active[0, 0]
     if counts[COME] < len(timed.arrivals):
@@ -234,27 +234,27 @@ def _pass_rounds(
 
 @compiled
 def _next(
-    timed: Timed, ranked: Ranked, noise: Floats, habits: Habits, scene: TimedScene
+    timed: Timed, ranked: Ranked, noise: Floats, rules: Rules, node: TimedNode
 ) -> int:  # fmt: skip
     """Start one of the first in line, and return which; -1 where none fits."""
-    counts, queue, now = scene.counts, scene.queue, scene.counts[NOW]
+    counts, queue, now = node.counts, node.queue, node.counts[NOW]
     number, best, least = counts[ACTIVE], -1, np.inf
-    room, first = timed.memory - counts[BASE], scene.active[0, 0] if number else NEVER
-    for place in range(min(counts[WAITING], int(habits.window))):
+    room, first = timed.memory - counts[BASE], node.active[0, 0] if number else NEVER
+    for place in range(min(counts[WAITING], int(rules.window))):
         rank = queue[place]
         i = ranked.line[rank]
         prompt, output = timed.prompts[i], timed.outputs[i]
-        key = ranked.keys[i] + noise[rank] - habits.fill * prompt / timed.memory
+        key = ranked.keys[i] + noise[rank] - rules.fill * prompt / timed.memory
         soon = min(first, now + output)  # the first completion, where most is refused
         if key >= least or (number + 1) * soon + prompt - now > room:
             continue
-        if fits(scene.active, number, now + output, prompt + output, timed.memory):
+        if fits(node.active, number, now + output, prompt + output, timed.memory):
             best, least = place, key
     if best < 0:
         return -1
     i = ranked.line[queue[best]]
     end = now + timed.outputs[i]
-    join(scene.active, number, end, timed.prompts[i] + timed.outputs[i], i)
+    join(node.active, number, end, timed.prompts[i] + timed.outputs[i], i)
     counts[ACTIVE] += 1
     counts[BASE] += timed.prompts[i] - now
     for x in range(best, counts[WAITING] - 1):
@@ -264,12 +264,12 @@ def _next(
 
 
 @compiled
-def cost_of_line(server: Server, scene: TimedScene) -> float:
+def cost_of_line(server: Server, node: TimedNode) -> float:
     """Return what waiting requests have lost by now against their cheapest starts."""
-    cost, unhurried, now = 0.0, 0, scene.counts[TIME]
+    cost, unhurried, now = 0.0, 0, node.counts[TIME]
     timed, times = server.timed, server.times
-    for place in range(scene.counts[WAITING]):
-        i = server.ranked.line[scene.queue[place]]
+    for place in range(node.counts[WAITING]):
+        i = server.ranked.line[node.queue[place]]
         if times.cheapest[i] < now:
             cost += reduced_cost(timed, times, i, now)
             unhurried = 0

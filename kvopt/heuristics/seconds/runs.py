@@ -77,7 +77,7 @@ def orders_of(instance: Instance, clock: Clock) -> list[Order]:
         "least output": [request.output for request in requests],
         "first come": clock.arrivals(instance),
     }
-    return [Order(name, key, *habit) for name, key in keys.items() for habit in _HABITS]
+    return [Order(name, key, *rule) for name, key in keys.items() for rule in _HABITS]
 
 
 def policies_for(instance: Instance) -> tuple[str, ...]:

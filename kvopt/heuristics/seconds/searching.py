@@ -16,12 +16,12 @@ from functools import partial
 from kvopt.bounds.seconds_evaluation import Shares, shares
 from kvopt.heuristics.layers import BeamPlan, next_effort
 from kvopt.heuristics.seconds.beams import (
-    bytes_of_scene,
+    bytes_of_node,
     room_for,
     run_alone,
     run_of_beam,
 )
-from kvopt.heuristics.seconds.dispatch import LATENCY, WAITS, TimedScene
+from kvopt.heuristics.seconds.dispatch import LATENCY, WAITS, TimedNode
 from kvopt.heuristics.seconds.servers import server_of
 from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.magnitudes import fits
@@ -34,17 +34,17 @@ SLOWER = (1.05, 1.03, 1.07, 1.0)
 STARTS, AHEAD = (2.0, 1.0, 4.0), (1.0, 2.0, 1.0)
 """In turn: requests that start in a stretch, and look-ahead in mean times of requests alone."""
 DRAWS = 16
-"""Tries to go on from a scene."""
+"""Tries to go on from a node."""
 WIDEST, WIDEST_WITHOUT_LIMIT = 1024, 8
-"""Scenes that are kept at most, and where there is no limit of time."""
+"""Nodes that are kept at most, and where there is no limit of time."""
 _MOST_WITHOUT_LIMIT = 30_000
-"""Scenes times requests where there is no limit of time: ten seconds of a beam, or thirty."""
+"""Nodes times requests where there is no limit of time: ten seconds of a beam, or thirty."""
 IDLE_TURNS = 4
 """Beams without improvement after which they end."""
 _MOST_ROUNDS = 20_000_000
 """Limit of rounds, which are gone through one by one."""
 _ROOM = 2**29
-"""Bytes for the scenes of a beam, at most."""
+"""Bytes for the nodes of a beam, at most."""
 
 
 def beams_in_seconds(
@@ -73,7 +73,7 @@ def beams_in_seconds(
     seed
         Of the random generator.
     room
-        Bytes that the scenes of a beam may take.
+        Bytes that the nodes of a beam may take.
     should_stop
         Asked now and then.
     """
@@ -127,7 +127,7 @@ class _Beams:
         self._priced = partial(server_of, instance, clock.batch_time, lines, arrivals, part)
         server = self._priced(SLOWER[0])
         self._rooms = [room_for(server) for _ in range(threads)]
-        self.widest = max(1, min(WIDEST, min(room, _ROOM) // bytes_of_scene(server)))
+        self.widest = max(1, min(WIDEST, min(room, _ROOM) // bytes_of_node(server)))
         self.best = self._as_run(run_alone(server, self._rooms[0]))
         self._between = float(part.takes.mean()) / instance.memory  # starts, on a busy machine
         self._alone = float(part.alone.mean())
@@ -141,24 +141,24 @@ class _Beams:
         """Keep the run of a beam if it is the best one."""
         plan = BeamPlan(width, DRAWS, *self._horizons(turn), self._seed + turn)
         server = self._priced(SLOWER[turn % len(SLOWER)])
-        scene = run_of_beam(pool, self._rooms, server, plan, is_over)
-        if scene.counts[LATENCY] < (self.best.objective or math.inf):
-            self.best = self._as_run(scene)
+        node = run_of_beam(pool, self._rooms, server, plan, is_over)
+        if node.counts[LATENCY] < (self.best.objective or math.inf):
+            self.best = self._as_run(node)
 
     def _horizons(self, turn: int) -> tuple[int, int]:
         """Return the nanoseconds of a layer and of the look-ahead."""
         stretch = max(1, int(STARTS[turn % len(STARTS)] * self._between))
         return stretch, int(AHEAD[turn % len(AHEAD)] * self._alone)
 
-    def _as_run(self, scene: TimedScene) -> PolicyRun:
+    def _as_run(self, node: TimedNode) -> PolicyRun:
         """Return the events of a node as a run, whose times are computed again."""
         done = self._rooms[0].done
-        resumed = dict(done.resumed[: scene.counts[WAITS]].tolist())
+        resumed = dict(done.resumed[: node.counts[WAITS]].tolist())
         made = PolicyRun(
             self._instance, done.starts.tolist(), clock=self._clock, resumed=[resumed],
             policy="beams", wall_seconds=0.0,
         )  # fmt: skip
         broken = made.violations()
         assert not broken, broken[0]
-        assert made.objective == scene.counts[LATENCY], "both compute the same times"
+        assert made.objective == node.counts[LATENCY], "both compute the same times"
         return made

@@ -40,7 +40,7 @@ class Plan(NamedTuple):
 
     Parameters
     ----------
-    width, heirs
+    width, children
         Labels that are kept, and children of one label in one step.
     horizon
         Rounds of the greedy runs.
@@ -55,7 +55,7 @@ class Plan(NamedTuple):
     """
 
     width: int
-    heirs: int
+    children: int
     horizon: int
     listed: int
     dearest: float

@@ -190,16 +190,16 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
     for child in range(many):
         parent, y = beam.parents[child], beam.places[child]
         beam.scores[child] = _scored(guide, plan, beam, parent, y)
-    heirs = np.zeros(opened, dtype=np.int64)
+    children = np.zeros(opened, dtype=np.int64)
     now, row = beam.counts[NOW], opened
     since = now - found.counts[1]
     for child in np.argsort(beam.scores[:many]):
         parent, y = beam.parents[child], beam.places[child]
         if row == opened + plan.width:
             break
-        if heirs[parent] == plan.heirs:
+        if children[parent] == plan.children:
             continue
-        heirs[parent] += 1
+        children[parent] += 1
         i = found.requests[y]
         copy_label(labels, parent, labels, row, 0)
         end, count = now + guide.outputs[i], labels.integers[row, ACTIVE]

@@ -23,7 +23,9 @@ from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Integers
 
-_FIRST = Plan(width=4, heirs=6, horizon=4, listed=100, dearest=0.1, urgency=1.2, noise=0.0, depth=1)
+_FIRST = Plan(
+    width=4, children=6, horizon=4, listed=100, dearest=0.1, urgency=1.2, noise=0.0, depth=1
+)
 """A beam that is done in a moment."""
 _WIDTHS = {2: 60, 4: 30, 30: 10}
 """Horizons that are drawn, in rounds, and the width that takes about as long with each."""
@@ -92,7 +94,7 @@ def _drawn(guide: Guide, rng: np.random.Generator, breadth: int, starts: Integer
     horizon, now = int(rng.choice((2, 4, 4, 30))), _cut(starts, rng)
     plan = Plan(
         width=breadth * _WIDTHS[horizon],
-        heirs=6,
+        children=6,
         horizon=horizon,
         listed=int(rng.integers(80, 150)),
         dearest=0.05 * 4 ** float(rng.random()),
