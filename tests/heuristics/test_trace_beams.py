@@ -39,8 +39,8 @@ from kvopt.incumbent.proofs import SlotPrices
 _NARROW = SolveParams.of({"improve": {"widest_beam": 16}})
 
 
-def chat(arrivals: bool, workers: int = 1) -> Instance:
-    found = generate("conversation", n=120, memory=3_000, seed=1)
+def chat(arrivals: bool, workers: int = 1, count: int = 120) -> Instance:
+    found = generate("conversation", n=count, memory=3_000, seed=1)
     requests = [Request(i * arrivals, r.prompt, r.output) for i, r in enumerate(found)]
     return Instance(found.memory // workers, requests, workers=workers)
 
@@ -133,7 +133,7 @@ def test_half_of_the_next_request_is_left_free() -> None:
 
 
 def test_waiting_weighs_more_by_what_is_lost() -> None:
-    search = begun(chat(arrivals=True))
+    search = begun(chat(arrivals=True, count=250))
     requests, keys = line_of(search)
     trace, seen, many = drawn_trace(search, requests, keys, np.random.default_rng(1)), [], 20
     for weight in (0.0, 1.0, 3.0):
