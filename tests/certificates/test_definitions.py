@@ -134,7 +134,7 @@ def test_modules_that_are_named_are_those_that_run() -> None:
         for part in parts:
             ran[part["proof"]["kind"]] |= modules
             named[part["proof"]["kind"]] |= names
-    assert named.keys() == KINDS.keys()
+    assert named.keys() == KINDS.keys() - {"shared-prices"}  # drawn with tests of its bound
     more = set().union(*named.values()) - set().union(*ran.values())
     assert more <= {"runs", "words"}  # of schedules
     assert named["prices"] - ran["prices"] <= {"pairs", "runs", "words"}

@@ -327,4 +327,4 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(page), module_relative=False)
     assert (failed, tried > 0) == (0, True)
-    assert {path.suffix for path in tmp_path.iterdir()} == {".svg", ".pdf", ".png"}
+    assert {path.suffix for path in tmp_path.iterdir()} == {".svg", ".pdf"}
