@@ -28,8 +28,10 @@ from kvopt.heuristics.nodes import (
     NOW,
     STATE,
     STOP,
+    Load,
     Made,
     Node,
+    Prompt,
     Requests,
     first_node,
     held_before,
@@ -40,7 +42,7 @@ from kvopt.heuristics.nodes import (
     worker_for,
 )
 from kvopt.heuristics.reduced_costs import Worth, tokens_of
-from kvopt.kernels.compiled import compiled, inlined
+from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats
 
 _UNHURRIED = 300
@@ -132,7 +134,7 @@ def cost_of_waiting(trace: Trace, node: Node) -> float:
     return cost
 
 
-@inlined
+@compiled
 def _reduced_cost(requests: Requests, worth: Worth, i: int, start: int) -> float:
     """Return by how much a start costs more than the cheapest."""
     prompt, output = requests.prompts[i], requests.outputs[i]
@@ -140,7 +142,7 @@ def _reduced_cost(requests: Requests, worth: Worth, i: int, start: int) -> float
     return float(start - requests.arrivals[i] + output + held - worth.least[i])
 
 
-@inlined
+@compiled
 def _admit(requests: Requests, node: Node, worth: Worth, rule: Rule, made: Made) -> float:
     """Start the first that fits, or what gains most, as long as some fit; return the costs."""
     counts, queue, cost, worker = node.counts, node.queue, 0.0, 0
@@ -148,34 +150,42 @@ def _admit(requests: Requests, node: Node, worth: Worth, rule: Rule, made: Made)
     now, last = counts[NOW], len(paid) - 1
     later = now + requests.mean_output
     price = rule.fill * (paid[min(later, last)] - paid[min(now, last)])
+    line, private, passed, memory = requests.line, requests.private, node.passed, requests.memory
+    paths, blocks, weights = requests.paths, requests.blocks, requests.weights
+    load = Load(node.active, node.bases, node.ends, node.loads, node.until)
+    prompts, outputs, holding = requests.prompts, requests.outputs, rule.allowed < np.inf
     while worker >= 0:
         free, front, worker, best, most = -1, counts[FRONT], -1, 0, -np.inf
-        for each in range(len(node.active)):
-            free = max(free, requests.memory - held_before(node, each, 0, now + 1))
+        for each in range(len(load.active)):
+            held = held_before(load.ends[each], load.loads[each], load.active[each], 0, now + 1)
+            free = max(free, memory - held)
         stop = min(counts[STOP], front + int(rule.window))
-        is_next = front < stop and node.passed[queue[front]] >= rule.patience
-        if is_next and not _is_kept_back(requests, node, worth, rule, requests.line[queue[front]]):
+        is_next = front < stop and passed[queue[front]] >= rule.patience
+        if is_next and not (
+            holding and _is_kept_back(requests, node, worth, rule, line[queue[front]])
+        ):
             stop = front + 1
         for place in range(front, stop):
-            i, gain = requests.line[queue[place]], 0.0
-            if requests.private[i] >= free:  # most do not fit, and are passed over at once
+            i, gain = line[queue[place]], 0.0
+            if private[i] >= free:  # most do not fit, and are passed over at once
                 continue
             if gaining:
-                prompt, output = requests.prompts[i], requests.outputs[i]
-                gain = price * prompt + tokens_of(paid, moment, later, prompt, output)
-                gain -= tokens_of(paid, moment, now, prompt, output)
-            if gain > most and not _is_kept_back(requests, node, worth, rule, i):
-                fits = worker_for(requests, node, i, rule.choice)
+                gain = price * prompts[i]
+                gain += tokens_of(paid, moment, later, prompts[i], outputs[i])
+                gain -= tokens_of(paid, moment, now, prompts[i], outputs[i])
+            if gain > most and not (holding and _is_kept_back(requests, node, worth, rule, i)):
+                prompt = Prompt(private[i], paths[i], paths[i + 1], blocks, weights)
+                fits = worker_for(load, prompt, outputs[i], now, memory, rule.choice)
                 if fits >= 0:
                     worker, best, most = fits, place, gain
                     if not gaining:
                         break
         if worker >= 0:
-            i = requests.line[queue[best]]
+            i = line[queue[best]]
             start_on(requests, node, worker, i)
             made.starts[i], made.workers[i] = now, worker
             if best > front:
-                node.passed[queue[front]] += 1
+                passed[queue[front]] += 1
             for x in range(best, front, -1):
                 queue[x] = queue[x - 1]
             counts[FRONT] += 1
@@ -184,10 +194,10 @@ def _admit(requests: Requests, node: Node, worth: Worth, rule: Rule, made: Made)
     return cost
 
 
-@inlined
+@compiled
 def _is_kept_back(requests: Requests, node: Node, worth: Worth, rule: Rule, i: int) -> bool:
     """Tell whether a request waits for a start that is cheaper."""
     now = node.counts[NOW]
-    if now >= worth.cheapest[i] or rule.allowed == np.inf:
+    if now >= worth.cheapest[i]:
         return False
     return _reduced_cost(requests, worth, i, now) > rule.allowed

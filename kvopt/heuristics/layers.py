@@ -298,9 +298,12 @@ def run_beam(
     return course, None
 
 
-def go_again(beam: Beam, work: Work, past: Past, room: Any) -> None:
+def go_again(beam: Beam, work: Work, past: Past, stretch: int, room: Any) -> None:
     """Replay the draws of a node from a beam of one node, and run on to the end."""
-    for draw, until in zip([*past.draws, 0], [*past.ends, NEVER], strict=True):
+    until, rest = 0, iter(zip(past.draws, past.ends, strict=True))
+    while (begin := work.begin(beam.here, 1, until)) is not None:
+        # In layers to the end as well: a rule may let all wait for a while, with nothing active.
+        draw, until = next(rest, (0, min(begin + stretch, NEVER)))
         beam.kept.chosen[0] = draw
         work.attempt(
             beam.here, beam.here, beam.kept, Stretch(until, draw + 1, True, _IN_PLACE), room, 0, 1

@@ -91,5 +91,6 @@ def started_by_beam(
     if ended is not None:
         row = int(np.argmin(beam.kept.costs[: len(course.chosen[-1])]))
     one = plan._replace(width=1, draws=1)
-    go_again(beam_from(trace.requests, one), work, course.past(row), rooms[0])
+    again = beam_from(trace.requests, one)
+    go_again(again, work, course.past(row), plan.stretch, rooms[0])
     return rooms[0].made

@@ -46,15 +46,6 @@ def steering(function: Function) -> Function:
     return _watched(function, fastmath=True)
 
 
-def inlined(function: Function) -> Function:
-    """Compile, and write the code into each compiled caller.
-
-    A node is some twenty arrays, and a call passes every field of each: where a small function is
-    called most, that takes more time than its work.
-    """
-    return _watched(function, forceinline=True)
-
-
 def with_names(name: str, template: Function, **names: Any) -> Function:
     """Return a function that finds other things under some of the names that it looks up.
 

@@ -17,9 +17,16 @@ from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.slots import offer_slot_bound
 from kvopt.heuristics import improve
-from kvopt.heuristics.beams import beam_from, drawn_trace, filled_share, line_of, make_tries
+from kvopt.heuristics.beams import (
+    beam_from,
+    drawn_trace,
+    filled_share,
+    line_of,
+    make_tries,
+    work_on,
+)
 from kvopt.heuristics.dispatch import Rule, Trace, advance, room_for
-from kvopt.heuristics.layers import SEEN, BeamPlan, Stretch, choose, one_kept
+from kvopt.heuristics.layers import SEEN, BeamPlan, Past, Stretch, choose, go_again, one_kept
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.nodes import (
     FIRST,
@@ -66,6 +73,20 @@ def test_tiny_optima_are_found_and_never_passed() -> None:
         assert search.objective >= least
         found += search.objective == least
     assert found >= many(50) // 2
+
+
+def test_all_start_where_a_rule_lets_all_wait_with_nothing_active() -> None:
+    search = begun(Instance(9, [Request(0, 2, 3) for _ in range(8)]))
+    requests, keys = line_of(search)
+    trace = drawn_trace(search, requests, keys, np.random.default_rng(1))
+    later = trace.worth._replace(cheapest=trace.worth.cheapest + 50, least=trace.worth.least - 50)
+    trace, plan = trace._replace(worth=later), BeamPlan(1, 1, 7, 1, 1)
+    beam, room = beam_from(requests, plan), room_for(requests)
+    beam.kept.rules[0, 4] = 0.0  # no start may cost more than the cheapest
+    go_again(beam, work_on(trace, plan), Past([], []), plan.stretch, room)
+    starts = room.made.starts.tolist()
+    assert Schedule(search.instance, starts).violations() == []
+    assert min(starts) >= 50
 
 
 def state_after(order: list[int], until: int) -> int:

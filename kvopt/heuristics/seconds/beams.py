@@ -40,6 +40,7 @@ from kvopt.heuristics.seconds.dispatch import (
     run_on,
 )
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, factor, normal, uniform
 from kvopt.problem.arrays import Flags, Floats, Integers
 
@@ -70,7 +71,7 @@ def _most_active(server: Server) -> int:
 
 def run_alone(server: Server, room: Room) -> TimedNode:
     """Return how a run ends that is made without tries."""
-    return _made_again(server, BeamPlan(1, 1, 0, 0, 0), room, Past([], []))
+    return _made_again(server, BeamPlan(1, 1, NEVER, 0, 0), room, Past([], []))
 
 
 def run_of_beam(
@@ -123,7 +124,7 @@ def _progress(nodes: TimedNode) -> tuple[Flags, Integers]:
 
 def _made_again(server: Server, plan: BeamPlan, room: Room, past: Past) -> TimedNode:
     beam = _beam_for(server, plan._replace(width=1, draws=1))
-    go_again(beam, _work_on(server, plan), past, room)
+    go_again(beam, _work_on(server, plan), past, plan.stretch, room)
     return TimedNode(*(field[0] for field in beam.here))
 
 
