@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from certificates import numbers_in, random_proof
 from claims import Problem, untrue
 from configuration_proofs import drawn_cuts, drawn_stage, good_stage, with_cuts
-from drawn_claims import MACHINES, Content, drawn, proof_of, restricted, some_lines
+from drawn_claims import MACHINES, Content, drawn, proof_of, restricted, shared_prices, some_lines
 
 from kvopt.kernels.pipes import ended_by_reader
 from kvopt.verify import verify_text
@@ -158,15 +158,9 @@ class Attack:
             if proof.get("target") is not None and source.random() < 0.7:
                 proof["target"] = best + source.choice((0, 0, 1))
             yield proof
-        most = held_together(asked := problem_of(content))[2]
-        if most and problem.in_rounds:
-            borders, unit = sorted(source.sample(range(12), 3)), source.choice((1, 4, 60))
-            shares = [
-                [source.choice((0, unit // most[v], unit // most[v], unit)) for _ in borders[1:]]
-                for path in asked.paths for v in path if v in most
-            ]  # fmt: skip
-            yield {**random_proof(source), "kind": "shared-prices", "borders": borders,
-                   "unit": unit, "shares": shares}  # fmt: skip
+        asked = problem_of(content)
+        if problem.in_rounds and held_together(asked)[2]:
+            yield shared_prices(asked, source)
         if not problem.in_rounds or problem.workers > 1 or problem.block > 1:
             return
         # Of shared prefixes, weights and orders the proof is about what is left without them.

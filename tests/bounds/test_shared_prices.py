@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drawn_claims import shared_prices
 from effort import many
 from sharing_oracle import drawn, optimum_of
 
@@ -61,25 +62,6 @@ def test_no_prices_pass_an_optimum_and_the_checker_finds_the_same() -> None:
     assert tight
 
 
-def proof_drawn(rng: random.Random, problem: Problem) -> dict[str, Any]:
-    """Return any prices, borders and shares; of each node and interval one user often pays all."""
-    everywhere = set(problem.paths[0]).intersection(*problem.paths)
-    borders = sorted(rng.sample(range(9), rng.randint(2, 4)))
-    nodes = [v for path in problem.paths for v in path if v not in everywhere]
-    unit = rng.choice([1, 2, 6])
-    shares = [[0] * (len(borders) - 1) for _ in nodes]
-    for v in set(nodes):
-        rows = [row for row, node in zip(shares, nodes, strict=True) if node == v]
-        for x in range(len(borders) - 1):
-            for _ in range(unit + (rng.random() < 0.2)):
-                rng.choice(rows)[x] += 1
-    return {
-        "kind": "shared-prices", "denominator": rng.choice([1, 3]), "first": rng.randint(1, 3),
-        "numerators": [rng.randint(0, 3) for _ in range(rng.randint(1, 8))],
-        "borders": borders, "unit": unit, "shares": shares,
-    }  # fmt: skip
-
-
 def test_whatever_the_checker_takes_is_below_the_optimum() -> None:
     taken = refused = 0
     for seed in range(many(60)):
@@ -87,7 +69,7 @@ def test_whatever_the_checker_takes_is_below_the_optimum() -> None:
             continue
         problem, best, rng = problem_from(instance), optimum_of(instance), random.Random(seed)
         for _ in range(20):
-            proof = proof_drawn(rng, problem)
+            proof = shared_prices(problem, rng)
             try:
                 value, _ = value_of_proof(problem, proof, Work())
             except Invalid:

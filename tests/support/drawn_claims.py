@@ -8,7 +8,7 @@ from typing import Any
 from certificates import random_proof
 from strategies import random_shape
 
-from kvopt.verify.problem import hash_of
+from kvopt.verify.problem import Problem, hash_of, held_together
 
 Content = dict[str, Any]
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")
@@ -119,6 +119,28 @@ def proof_of(content: Content, source: random.Random) -> Content:
     if kind == "blocks" and "block_size" in content["instance"]:
         proof["kind"] = "block-prices"
     return proof
+
+
+def shared_prices(problem: Problem, source: random.Random) -> Content:
+    """Return prices of tokens and shared nodes: users pay as much as others, or one of them most.
+
+    Now and then they pay more than the whole node, which the checker refuses.
+    """
+    most = held_together(problem)[2]
+    borders, unit = sorted(source.sample(range(12), source.randint(2, 4))), source.choice((1, 2, 6))
+    nodes = [v for path in problem.paths for v in path if v in most]
+    shares = [[0] * (len(borders) - 1) for _ in nodes]
+    for v in sorted(set(nodes)):
+        rows = [row for row, node in zip(shares, nodes, strict=True) if node == v]
+        for x in range(len(borders) - 1):
+            if source.random() < 0.3:
+                for row in rows:
+                    row[x] = unit // most[v]
+                continue
+            for _ in range(unit + (source.random() < 0.2)):
+                source.choice(rows)[x] += 1
+    return {**random_proof(source), "kind": "shared-prices", "borders": borders, "unit": unit,
+            "shares": shares}  # fmt: skip
 
 
 def with_slots(proof: Content, source: random.Random) -> Content:
