@@ -17,6 +17,7 @@ from kvopt import (
     BatchTime,
     Instance,
     Line,
+    Progress,
     Request,
     SolveResult,
     gap_below,
@@ -107,15 +108,25 @@ def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
 
 
 @pytest.mark.usefixtures("processor_clock")
-def test_the_search_beats_every_router_that_it_tries() -> None:
-    found = solve(FLEET, clock=CLOCK, time_limit=1)
+def test_moves_beat_every_router() -> None:
+    values = [
+        run(FLEET, policy, router=router, clock=CLOCK).objective
+        for router in ("central", "least-volume")
+        for policy in ("svf", "fcfs")
+    ]
+    search = Search(Problem(FLEET, CLOCK))
+    search_routed(search)
+    routed = known(search.objective)
+    assert routed <= min(known(value) for value in values)
+
+    def better(now: Progress) -> bool:
+        return now.objective is not None and now.objective < routed
+
+    # The limit is only there to end a search that finds none.
+    found = solve(FLEET, clock=CLOCK, time_limit=120, stop=better)
     checked(found)
-    for router in ("central", "least-volume"):
-        for policy in ("svf", "fcfs"):
-            value = run(FLEET, policy, router=router, clock=CLOCK).objective
-            assert known(found.objective) < known(value)
+    assert known(found.objective) < routed
     assert found.found_by == "moves between workers"
-    assert str(found.stop_reason) == "time-limit"
 
 
 def test_moves_are_repeatable() -> None:
