@@ -64,7 +64,7 @@ _HOMES = {
     "timetable.runs": "Outcome PolicyRun",
     "problem.traces": "import_trace",
 }
-"""What `kvopt/__init__.pyi` gives the types of, but for `verify`."""
+"""Names whose types are in `kvopt/__init__.pyi`, except `verify`."""
 
 __all__ = sorted(["__version__", "verify", *" ".join(_HOMES.values()).split()])
 

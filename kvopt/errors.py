@@ -2,7 +2,7 @@
 
 Ordinary outcomes (a time limit, an interrupt, no schedule found) are never exceptions:
 they are fields of a result.  An error names the file, the request and the
-field is at fault, on one line.
+field at fault, on one line.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ def placed(*, request: str | None = None, file: str | None = None) -> Iterator[N
 
 
 class FalseClaim(InvalidInput):
-    """A file can be read, but a number in it differs from that of its own content."""
+    """A file can be read, but a number in it differs from its content."""
 
 
 class TooLarge(KvoptError):
-    """A model would be larger than the limit that was set for it."""
+    """A model would exceed its limit of size."""
 
 
 class MissingSolver(KvoptError):
@@ -119,9 +119,9 @@ def unknown_name(
     field
         Field of the name.
     besides
-        What could have been given instead of a name.
+        Other values that are accepted instead of a name.
     near
-        Names among which to look for the nearest, if they are too many to list.
+        Names to search for the nearest, if they are too many to list.
     """
     reason = f"must be one of {', '.join(names)}{besides}, got {shown(name)}"
     return InvalidInput(reason + did_you_mean(str(name).lower(), near or names), field=field)

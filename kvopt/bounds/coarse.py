@@ -1,9 +1,9 @@
 """A coarse program of thousands of requests: some of them, cells of time, memory and slots.
 
 A sample stands for all requests, hundreds of rounds are one cell, and a request takes all that it
-needs from the cell in which it starts.  What comes out is not exact, but there within seconds,
-and says two things: about what memory and slots (`kvopt.bounds.slots`) are worth over time, and
-when requests should start at such prices.  Nothing rests on it: prices are evaluated anew.
+needs from the cell in which it starts.  The result is not exact, but takes only seconds.
+It estimates prices of memory and of slots (`kvopt.bounds.slots`) over time, and when requests start
+at these prices.  No proof depends on it: prices are evaluated again in integers.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class CoarsePrices:
     borders
         Rounds at which cells begin and end, from 0 on.
     slots
-        Numbers of slots that were counted beside tokens.
+        Numbers of slots that have prices in addition to tokens.
     worth
-        Of all tokens, and of all slots of each number, for one round: a row each.
+        Price of all tokens, and of all slots of each number, for one round: a row each.
     """
 
     borders: Integers
@@ -90,7 +90,7 @@ class CoarsePrices:
 
 
 def has_large_requests(search: Search) -> bool:
-    """Whether requests that need more than half of the memory are much of the work."""
+    """Whether requests that need more than half of the memory make a large share of the work."""
     instance = search.instance
     large = sum(r.volume for r in instance if 2 * r.peak > instance.memory)
     return large > _LARGE_SHARE * sum(r.volume for r in instance)
@@ -143,7 +143,7 @@ def coarse_prices(
 def _borders(schedule: Schedule, cells: int) -> Integers:
     """Return borders of cells: half of these are equally long, the others have as many starts.
 
-    A backlog starts with what is small, thousands of requests within a few percent of the time.
+    A backlog starts small requests first, thousands of them within a few percent of the time.
     """
     shares, end = np.linspace(0, 1, cells // 2 + 1), schedule.makespan + 1
     even, full = shares * end, np.quantile(schedule.starts, shares)

@@ -1,8 +1,8 @@
 """The LP relaxation by column generation: a vertex of it, without most of its columns.
 
 A column is a kind of requests and a start.  The LP over some columns is solved by the simplex
-method; its duals are prices on memory, at which every kind has a cheapest start.  Those that cost
-less than the kind pays are new columns.  Where there are none the vertex is optimal for the LP over
+method; its duals are prices on memory, at which every kind has a cheapest start.  A start that
+costs less than its kind pays is a new column.  Without one the vertex is optimal for the LP over
 all columns, of which it needs a few for each kind.
 
 The first columns are those of a schedule, and minimisers of Lagrangian subproblems: starts that
@@ -37,9 +37,9 @@ _TOLERANCE = 1e-7
 """Reduced costs above minus that count as 0, as in HiGHS."""
 
 MOST_STEPS, LEAST_STEPS = 100, 10
-"""Steps along the averaged excess of memory, at most and at least; more hardly move the order."""
+"""Most and fewest steps along the averaged excess of memory; more hardly change the order."""
 _COSTS = 10_000_000
-"""Costs that all steps look at together, unless the least steps look at more."""
+"""Limit of the costs that all steps evaluate, unless the fewest steps evaluate more."""
 _WEIGHT = 0.1
 """Share of the newest minimisers in the average."""
 _STEP = 0.002
@@ -110,7 +110,7 @@ def lp_vertex(
     search
         The problem, and when to stop.
     starts, end
-        Those of a feasible schedule, and the last time of the LP, no earlier than its own.
+        Starts of a feasible schedule, and the last time of the LP, at least its makespan.
     time_limit
         Seconds for the LPs.
     """
@@ -157,7 +157,7 @@ def lp_vertex(
 
 
 def _cheaper(kinds: Kinds, paid: Floats, prices: Floats) -> Iterator[Column]:
-    """Yield the cheapest column of each kind at the prices, if it costs less than is paid."""
+    """Yield the cheapest column of each kind at the prices, if it costs less than its kind pays."""
     sums = Sums.of(prices, 1, kinds)
     for place, (arrival, prompt, output) in enumerate(kinds.rows()):
         costs = start_costs(sums, (arrival, prompt, output))[: len(prices) - output - arrival + 1]

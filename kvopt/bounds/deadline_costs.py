@@ -2,7 +2,7 @@
 
 Prices are constant in cells of equal length: with borders ``b_0 = 0, b_1, ..`` the price of the
 times ``b_c + 1 .. b_{c+1}`` is ``p_c``, and after the last border it is 0.
-They are float64 to look for prices, and int64 to prove: sums may pass 64 bits, costs may not.
+They are float64 to search for prices, and int64 in proofs: sums may pass 64 bits, costs may not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Cells(NamedTuple):
     width
         Times of a cell.
     prices
-        Of each, and 0.
+        The price of each cell, and 0.
     paid, moment
         At each border the sums of ``p_t`` and of ``t p_t`` over the times up to it.
     """
@@ -92,7 +92,7 @@ def least_costs(
             bend = cells.prices[k // width] - cells.prices[min((k + o) // width, last)]
             if bend > 0 and following > k + 1:
                 step = _cost(cells, s, o, k + 1) - here
-                near = k - int(min(step, 0 * step) // bend)  # from there on no step gains
+                near = k - int(min(step, 0 * step) // bend)  # later steps gain nothing
                 if k < near < following:
                     cost = _cost(cells, s, o, near)
                     if cost < best:

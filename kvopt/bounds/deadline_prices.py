@@ -19,7 +19,7 @@ _CELLS_OF_A_DEADLINE = 32
 """Cells of equal prices in a typical deadline."""
 _LEAST_CELLS, _MOST_CELLS = 64, 1024
 _BITS = 24
-"""Of the largest numerator."""
+"""Bits of the largest numerator."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Window:
     Parameters
     ----------
     instance
-        Those that can attain.
+        The requests that can attain their deadlines.
     first
         The first arrival.
     begins, ends
         Of each.
     width, count
-        Of the cells.
+        Times of a cell, and the number of cells.
     """
 
     instance: Instance
@@ -50,9 +50,9 @@ class Window:
         cls, instance: Instance, arrivals: Sequence[int], allowed: Sequence[int], can: list[int],
         busy: int, tail: int,
     ) -> Window:  # fmt: skip
-        """Return those of the requests that can; no price is needed when nothing has to wait.
+        """Return the window of the requests that can attain; without waiting it needs no prices.
 
-        A run may go on after its deadline, and pay for that, for a ``tail``.
+        A run may last beyond its deadline by ``tail``, and pays for that.
         """
         begun = [arrivals[i] for i in can]
         first = min(begun, default=0)
@@ -90,7 +90,7 @@ class Kind:
         self.window = window
         self.memory = window.instance.memory
         self.capacity = float(window.instance.workers * window.width)
-        """Of a cell, in the unit of volumes."""
+        """Capacity of a cell, in the unit of volumes."""
 
     def least(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return the payment of each request, and the tokens in cells of those that pay below 1."""
@@ -129,7 +129,7 @@ class Kind:
         return DeadlinePrices(tuple(borders), tuple(price for _, price in rows), scale, self.lines)
 
     unit = 1.0
-    """By how much the unit of volumes is larger than that in integers."""
+    """The unit of volumes over that in integers."""
 
     def proved(self, proof: DeadlinePrices) -> int:
         """Return the ceiling that prices prove, in integers."""
@@ -177,17 +177,17 @@ class OfRuns(Kind):
 
 
 class OfCheapestTimes(Kind):
-    """Where a request is active at the cheapest times that it can be.
+    """Prices with which a request is active at its cheapest times.
 
     Parameters
     ----------
     window
         The requests, and when.
     amounts, tops, slope
-        How long each is active, what it holds at the cheapest time, and by how much that falls
-        from one unit of time to the next: 1 in rounds, 0 in seconds.
+        How long each request is active, its tokens at the cheapest time, and by how much these
+        fall from one unit of time to the next: 1 in rounds, 0 in seconds.
     lines
-        Of the model, in seconds.
+        Lines of the batch-time model, in seconds.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""``deadline_ceiling``: no covered schedule lets more requests attain them.
+"""``deadline_ceiling`` bounds the number of deadlines that a covered schedule attains.
 
 Charge prices p_t >= 0 for each token held at time t, and let g_i be the least that request i pays
 if it attains.  Those that attain pay at most M sum_t p_t together, and each of them counts 1, which
@@ -38,9 +38,9 @@ from kvopt.problem.scopes import Scope
 _LONGEST = 2**31
 """Rounds from which on sums over them do not fit into 64 bits; then there are no prices."""
 _STEPS = 400
-"""Most steps."""
+"""Limit of the steps."""
 _PACE = Pace(((20, 0.02),), memory=0.8, lowered=0.6, end=5e-4, largest=0.0)
-"""Of these, a ceiling being minus what rises."""
+"""Parameters of the steps, which raise minus the ceiling."""
 
 
 def least_times(instance: Instance, aim: Aim, model: BatchTime | None) -> list[int]:
@@ -73,11 +73,11 @@ def deadline_ceiling(
     allowed
         How long each request may take, in rounds or nanoseconds.
     aim
-        What should be there by then.
+        Whether the first or the last token is due by then.
     scope
         What schedules may do.
     time_limit, should_stop
-        When to take the prices as they are.
+        When to end the search for prices.
 
     Examples
     --------

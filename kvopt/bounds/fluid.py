@@ -1,8 +1,8 @@
 """First prices: the exact ones of a fluid in which parts of requests count as parts.
 
-Let every request be a volume that can be served in any parts, M tokens a round, where a part
-completes when it is served and weighs what it is of the whole.  The best service is the
-smallest volume first, interrupted by smaller arrivals.  By duality the price of a token at time
+Let every request be a volume that can be served in any parts, M tokens a round.  A part counts as
+that fraction of a request when it is served.  The best service is the smallest volume first,
+interrupted by smaller arrivals.  By duality the price of a token at time
 t is the largest over arrived requests of ``(u_i - (t - a_i)) / v_i``, attained by the one that
 is served: while i is served, and across its interruptions, the price lies on a line that
 falls by ``1 / v_i`` a round.  When i completes, the line of the next one takes over where that
@@ -73,7 +73,7 @@ def _serve(order: Integers, jobs: tuple[Numbers, Numbers, Numbers], found: Stret
 def fluid_prices(instance: Instance, share: float = 1.0) -> Floats:
     """Return the price of a token at the times ``1, 2, ...`` up to the end of the fluid.
 
-    The fluid fills so large a share of the memory.
+    The fluid fills the given share of the memory.
     """
     if not len(instance):
         return np.zeros(0)
@@ -89,7 +89,7 @@ def fluid_prices(instance: Instance, share: float = 1.0) -> Floats:
 def machine_prices(arrivals: Sequence[int], takes: Floats, count: int) -> tuple[Floats, Floats]:
     """Return times from the first arrival to the end of a fluid, and prices of the machine then.
 
-    The fluid serves what each request takes of a machine that serves one at a time.
+    The fluid serves the machine time of each request, one request at a time.
     """
     falling = _lines(takes, one_at_a_time(np.array(arrivals, dtype=float), takes, takes))
     times: Floats = np.linspace(min(arrivals), falling.ends[-1], count)
@@ -145,7 +145,7 @@ def _lines(works: Floats, stretches: Stretches, rate: int = 1) -> _Falling:
     slopes = 1.0 / works[who]
     values = np.zeros(len(who))
     completed: dict[int, tuple[int, float]] = {}  # completion, and the price there
-    following, price = -1, 0.0  # begin of the stretch after this one, and the price there
+    following, price = -1, 0.0  # begin of the interval after this one, and the price there
     for number in range(len(who) - 1, -1, -1):
         begin, end = begins[number], ends[number]
         level = price if following == end else 0.0

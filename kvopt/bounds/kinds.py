@@ -1,4 +1,4 @@
-"""Requests of one arrival, prompt and output share everything that prices say about them."""
+"""Kinds of requests: equal arrivals, prompts and outputs have equal costs at all prices."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def begun_blocks(prompt: Any, output: Any, block: int) -> tuple[Any, Any]:
 
 
 def strided_sums(values: Numbers, stride: int) -> Numbers:
-    """Return the sums of every so many values, up to each.
+    """Return at each position the sum of its value and every ``stride``-th value before it.
 
     Examples
     --------
@@ -53,9 +53,9 @@ class Kinds:
     Parameters
     ----------
     arrivals, prompts, outputs
-        What requests of a kind have in common.
+        The numbers that all requests of a kind share.
     counts
-        How many there are of each.
+        Number of requests of each kind.
     block
         Tokens of a block; whole blocks are held and paid for.
     """

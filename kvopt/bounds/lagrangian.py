@@ -6,7 +6,7 @@ that the cheapest starts hold, less M, are an ascent direction.  Steps follow Po
 towards a value a little above the best one, along a mixture of the last directions, each
 price scaled by its own size.  When that value is not met the aim is lowered.
 
-Floats only steer.  What is offered was rounded to integers and evaluated in integers.
+Floats only steer.  Prices are rounded to integers and evaluated in integers before an offer.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner
 
 _FIRST_LOOK, _LEAST_STEPS = 2.0, 16
-"""Seconds and steps after which it is first looked at what an ascent has gained."""
+"""Seconds and steps after which the gain of an ascent is first measured."""
 _BYTES = 400
 """Bytes that prices take for each round: tables of sums, directions, integers of a proof."""
 
 _FIRST_COSTS = 20_000_000
-"""Limit of the costs that a first bound looks at without compiled code."""
+"""Limit of the costs that a first bound evaluates without compiled code."""
 _FREE_COSTS = 200_000
 """Limit of the costs on a backlog with pauses for which prices may rise over time."""
 _LOADING = 0.6
@@ -54,8 +54,8 @@ class Pace(NamedTuple):
     Parameters
     ----------
     stages
-        Of each the steps without progress before the aim is lowered, and the first aim above the
-        best value, as a share of it.
+        For each stage the steps without progress before the aim is lowered, and the first aim
+        above the best value, as a share of it.
     memory
         Weight of the directions so far in the next one.
     lowered
@@ -63,7 +63,7 @@ class Pace(NamedTuple):
     end
         Share of the value below which an aim ends its stage.
     largest
-        What counts as the largest price where all are smaller.
+        Lower limit of the largest price, from which scales are taken.
     """
 
     stages: tuple[tuple[int, float], ...] = ((10, 0.002), (100, 0.003))
@@ -88,14 +88,14 @@ class Ascent:
     Parameters
     ----------
     evaluate
-        Returns a concave function of prices, something, and a slope of it.
+        Returns the value of a concave function of prices, other data, and a slope.
     prices
         The first ones.
     falling
         Whether prices never rise over time: they are sorted after each step, which brings them no
         farther from any prices that fall.
     pace
-        Of the steps.
+        Parameters of the steps.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ def offer_lagrangian_bound(
 ) -> None:
     """Offer the fluid prices, then better and better ones, until the search has to stop.
 
-    The time limit is for the ascent alone, beside the limit of the search; the least gain is that
+    The time limit is for the ascent alone, within the limit of the search; the least gain is that
     of `ascend`.  Where memory has a block size, whole blocks are paid for.  With ``pauses`` what
     prices prove is of schedules with pauses too.  On a backlog prices that fall are nearly as good
     as any, and are evaluated as quickly as without pauses.
@@ -215,7 +215,7 @@ def ascend(
 ) -> None:
     """Offer the first prices of an ascent, then better and better ones, for so many seconds.
 
-    Whenever its time has doubled, the ascent has to have gained that share of its value.
+    Whenever its time has doubled, the ascent must have gained that share of its value.
     """
     began = working_time()
     end, look, value = began + seconds, _FIRST_LOOK, ascent.value

@@ -24,7 +24,7 @@ QUICK_COLUMNS = 16_000
 """Columns up to which an LP takes a second at most."""
 
 _BYTES = 150
-"""Bytes for each column that there may be: some of them, and tables of what they cost."""
+"""Bytes for each possible column: some of the columns, and tables of their costs."""
 
 
 def offer_lp_bound(
@@ -32,7 +32,7 @@ def offer_lp_bound(
 ) -> Prices | None:
     """Solve the relaxation and offer the bound of its duals; return them, or None.
 
-    The time limit is for the LP solver alone, beside the limit of the search.
+    The time limit is for the LP solver alone, within the limit of the search.
 
     Raises
     ------

@@ -1,19 +1,19 @@
-"""Mean starts of requests in the LP relaxation: which it would rather start early.
+"""Mean starts of requests in the LP relaxation, an order in which to start them.
 
 ``y_i = sum_k k x[i, k]`` for a solution x of the relaxed time-indexed program (wang-2025
 section 6).  They order requests and prove nothing, so the horizon may be that of any feasible
 schedule.
 
-Requests of one kind are interchangeable, and the LP says only how much of a kind starts when.
+Requests of one kind are interchangeable, and the LP gives only the mass of a kind at each start.
 The starts of a kind are dealt out in ascending order: the first request gets the earliest unit
 of them, the second the next.  That is an optimal solution if the LP's is.
 
-Where the LP is too large, averages of Lagrangian minimisers take the place of its solution.  With
+Where the LP is too large, averages of Lagrangian minimisers replace its solution.  With
 a price on memory every request has a cheapest start of its own (`kvopt.bounds.prices`).  At prices
 near the best ones, these starts averaged over the steps that led there approach an optimal
 solution of the LP: the volume algorithm of Barahona and Anbil (2000).  It needs no matrix, so it
 runs where the LP has millions of columns.  The fluid prices that it begins with are nearly the
-best ones already, so few steps do: fewer the larger the instance is.
+best ones already, so few steps suffice, fewer for larger instances.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def lp_nonzeros(instance: Instance, starts: Sequence[int]) -> int:
 
 
 def lp_nonzeros_at_least(instance: Instance) -> int:
-    """Return a number that `lp_nonzeros` is not below, whatever the schedule is.
+    """Return a lower bound on `lp_nonzeros`, for any schedule.
 
     No schedule of a backlog ends before its volume has gone through the memory.
     """

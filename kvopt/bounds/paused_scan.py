@@ -1,7 +1,7 @@
 """Find the cheapest active times of every kind of request at given prices, with pauses.
 
 A dynamic program over tokens and times, for the windows of `kvopt.bounds.pauses` in which prices
-rise; elsewhere the scan of `kvopt.bounds.scan` says it all.
+rise; elsewhere `kvopt.bounds.scan` finds the least costs.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class PausedScanner(Scanner):
         """Return the result of `least_costs`, and the tokens held by the requests that pause."""
         kinds, last = self.kinds, len(prices)
         costs, starts = super().least_costs(prices, unit)
-        starts = starts.copy()  # those of runs are guesses
+        starts = starts.copy()  # starts of runs without pauses are guesses
         windows = windows_with_pauses(kinds, costs, prices, unit)
         self._refuse_large_tables(windows, last)
         padded = np.concatenate((prices, np.zeros(kinds.longest, dtype=prices.dtype)))

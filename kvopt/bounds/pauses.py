@@ -5,13 +5,14 @@ The bound is the one of `kvopt.bounds.prices` with another minimum: request i ma
 
     t_o - a_i + sum_{j=1..o_i} p_{t_j} (s_i + j).
 
-Let U be the least cost without a pause.  Nothing that completes after ``a_i + U`` is cheaper, nor
-has to be looked at what completes after ``max(a_i, T) + o_i``, with T the time of the last price:
-tokens after T are free and may as well be produced in a row.  Where prices do not rise from
+Let U be the least cost without a pause.  Nothing that completes after ``a_i + U`` is cheaper.
+Completions after ``max(a_i, T) + o_i``, with T the time of the last price, need no look either:
+tokens after T are free and may be produced in a row.  Where prices do not rise from
 ``a_i + 1`` to the end of this window, U itself is the least cost: active times can be moved later
-until they are the last ones, and none of them gets dearer.  All that this needs of holdings is
-that they never shrink along a life, which whole blocks do not either.  ``docs/pausing.md`` has the
-proofs.  Elsewhere a dynamic program over tokens and times finds the least cost.
+until they are the last ones, and none of them gets dearer.  This needs only
+that the memory of a request never shrinks while it runs, which is true of whole blocks too.
+``docs/pausing.md`` has the proofs.  Elsewhere a dynamic program over tokens and times finds the
+least cost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prices on memory prove a lower bound, whatever they are and wherever they come from.
+"""Any prices on memory prove a lower bound, whatever method found them.
 
 Charge ``p_t >= 0`` for each token held at time t and drop the memory limit.  Every feasible
 schedule then pays at most ``M sum_t p_t`` for tokens, so
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner
 
 _FEW_COSTS = 10_000_000
-"""Starts up to which costs are looked at without compiled code, in a tenth of a second."""
+"""Starts up to which costs are evaluated without compiled code, in a tenth of a second."""
 
 
 def rounded_prices(values: Sequence[float] | Floats, denominator: int) -> Prices:
@@ -72,11 +72,11 @@ def price_value(
     Parameters
     ----------
     instance, prices
-        The problem, and what a token costs.
+        The problem, and the prices of tokens.
     scanner
-        Makes it fast where 64 bits are enough; without one nothing has to be compiled.
+        Compiled loops for costs that fit into 64 bits; without one nothing is compiled.
     pauses
-        Whether it is of schedules with pauses; a scanner knows that itself.
+        Whether the bound covers schedules with pauses; a scanner knows that itself.
     """
     fits = fits_int64(instance, prices)
     numerators = np.array(prices.numerators, dtype=np.int64 if fits else object)
@@ -128,7 +128,7 @@ def _largest_cost(instance: Instance, last: int, total: Any, largest: Any, unit:
 
 
 class Sums(NamedTuple):
-    """Sums of prices in units of which D make a round, as far as an output may be active.
+    """Sums of prices in units of 1 / D rounds, up to the last time of an active request.
 
     Sums in 64 bits may overflow; costs, which do not, are right modulo 2^64 and so in full.
 

@@ -29,7 +29,7 @@ PAUSED_BOUNDS: Registry[Bound] = Registry(
     dict.fromkeys(("volume", "lagrangian", "auto"), "kvopt.search.bounding"),
     "search",
 )
-"""Those that hold for schedules with pauses too."""
+"""Bounds that also hold for schedules with pauses."""
 
 
 def bounds_for(scope: Scope) -> Registry[Bound]:

@@ -28,13 +28,13 @@ from kvopt.kernels.compiled import compiled, steering
 from kvopt.problem.arrays import Floats, Integers, Numbers
 
 _SMALL = 6
-"""Binary logarithm of the starts in a block that is looked at start by start."""
+"""Binary logarithm of the starts in a block, which are evaluated one by one."""
 _SAFETY = 1e-9
 """Share by which bounds are widened against rounding; floats err by far less."""
 _ERROR = 1e-14
 """Error of differences of sums, as a share of the sums: dozens of roundings."""
 _SLICE = 4 * 10**8
-"""Steps between two questions whether to stop: half a second at most."""
+"""Steps between two checks of the stop flag: half a second at most."""
 _FEW = 10**6
 """Steps up to which starting threads takes longer than the work."""
 
@@ -193,7 +193,7 @@ def _least(sums: Sums, stairs: _Stairs | None, way: _Way, k: int, end: int, foun
 def _bound(
     lines: _Lines, stairs: _Stairs | None, unit: float, way: _Way, begin: int, end: int
 ) -> float:
-    """Return a number that no cost of the starts ``begin .. end - 1`` is below."""
+    """Return a lower bound on the costs of the starts ``begin .. end - 1``."""
     s, o = way.prompt, way.output
     level, span = 0, (end - begin + o - 2) >> _SMALL
     while span > 0:  # up to a block in which all of these starts run to their ends
@@ -224,7 +224,7 @@ def _scan(
 ) -> None:  # fmt: skip
     """Find the least cost and the first start that has it; starts hold a guess of it.
 
-    It is compiled anew for no stairs: questions in the loop would cost a third more.
+    It is compiled separately for no stairs: tests in the loop would take a third more time.
     """
     arrivals, prompts, outputs = kinds
     number, last, unit = costs.dtype.type, sums.last, float(sums.unit)
@@ -263,7 +263,7 @@ def _scan(
             middle = (begin + end) >> 1
             lower = _bound(lines, stairs, unit, way, begin, middle)
             upper = _bound(lines, stairs, unit, way, middle, end)
-            here = 1 if lower <= upper else 0  # the better half is looked at first
+            here = 1 if lower <= upper else 0  # the better half comes first
             bounds[left + here], bounds[left + 1 - here] = lower, upper
             blocks[left + here, 0], blocks[left + here, 1] = begin, middle
             blocks[left + 1 - here, 0], blocks[left + 1 - here, 1] = middle, end

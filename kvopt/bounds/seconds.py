@@ -38,11 +38,11 @@ MIX = 8
 MOST_STEPS = 60
 """Limit of the changes of the weights in each of the two stages."""
 _STEP = 0.1
-"""First change of a share whose two sides are as far apart as they usually are."""
+"""First change of a share whose two sides have their usual difference."""
 _STEP_BESIDE = 0.05
-"""The same with company, or of requests in parts: these start near the end."""
+"""The same with company, or with requests in parts: these start near the best shares."""
 _MOMENTUM, _MEMORY = 0.5, 0.9
-"""What is kept, from step to step, of the mean of the difference and of its square."""
+"""Decay, in each step, of the means of the difference and of its square."""
 _ENOUGH = 1e-5
 """Expected gain, as a share of the bound, at which a stage ends."""
 PARTS = 8
@@ -85,12 +85,12 @@ def seconds_bound(
     scope
         Schedules to cover.  All proofs cover pauses; those that cover prompts in pieces use one
         line of the model or a mix of two, and company of pieces; they cover pauses too.  Company
-        is of one worker, so a fleet does without it.  With ``sharing`` a request holds its share of
+        is of one worker, so a fleet has none.  With ``sharing`` a request holds its share of
         a prefix, and only work that is surely done counts (`kvopt.bounds.shares`).
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.
     should_stop
-        Asked at every step; when it turns true, the best weights so far are the last ones.
+        Asked at every step; when it turns true, the search ends with its best weights.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def _climbed(
 
 
 def _roofs(model: BatchTime) -> Iterator[SharesProof]:
-    """Yield lines next to each other, the largest of which counts."""
+    """Yield neighbouring lines, whose maximum counts."""
     for ends in combinations(range(len(model.lines) + 1), 2):
         yield SharesProof(tuple(range(*ends)))
 
@@ -223,8 +223,8 @@ def _taken(
 def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
     """Return arrivals from 0 on, with no gap longer than that.
 
-    Nothing is active after so long, so weights are judged alike, and floats keep their digits on
-    a clock that counts from 1970.
+    Nothing is active after so long, so values of weights are the same, and floats keep their digits
+    on a clock that counts from 1970.
     """
     times = sorted({*arrivals})
     gaps = (min(float(after - before), longest) for before, after in pairwise(times))
@@ -287,7 +287,7 @@ class _Weights:
         return float((part * self._gain).sum())
 
     def change(self, step: float) -> None:
-        """Give a share to the side of a request that is the later one, and take it away."""
+        """Move a share to the later side of each request, from the other side."""
         by_weight, by_company = self._ways
         weights, company = self.weights + step * by_weight.after(self._gain), self.company
         if self._windows is not None:
@@ -298,7 +298,7 @@ class _Weights:
 class _Way:
     """Directions that follow a gradient, each share on its own scale (Adam).
 
-    One scale for all is that of the requests that wait longest, and leaves the others behind.
+    One scale for all would be that of the requests that wait longest: too small for the others.
     """
 
     def __init__(self, count: int) -> None:

@@ -10,9 +10,9 @@ holds h_i lasts at least
 
     sum_i  f(0) h_i / M  +  [f(b_i) - f(0) + prompt_ns P_i + kv_ns h_i],
 
-since at most M tokens are held.  The sum over its rounds is what request i *takes*.  Any of the
-lines may be left out in this; alone, a round with request i lasts at least as long as all lines
-say.
+since at most M tokens are held.  The sum over its rounds is the machine time that request i
+*takes*.  Any of the lines may be left out in this.  A round with request i alone lasts at least the
+maximum of all lines.
 
 The machine has one second in a second.  So a schedule is a *fluid*: request i is served at rates
 that sum to at most 1, from its arrival on; to at most the number of workers in a fleet.  Let B_i
@@ -23,16 +23,16 @@ and E_i its time alone.  The latency of i is counted in three shares:
 is that of one that always serves the largest weight_i / takes_i.
 
 *company*: while the prompt of another is processed, i waits, even if it is active.  So its latency
-is at least E_i and the works of all prompts whose round begins in the *window* from its arrival
-to its arrival + E_i, its own left out.
+is at least E_i and the works of all other prompts whose round begins in the *window* from its
+arrival to its arrival + E_i.
 
 *the rest*: it completes at the begin of its first round + E_i or later.
 
 So each prompt that begins at t pays for its work the sum of company over all windows that t is
-in, and for its delay until then with the rest; what is cheapest counts.
+in, and for its delay until then with the rest; the cheapest t counts.
 
-*Parts*: the rounds after the first may be cut into parts.  What a request takes in a part is not
-served before the rounds of the parts before it, alone, can have ended.  Company then counts the
+*Parts*: the rounds after the first may be cut into parts.  The machine time of a part is not
+served before the rounds of earlier parts, alone, can have ended.  Company then counts the
 work of tokens as well: no part is delayed more than its request, so each is given a part of the
 rest.
 
@@ -80,7 +80,7 @@ def shares_bound(
 
     With ``chunks`` its company is that of pieces; ``done`` is as of `shares`.
     """
-    memory = instance.total_memory  # one of this size is served as fast as all workers
+    memory = instance.total_memory  # one server of this size is as fast as all workers
     model, lines, scale = mixed(model, proof)
     when = scale * _integers(arrivals_ns(instance) if arrivals is None else arrivals)
     assert not (chunks and proof.parts), "parts are not of prompts in pieces"
@@ -139,12 +139,12 @@ def company_value(
     arrivals, alone
         Columns of requests, in nanoseconds.
     cut
-        What requests do that makes rounds longer, and when at the earliest.
+        Work of requests that makes rounds longer, and its earliest begin.
     company, rest
         Shares of the latency of each request, in parts of 64.
     """
     arrivals, longest = arrivals - arrivals.min(), alone.max()
-    # No work, begin or delay is more than that.
+    # No work, begin or delay exceeds this.
     most = max(FULL * (arrivals.max() + longest), longest * company.sum())
     kind = np.int64 if fits(most) else object
     windows = Windows.of(arrivals.astype(kind), alone.astype(kind), cut)
@@ -161,12 +161,12 @@ class Windows:
     Parameters
     ----------
     begins, ends, works
-        Of each request its window, and by how much all of its parts make rounds longer.
+        The window of each request, and by how much all of its parts make rounds longer.
     cut, first
         The parts, and when each begins at the earliest.
     order, times, after
-        The order of the ends and the begins of windows, their times, and how many of them there
-        are up to the earliest begin of each part.
+        The order of the ends and the begins of windows, their times, and their number up to
+        the earliest begin of each part.
     """
 
     begins: Numbers
@@ -180,7 +180,7 @@ class Windows:
 
     @classmethod
     def of(cls, arrivals: Numbers, alone: Numbers, cut: Parts) -> Windows:
-        """Return those of requests, in floats or in integers."""
+        """Return the windows of requests, in floats or in integers."""
         ends, cut = arrivals + alone, cut.map(lambda column: column.astype(arrivals.dtype))
         times, first = np.append(ends, arrivals), arrivals[cut.owners] + cut.begins
         order = np.argsort(times, kind="stable")
@@ -189,9 +189,9 @@ class Windows:
         return cls(arrivals, ends, works, cut, first, order, times[order], after)
 
     def cheapest(self, company: Numbers, free: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the least that each part pays, and how long it waits for that.
+        """Return the least payment of each part, and its delay at this payment.
 
-        It pays the company of the windows in which it begins, and free for each delay.
+        It pays the company of the windows in which it begins, and ``free`` for each unit of delay.
         """
         changes, owners = np.append(-company, company)[self.order], self.cut.owners
         prices = np.append(0 * changes[:1], np.maximum(np.cumsum(changes), 0))
@@ -232,13 +232,13 @@ class Shares:
     takes
         Time of the machine, times M.
     delays
-        What it takes, times the least time from then to its completion: twice the sum, times M.
+        Machine time, times the least time from then to the completion: twice the sum, times M.
     alone
         The time from its start to its completion when nothing else runs.
     prompts
-        By how much its prompt, at once or in pieces, makes rounds longer at least, by all lines.
+        Least time by which its prompt, at once or in pieces, makes rounds longer, by all lines.
     early
-        How late any piece of its prompt may begin if it completes as early as alone.
+        Latest begin of a piece of its prompt if it completes as early as alone.
     """
 
     takes: Numbers
@@ -272,7 +272,7 @@ def shares(
     chunks
         Whether prompts may be processed in pieces.
     done
-        Prompt tokens that are surely processed, where these are not all that requests hold.
+        Prompt tokens that are surely processed, if requests hold other ones as well.
 
     Notes
     -----
@@ -302,7 +302,7 @@ def shares(
     # The first round processes the prompt as well.
     own = model.prompt_ns * fresh + kv * (prompt + 1)
     work, twice = _times(lines, fresh + 1) - base + own, p * rest - kv * rest * rest
-    if done is not None:  # others may process its nodes before, in rounds of theirs
+    if done is not None:  # other requests may process its nodes in earlier rounds
         node = [sum(_time(lines, w) - base + model.prompt_ns * w for w in ws) for ws in done.nodes]
         work = work + np.array(node, dtype=kind)
     first = memory * work * (twice + 2 * base + work) + base * (prompt + 1) * (twice + base)
@@ -327,11 +327,11 @@ class Parts:
     takes
         Time of the machine, times M.
     begins
-        How long after the arrival its first round begins at the earliest.
+        Earliest begin of its first round, from the arrival on.
     works
-        By how much it makes rounds longer at least, by all lines.
+        Least time by which it makes rounds longer, by all lines.
     early
-        How late any of its rounds may begin, from the earliest begin on, and delay nothing.
+        Latest begin of its rounds without a delay, from the earliest begin on.
     """
 
     owners: Integers
@@ -341,7 +341,7 @@ class Parts:
     early: Numbers
 
     def map(self, change: Callable[[Numbers], Numbers]) -> Parts:
-        """Return them with all columns of numbers changed."""
+        """Return the parts with a function applied to all columns of numbers."""
         columns = (self.takes, self.begins, self.works, self.early)
         return Parts(self.owners, *map(change, columns))
 
@@ -364,7 +364,7 @@ def parts_of(
     instance, model, lines
         As of `shares`.
     whole
-        What that returned.
+        The result of `shares`.
     count
         Parts of the rounds after the first; 0 for one part in all.
     """

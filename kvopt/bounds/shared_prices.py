@@ -1,19 +1,19 @@
-"""Prices of tokens and of shared blocks: what a block costs is split anew in each interval of time.
+"""Prices of tokens and of shared blocks: users split the price of a block in each interval.
 
 Let p_t be the price of a token, and l_ivx >= 0 the share of node v that its user i pays for in
-interval x of time.  Shares of users that can be active together then sum to 1 at most: of those
-that have arrived by the end of the interval, the K largest, K being what `most_together` says.  So
+interval x of time.  Shares of users that can be active together then sum to 1 at most: these are
+the K largest of users that have arrived by the end of the interval, with K of `most_together`.  So
 at each time active requests pay for no more tokens than memory has, and
 
     L = sum_i min_{k >= a_i} [k + o_i - a_i + sum_j p_{k+j} (u_i + j + sum_v l_ivx w_v)]
         - M sum_t p_t
 
-is at most the total latency of any schedule.  A turn of a session pays for all of what it shares
-until the next one comes, and later shares need not be those of before.
+is at most the total latency of any schedule.  A turn of a session pays for all of its shared
+blocks until the next turn arrives, and shares may change later.
 
 L is concave in prices, and in shares at given prices.  Prices climb as those of
 `kvopt.bounds.lagrangian` do; shares grow by a factor with what a user would pay for the whole node,
-and are scaled down to their limit.  Floats only steer: what is offered was evaluated in integers.
+and are scaled down to their limit.  Floats only steer: offers are evaluated in integers.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 
 _INTERVALS, _BEND = 96, 1.6
-"""Stretches of time, and the power by which early ones are shorter."""
+"""Number of intervals of time, and the power by which early ones are shorter."""
 _STEP = 16
-"""Starts of which one is looked at, and then those around the cheapest: in an ascent alone."""
+"""An ascent evaluates one of so many starts, and then those around the cheapest."""
 _UNIT = 1024
 """Parts of 1 that shares are rounded down to."""
 _FACTOR, _NEAR, _KEPT = 2.0, 0.002, 0.95
@@ -48,14 +48,14 @@ _LEAST = 1e-4
 
 @dataclass(frozen=True)
 class Users:
-    """Requests and what they share, without what all share; a row is a node of one of them.
+    """Requests and their shared nodes, except those of all requests; a row is a node of a request.
 
     Parameters
     ----------
     memory
         M, of each worker in use.
     arrivals, outputs, private
-        Of each request.
+        Columns of requests.
     owners, nodes
         The request and the node of each row, in order of requests, from the root.
     weights, most
@@ -209,7 +209,7 @@ class _Shares:
         return value, starts, load
 
     def proof(self) -> tuple[int, SharedPrices]:
-        """Return what the best prices prove, in integers, and the proof."""
+        """Return the bound of the best prices, in integers, and its proof."""
         values, shares = self.best
         users, last = self.users, len(values)
         most = float(users.levels(shares, 1.0).max(initial=0.0) + users.outputs.max())
@@ -228,7 +228,7 @@ class _Shares:
 
 
 class _Climb(Ascent):
-    """Ascent that brings shares back with prices, and moves them as far as it aims."""
+    """Ascent that restores shares together with prices; their steps shrink with its aim."""
 
     def __init__(self, shares: _Shares, prices: Floats) -> None:
         self._shares = shares

@@ -1,18 +1,19 @@
-"""Shared prefixes: shares of a block, and the plain instance that they make.
+"""Shared prefixes: shares of a block, and the instance without prefixes that follows.
 
 A node of the forest that is used at some time is held once.  If at most K of its users can be
-active together, its w tokens are at least w / K for each of those that are.  So what active
-requests hold is at least the sum of u + g + (sum of w / K on the path) over them, with u private
-tokens and g of output; as a sum of integers it is also at least the sum with floors of the whole
-``u + sum w / K``.  Every schedule with sharing is therefore one of the plain instance with these
-prompts: each of its bounds holds, whatever proves it.
+active together, its w tokens are at least w / K for each of those that are.  So active
+requests hold at least the sum of u + g + (sum of w / K on the path) over them, with u private
+tokens and g of output, and also at least the sum with ``u + sum w / K`` rounded down.  So every
+schedule with sharing is feasible without prefixes and with these prompts, and all bounds of that
+instance hold.
 
-What is on all paths comes first: while anything is active it is held once, so it leaves memory and
-prompts without any loss (`Instance.without_common_prefix`).
+Nodes on all paths come first: they are held once while anything is active, so they are subtracted
+from memory and prompts without any loss (`Instance.without_common_prefix`).
 
-In seconds a node may be in the cache, so a request surely processes only what is its own.  But each
-node is computed once at least, no later than the first round of any user, and not before the
-arrival of the first of them: so that one may count it as part of its prompt, later ones may not.
+In seconds a node may be in the cache, so a request surely processes only its private tokens.  But
+each node is processed at least once, at the latest in the first round of its first user, and not
+before the arrival of that user.  So the first user may count it as part of its prompt, later ones
+may not.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from kvopt.problem.instance import Instance
 def most_together(instance: Instance) -> list[int]:
     """Return for each node how many of its users can be active together on a worker.
 
-    These hold the path to the node once, and each of them its private tokens and one more.
+    Together they hold the path to the node once, and each its private tokens and one more.
     """
     forest, most = instance.forest, list[int]()
     to_node = list[int]()
@@ -45,7 +46,7 @@ def most_together(instance: Instance) -> list[int]:
 def shared_out(instance: Instance) -> Instance:
     """Return an instance without prefixes whose bounds hold for the sharing of this one.
 
-    Where all share one prefix and nothing else, its schedules are the same.
+    If all share one prefix and nothing else, both have the same schedules.
 
     Examples
     --------
@@ -79,10 +80,10 @@ class Processed(NamedTuple):
     Parameters
     ----------
     own
-        Of each request, by itself.
+        Private tokens of each request.
     nodes
-        Tokens of the nodes whose first user to arrive each request is, which somebody processes
-        after its arrival and by its first round.
+        For each request the tokens of the nodes whose first user to arrive it is.  A user processes
+        them after its arrival and at the latest in its first round.
     """
 
     own: Sequence[int]
@@ -90,7 +91,7 @@ class Processed(NamedTuple):
 
 
 def processed(instance: Instance, arrivals: Sequence[int]) -> Processed:
-    """Return what requests surely process that arrive at these times."""
+    """Return the tokens that requests with these arrivals surely process."""
     forest, nodes = instance.forest, list[list[int]]([] for _ in instance)
     for weight, users in zip(forest.weights, forest.users, strict=True):
         nodes[min(users, key=arrivals.__getitem__)].append(weight)

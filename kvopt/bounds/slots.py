@@ -1,13 +1,13 @@
-r"""Prices of slots: they count that large requests fill a cache worse than small ones.
+r"""Prices of slots: they account for large requests, which fill a cache less than small ones.
 
 Think of the memory as ``c`` equal slots.  A request that holds h tokens needs
 
     w_c(h) = floor((c + 1) h / (M + 1))
 
 of them, and all together need at most c: a sum of floors is at most the floor of the sum, and
-``floor((c + 1) M / (M + 1)) <= c``.  With c = 1 that says that of requests which hold more than
-half of the memory one is active at a time.  In a fleet there are c slots on each of m workers.  So
-beside ``p_t >= 0`` for each token a request may be charged ``q_{c,t} >= 0`` for each slot that it
+``floor((c + 1) M / (M + 1)) <= c``.  With c = 1: of requests which hold more than half of
+the memory at most one is active at a time.  In a fleet there are c slots on each of m workers.  So
+in addition to ``p_t >= 0`` for each token, a request may pay ``q_{c,t} >= 0`` for each slot that it
 needs at time t, for several c, and
 
     sum_i min_{k >= a_i} [k + o_i - a_i + sum_{j=1..o_i} charge_{k+j}(s_i + j)]
@@ -17,9 +17,9 @@ is at most the total latency of any schedule.  ``w_c(h)`` rises by one at each m
 ``(M + 1) / (c + 1)``, so a charge is a price of tokens and some steps (`kvopt.bounds.scan.Steps`).
 
 First prices are those of coarse programs (`kvopt.bounds.coarse`), finer ones while there is time.
-They climb as prices of tokens do (`kvopt.bounds.lagrangian`), which gains most where requests are
-few.  Those of slots are straight lines between borders, those of tokens are offered as means over
-some rounds: they prove a little more so, and can be checked in half the time.
+They climb as prices of tokens do (`kvopt.bounds.lagrangian`), which gains most for few
+requests.  Prices of slots are straight lines between borders.  Prices of tokens are offered as
+means over some rounds: these prove a little more, and can be checked in half the time.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 
 _SLOTS = (1, 2, 3)
-"""Numbers of slots that memory counts as."""
+"""Numbers of slots into which memory is divided."""
 _SAMPLE, _CELLS, _MOST_COLUMNS = 1000, 60, 1_600_000
 """Requests and cells of the first coarse program; most requests times cells of finer ones."""
 _LEAST_WORTH = 0.01
 """Share of slots in all prices below which they are not used."""
 _GROWTH = 8.0
-"""Times as long as one before takes a program with twice as many requests and cells."""
+"""Factor on the time of a program with twice as many requests and cells."""
 _BYTES = 1000
 """Memory that an ascent takes for a time with prices, those of slots included."""
 _MEANS = 1000
@@ -62,7 +62,7 @@ _MEANS = 1000
 def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: float = 0.0) -> bool:
     """Offer better and better bounds by prices of tokens and slots; return whether slots gain.
 
-    The time limit is for all of it, beside the limit of the search; the least gain is that of
+    The time limit is for all of it, within the limit of the search; the least gain is that of
     `ascend`.
     """
     end = working_time() + time_limit
@@ -87,7 +87,7 @@ def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: f
 
 
 def _finer_and_finer(search: Search, end: float) -> Iterator[CoarsePrices]:
-    """Yield prices of coarse programs, each of twice as many requests and cells, while it pays."""
+    """Yield prices of coarse programs, each with twice the requests and cells, while they gain."""
     finer, took, count = 1, 0.0, len(search.instance)
     assert search.schedule is not None
     makespan = search.schedule.makespan
@@ -118,8 +118,8 @@ class SlotScanner(Scanner):
     """Evaluates prices of tokens and of slots together.
 
     They go in one vector: prices of tokens at the times ``1, 2, ...``, then for each number of
-    slots what all of them cost at these times, divided by the memory.  So each part of the vector
-    is about as large, and there is as much of each.  Prices of slots count at the borders only.
+    slots the price of all of them at these times, divided by the memory.  So all parts of the
+    vector have about the same size, and the same capacity.  Prices of slots count at borders only.
     """
 
     def __init__(
@@ -256,7 +256,7 @@ def _most(proof: SlotPrices, instance: Instance, last: int, longest: int) -> int
 def prices_between(borders: Sequence[int], values: Sequence[int], last: int) -> Integers:
     """Return the prices at the times ``1 .. last``; from border to border they change evenly.
 
-    By how much in each round is rounded up, so a price is never negative.
+    The change in each round is rounded up, so a price is never negative.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Volumes from staircases: at most so many requests in certain states, used like water.
+"""Volumes of staircases: at most so many requests are in certain states, a resource as in a fluid.
 
 Of the states (h, r) of a staircase with q - 1 thresholds at most q - 1 can occur together at any
 time (Claim 14 of docs/configurations.md).  So they are a resource of q - 1 units in each round, of
@@ -26,13 +26,13 @@ from kvopt.problem.instance import Instance
 MOST_REQUESTS = 20_000
 """Limit of requests for staircases: a hundred fluids of so many take some ten seconds."""
 FEW_REQUESTS = 300
-"""Requests up to which staircases are tried whatever the time limit: hundredths of a second."""
+"""Requests up to which staircases are tried under any time limit: hundredths of a second."""
 _STEPS = 12
 """Limit of the steps of a staircase."""
 _SHARES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
 """Thresholds that are tried, in units of memory shared evenly by one request more."""
 _MOST_KEPT = 8
-"""Limit of the staircases in a proof: the next would add next to nothing."""
+"""Limit of the staircases in a proof: more would hardly raise the bound."""
 
 
 def offer_staircase_bound(search: Search) -> None:
@@ -71,7 +71,7 @@ def units_needed(
 
     With i thresholds up to h the state after g rounds, ``h = s + g`` and ``r = o - g``, is in it
     if ``h + (i + 1) r >= M + 1 - S``, that is ``i g <= s + (i + 1) o - M - 1 + S``, where S is the
-    sum of these thresholds.  The bound rests on Claim 14 of docs/configurations.md.
+    sum of these thresholds.  The bound depends on Claim 14 of docs/configurations.md.
     """
     needed: Integers = np.zeros(len(prompts), dtype=np.int64)
     ends = [*staircase[1:], memory + 1]

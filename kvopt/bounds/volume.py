@@ -9,8 +9,8 @@ j-th completion of that fluid, nor before the j-th smallest ``a_i + o_i``.
 The two are combined by rank, never by request: the j-th completion of the fluid need not be
 the same request as the j-th completion of the schedule.
 
-Of a fleet M is what all workers can hold together, here and wherever memory is a fluid or has
-prices: one worker with so large a cache can do whatever the fleet does.
+For a fleet M is the memory of all workers together, here and wherever memory is a fluid or has
+prices: one worker with so large a cache allows every schedule of the fleet.
 """
 
 from __future__ import annotations

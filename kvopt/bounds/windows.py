@@ -3,7 +3,7 @@
 Let the total latency of the known schedule be U.  In any schedule at most as long, the other
 requests alone have a total latency of at least L_-i, a lower bound for the instance without
 request i.  So ``c_i - a_i <= U - L_-i``.  With the windows of `kvopt.formulations.windows`
-that keeps every schedule of latency up to U that those keep, and so an optimum.
+they keep an optimum: every schedule of latency up to U that is in those windows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def start_windows(instance: Instance, upper: int | None = None) -> Windows:
         Total latency of some feasible schedule; windows get shorter with it.
     """
     latest = latest_completions(instance)
-    # With an order latency counts from releases, and volumes know of nothing that is shared.
+    # With an order latency counts from releases, and volumes ignore sharing.
     if upper is not None and not {"after", "prefix"} & {*instance.extras}:
         rest = volume_bounds_without_each(instance.pooled())
         latest = [

@@ -1,4 +1,4 @@
-"""``certify``: the best schedule and the best proof within a limit, and runs to judge by them."""
+"""``certify``: the best schedule and the best proof within a limit, and runs compared with them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from kvopt.simulate.running import GivenSchedule, given_schedule
 from kvopt.timetable.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"
-"""Name under which a certificate judges a schedule that was made elsewhere."""
+"""Name under which a certificate lists a schedule of another program."""
 
 
 class CertifyOptions(LimitOptions, total=False):
     """Options of `certify` besides its limits.
 
     ``batch_time`` is the model of a clock in seconds, or its name.
-    With ``only_deadline`` latency keeps quick results, and the limit is for the deadline;
+    With ``only_deadline`` latency gets quick results only, and the limit is for the deadline;
     ``reserve`` are seconds of the limit that were used before, or are needed afterwards to write;
     ``command`` is recorded as the command that made it.
     """
@@ -66,25 +66,25 @@ def certify(
     slower: bool = False,
     **options: Unpack[CertifyOptions],
 ) -> Certificate:
-    """Find the best schedule and the best proof within a limit, and judge policies by them.
+    """Find the best schedule and the best proof within a limit, and compare policies with them.
 
     Parameters
     ----------
     instance
         The problem, or the file that it is read from, as for `solve`.
     policies
-        Schedulers to judge, ``NAME[:key=value,...]`` as on the command line or objects; or runs
-        that were made before, which are checked again.
+        Schedulers to compare, ``NAME[:key=value,...]`` as on the command line or objects; or
+        earlier runs, which are checked again.
     schedule
-        A feasible schedule made elsewhere, in rounds, to judge as well and to improve on, in any
-        form that `solve` can begin from.
+        A feasible schedule of another program, in rounds, to compare and to improve, in any form
+        that `solve` accepts as a start.
     clock
         How long rounds last, as for `solve`; totals are in its unit.
     router
-        Of a fleet, how requests come to the workers that policies run on, see `run`.
+        How requests are sent to the workers of a fleet when policies run, see `run`.
     scope
         Scope of the optimum; by default the scope that the policies need.  A
-        policy that does more is run, and not compared.
+        policy that it does not cover is run, and not compared.
     deadline
         Also how many requests can be done in time: ``40`` rounds, ``"30s"``, or ``"own"`` for the
         deadline of each request; ``"first-token:2s"`` is of first tokens.
@@ -132,10 +132,10 @@ def certify(
     seconds = max(limits.time_limit - reserve, 0.0)
     if slower:
         refuse_blocks(instance, "a search for slower machines")
-    # Of a backlog they follow from the bound.
+    # For a backlog they follow from the bound.
     is_searched = slower and not is_backlog(clock.arrivals(instance))
     runs = [] if schedule is None else [PolicyRun.of(schedule, GIVEN)]
-    chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
+    chosen = [policies] if isinstance(policies, str) else policies  # no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
     needed = [_scope_of(one, problem) for _, one in used]
@@ -203,7 +203,7 @@ def _bounded(search: Search) -> Callable[[], None]:
 
 
 def _slower(search: Search, runs: Iterable[PolicyRun], seconds: float) -> tuple[SlowerBound, ...]:
-    """Return slower machines that are no match for the best schedule and the runs."""
+    """Return slower machines that cannot reach the best schedule and the runs."""
     values = [search.objective]
     values += [run.objective for run in runs if search.problem.scope.covers(run.scope)]
     known = None if search.checked is None else search.checked.proof
@@ -219,15 +219,15 @@ def _scope_of(one: Policy | PolicyRun, problem: Problem) -> Scope:
 
 
 def _narrower_scopes(covered: Scope, used: Iterable[Scope]) -> list[Scope]:
-    """Return the scopes, narrower than the covered one, that some of the used ones need."""
+    """Return the scopes of runs that are narrower than the covered one."""
     needed = {least_scope([scope]) for scope in used}
     return [each for each in Scope if each in needed and not each.covers(covered)]
 
 
 def _narrower(search: Search, runs: Sequence[PolicyRun], seconds: float) -> Iterator[Optimum]:
-    """Yield both sides of the scopes that runs make do with, the narrowest first.
+    """Yield both sides of the scopes that suffice for runs, the narrowest first.
 
-    A bound for the narrower scope is of use only if it is above the bound for all schedules.
+    A bound for the narrower scope is useful only above the bound for all schedules.
     """
     problem, ended = search.problem, [run for run in runs if run.objective is not None]
     scopes = _narrower_scopes(problem.scope, [run.scope for run in ended])
@@ -257,7 +257,7 @@ def _judged(
 ) -> Iterator[PolicyRun]:
     """Run the policies; reuse the run of `svf` if it is known.
 
-    Their runs were asked for, so a proved optimum is no reason to skip one.
+    The caller asked for these runs, so a proved optimum does not skip one.
     """
     search.engine = "policies"
     for label, policy in labelled:
@@ -275,7 +275,7 @@ def _judged(
             offer_run(search, made)
             if made.note is not None:
                 search.note(f"{label}: {made.note}")
-            made.measures()  # while the clock of the limit still counts
+            made.measures()  # within the limit
             yield made
 
 

@@ -1,6 +1,6 @@
 """The checker of `proofs/`: extracted from Coq, with a proof that accepted claims are true.
 
-It is built by ``make proofs`` in a clone, and is no part of an installation.
+``make proofs`` builds it in a clone; an installation does not include it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BUILT = Path(__file__).parents[2] / "proofs" / "build" / PROGRAM
 
 
 def proved_checker() -> Path:
-    """Return the program: where ``make proofs`` puts it, else where the shell finds it.
+    """Return the path of the program: that of ``make proofs``, else from the search path.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def proved_checker() -> Path:
 def verify_proved(path: Path) -> Verdict:
     """Check a certificate by the proved program.
 
-    A kind that it does not cover is not valid, and not readable.
+    A kind of certificate that it does not cover is neither valid nor readable.
     """
     done = subprocess.run(
         [proved_checker(), path], capture_output=True, text=True, check=False, errors="replace"

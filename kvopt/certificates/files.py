@@ -93,7 +93,7 @@ def certificate_text(certificate: Certificate) -> str:
     if (in_time := certificate.in_time) is not None:
         best = in_time.best and {"attained": in_time.best_attained, **run_to_json(in_time.best)}
         members["deadlines"] = {**_deadline_to_json(in_time), "best": best}
-    members["budget"] = MOST_STATED  # a check that needs less takes less
+    members["budget"] = MOST_STATED  # a check that needs less asks for less
     members["provenance"] = {**certificate.provenance, "notes": certificate.notes}
     lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
     lines.append(f'"instance": {_instance_text(instance)}')
@@ -108,8 +108,8 @@ def read_certificate(path: str | Path, budget: float | None = None) -> Certifica
     path
         The file.
     budget
-        How many times the default number of steps the check may take; None for what the file
-        states, up to about ten minutes.
+        How many times the default number of steps the check may take; None for the
+        budget in the file, up to about ten minutes.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def run_to_json(run: Schedule) -> Json:
 
 
 def run_from_json(claim: Json, instance: Instance, clock: Clock) -> PolicyRun:
-    """Return the run that is claimed; nothing is checked here."""
+    """Return the claimed run, unchecked."""
     policy = claim["policy"]
     if claim["value"] is None:
         return PolicyRun.unknown(instance, policy, Outcome(claim["outcome"]), clock)
@@ -266,7 +266,7 @@ def run_from_json(claim: Json, instance: Instance, clock: Clock) -> PolicyRun:
 
 
 def _deadline_to_json(in_time: InTime) -> dict[str, Any]:
-    """Return the object of a certificate file, but for the best run."""
+    """Return the object of a certificate file, without the best run."""
     return {
         "aim": in_time.deadline.aim,
         "after": OWN if in_time.after is None else in_time.after,
@@ -279,7 +279,7 @@ def _deadline_to_json(in_time: InTime) -> dict[str, Any]:
 def _in_time(
     value: dict[str, Any], best: PolicyRun | None, said: object, instance: Instance, *, rounds: bool
 ) -> InTime:
-    """Return the deadline of the result of `_deadline_to_json`, in words if it had some."""
+    """Return the deadline of the result of `_deadline_to_json`, in words if the file has them."""
     after, aim = value["after"], Aim(value["aim"])
     length = None if after == OWN else int(after)
     deadline = Deadline(aim, length, None) if rounds else Deadline(aim, None, length)
@@ -313,13 +313,13 @@ _KINDS: dict[str, type[Any]] = {
     "shares": SharesProof,
     "split": SplitProof,
 }
-"""What proofs are called in files; their members are the fields of these."""
+"""Names of proofs in files; their members are the fields of these classes."""
 
 
 def proof_to_json(proof: Proof, begin: int = 0) -> Json:
     """Return the JSON object of a proof whose times count from ``begin``.
 
-    A proof that has one part is that of the part.
+    A proof with one part becomes the proof of that part.
     """
     if isinstance(proof, SplitProof) and len(proof.parts) == 1:
         return proof_to_json(proof.parts[0].proof, proof.parts[0].begin)
@@ -360,7 +360,7 @@ def _members(proof: object, begin: int) -> Json:
 def _whole_proof(proof: Json, instance: Instance) -> Any:
     """Return the proof of a bound on all requests; its times count from the first arrival.
 
-    Else there would be a price for each round before, and those may be many.
+    Otherwise there would be a price for each of perhaps many earlier rounds.
     """
     first = min((request.arrival for request in instance), default=0)
     whole = ("volume", "shares", "block-prices", "shared-prices", "split")
@@ -372,8 +372,8 @@ def _whole_proof(proof: Json, instance: Instance) -> Any:
 def proof_from_json(said: Json, begin: int = 0) -> Any:
     """Return the proof whose JSON object `proof_to_json` gave.
 
-    Prices of times up to ``begin`` are left out: nothing is active then, and without them as much
-    is proved.
+    Prices of times up to ``begin`` are left out: nothing is active then, and the bound is the
+    same without them.
     """
     return _made(_KINDS[said["kind"]], said, begin)
 
@@ -409,7 +409,7 @@ def _part(part: Json) -> PartProof:
 
 
 def _tuples(value: Any) -> Any:
-    """Return a value with tuples for lists, at all depths."""
+    """Replace lists by tuples in a value, at all depths."""
     if isinstance(value, list | tuple | map):
         return tuple(map(_tuples, value))
     return value
@@ -432,10 +432,10 @@ def _instance_text(instance: Instance) -> str:
 
 
 def _request_text(encoder: json.JSONEncoder, request: Request, position: int) -> str:
-    named = request.id != f"r{position}"  # which readers take when there is none
+    named = request.id != f"r{position}"  # readers assume it by default
     plain = Request(*request.kind, request.id)
     if not named and request == plain:
-        return (  # almost every row, and there may be a million
+        return (  # a fast path for most of perhaps a million rows
             f'{{"arrival":{request.arrival},"prompt":{request.prompt},"output":{request.output}}}'
         )
     row = request_to_json(request)

@@ -32,8 +32,8 @@ def refuse_misfit(
 ) -> None:
     """Refuse, before any work, a policy that does not fit the other options.
 
-    Its run is stopped in the first round.  A plan made before that takes long, and is of one
-    worker in rounds: nothing there refuses it.
+    Its run is stopped in the first round.  Policies that plan before it are not tried: their plans
+    take long, and nothing refuses them on one worker in rounds.
     """
     if Need.ARRIVALS in policy.needs and clock.is_even and instance.workers == 1:
         return
@@ -57,7 +57,7 @@ def attempt(search: Search, policy: Policy, label: str, router: str | Router) ->
             )  # fmt: skip
     except KeyboardInterrupt as interrupt:
         if search.signal_number is not None and not isinstance(interrupt, Abandoned):
-            raise  # the second one ends the work at once
+            raise  # a second signal ends the work at once
         search.interrupt(SIGINT)
     except Stopped:
         pass
@@ -69,5 +69,5 @@ def attempt(search: Search, policy: Policy, label: str, router: str | Router) ->
 
 
 def left_at_a_signal(search: Search) -> AbstractContextManager[None]:
-    """Leave a block that waits for machine code when a signal has come."""
+    """Leave a block that waits for compilation when a signal arrives."""
     return left_when(lambda: search.signal_number is not None)

@@ -1,9 +1,9 @@
 """How much slower a machine may be: for each run the least factor that can be proved.
 
 On a machine that is phi times slower no schedule is as good as a run of value V once the bound
-there is above V.  What such a bound says of V, and why one phi rules out all slower machines, is
-in `kvopt.problem.slower`.  Values are worked on from the largest one down: what is proved of it
-holds of the smaller ones, and there their search begins.
+there is above V.  `kvopt.problem.slower` explains this bound, and why one phi rules out all
+slower machines.  Values are processed in descending order: a factor for one holds for smaller
+values too, whose search begins there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kvopt.search import plan
 from kvopt.search.stages import has_configurations
 
 _MOST_CLIMBS = 2
-"""Searches for weights, each on a faster machine than the one before, for one value."""
+"""Searches for weights for one value, each on a faster machine than the last."""
 _LEAST_IN_ROUNDS, _LEAST_IN_SECONDS = 2.0, 20.0
 """Least seconds for all values together without a limit."""
 _MOST_GROWTHS = 200
@@ -57,7 +57,7 @@ def slower_bounds(
     known
         Proof of the bound on the machine as it is.
     seconds
-        For all of it; without a limit as many as the search took, or some if that was less.
+        Limit for all of it; without a limit the time of the search, or a least time if longer.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def slower_bounds(
 
 
 def _first(machines: _Machines, values: list[int]) -> Iterator[SlowerBound]:
-    """Yield quick results for each value; the largest comes first."""
+    """Yield quick results for each value, the largest first."""
     above = None
     for value in values:
         if not machines.is_over() and (bound := machines.first(value, above)):
@@ -112,7 +112,7 @@ class _Machines(ABC):
         return self.remaining <= 0 or self.search.signal_number is not None
 
     def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
-        """Return a phi that rules a value out, found at once; that of a larger value is known."""
+        """Return a phi that rules a value out, found quickly, from the phi of a larger value on."""
         if above is not None:
             return least_of(self.quick, replace(above, value=value))
         low, step = PARTS, PARTS // 20
@@ -127,11 +127,11 @@ class _Machines(ABC):
 
     @abstractmethod
     def quick(self, value: int, parts: int) -> Proof | None:
-        """Return a quick proof that so many parts rule a value out, or None."""
+        """Return a quick proof that this phi, in parts, rules a value out, or None."""
 
     @abstractmethod
     def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
-        """Return the least phi found within some seconds for the value of a bound."""
+        """Return the least phi found within so many seconds for the value of a bound."""
 
 
 def least_of(
@@ -160,11 +160,11 @@ class _InSeconds(_Machines):
         self.most = LARGEST_INTEGER // (MIX * largest)
 
     def quick(self, value: int, parts: int) -> Proof | None:
-        """Return the shares that are known on this machine, if they rule a value out."""
+        """Return the known shares if they rule a value out on this machine."""
         return self._by(self._known, value, parts)
 
     def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
-        """Return the least phi that shares prove which are found on slower machines."""
+        """Return the least phi that is proved by shares found on slower machines."""
         end = working_time() + seconds
         for _ in range(_MOST_CLIMBS):
             if self.is_over() or working_time() >= end or bound.parts <= PARTS + 1:

@@ -1,4 +1,4 @@
-"""The command line.  One module a command, one Typer app for all."""
+"""The command line: one module for each command, one Typer app for all."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of the signal, as in shells."""
 
 _LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
-"""Names of threads that are not waited for at the end."""
+"""Names of threads for which the end of the process does not wait."""
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
     except SystemExit as end:
         with ended_by_reader():
             pass
-        # A solver or compiler that would not stop must not keep the process, nor crash its end.
+        # A solver or compiler that does not stop must not keep the process, nor crash its end.
         if any(thread.name in _LEFT_BEHIND for thread in threading.enumerate()):
             _leave(end.code if isinstance(end.code, int) else 0)
         if end.code == INTERRUPTED:
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _app() -> typer.Typer:
-    """Load the commands; Ctrl-C ends the process at once, as exceptions may get lost meanwhile."""
+    """Load the commands; Ctrl-C ends the process at once, since exceptions may get lost."""
     before = signal.getsignal(signal.SIGINT)
     mine = before is signal.default_int_handler and (
         threading.current_thread() is threading.main_thread()
@@ -71,8 +71,8 @@ def _app() -> typer.Typer:
 def _leave(status: int) -> NoReturn:
     """End the process now.
 
-    If Ctrl-C fell into code that is compiled from a string, as some modules do while they are
-    loaded, Python would kill itself by that signal at its end, although it was caught.
+    If Ctrl-C interrupted code that a module compiles from a string while it is loaded, Python would
+    kill itself by that signal at its end, although it was caught.
     """
     with ended_by_reader():
         pass

@@ -25,8 +25,8 @@ from kvopt.timetable.run_files import read_run
 from kvopt.timetable.runs import PolicyRun
 
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
-"""Time that writing a certificate takes, and the starts of a policy in it, next to reading the
-instance: an estimate from the same machine under the same load."""
+"""Time to write a certificate, and the starts of a policy in it, over the time to read the
+instance, which was measured on the same machine under the same load."""
 
 _OPTIONAL = (
     "evictions", "per token s", "first token s", "first token", "p99 s", "p99", "outcome",
@@ -37,7 +37,7 @@ _OPTIONAL = (
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemOptions(common.MemoryOptions):
-    """An instance, or a run or schedule of one from elsewhere."""
+    """An instance, or its run or schedule by another program."""
 
     file: Path | None = argument("FILE", f"Instance: {common.INSTANCES}", default=None)
     run: Path | None = option(
@@ -45,7 +45,7 @@ class ProblemOptions(common.MemoryOptions):
     )
 
     def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun]]:
-        """Return the instance, of a recorded run its own, and that run on a clock."""
+        """Return the instance, that of a recorded run if given, and this run on a clock."""
         if (self.file is None) == (self.run is None):
             raise InvalidInput("give FILE or --run, one of them", field="options")
         if self.file is not None:
@@ -69,7 +69,7 @@ class ProblemOptions(common.MemoryOptions):
                         "and know no cached ones"
                     )
                     raise InvalidInput(reason, field="chunks")
-                refuse_prefixes(instance, "a recorded run in seconds")  # what it hit is not known
+                refuse_prefixes(instance, "a recorded run in seconds")  # its cache hits are unknown
                 made = made.timed(clock, found.chunks)
                 if broken := made.violations():
                     raise InvalidInput(broken[0])
@@ -104,7 +104,7 @@ def certify_command(
     """Write a certificate: the best schedule, the best bound with its proof, and policies.
 
     Each policy's total latency is a multiple of the optimum; the interval that is printed holds
-    it for certain.  Ctrl-C writes what was found.  Exit status: 0 when a schedule was found, 3
+    it for certain.  Ctrl-C writes the results so far.  Exit status: 0 when a schedule was found, 3
     when none was, 130 after Ctrl-C, 2 for input that is refused.  With --seconds both sides
     are on the clock of a batch-time model.
     """
@@ -128,7 +128,7 @@ def certify_command(
         if aimed is not None:
             aimed.allowed(instance, rounds=clock.is_even)
     timing.say_assumed()
-    with common.undisturbed():  # a signal between search and file must not take the answer with it
+    with common.undisturbed():  # a signal between search and file must not lose the answer
         total = common.in_seconds if timing.seconds else common.or_dash
         with LiveProgress(common.label(source), quiet=json, total=total) as observer:
             found = certify(

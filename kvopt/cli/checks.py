@@ -1,4 +1,4 @@
-"""``kvopt verify`` and ``kvopt check``: certificates and schedules, judged in integers."""
+"""``kvopt verify`` and ``kvopt check``: check certificates and schedules in integers."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def verify_command(
 ) -> None:
     """Check every claim of a certificate in exact integers, and print the proved ones.
 
-    No solver is used, and nothing of what made the certificate.  ``python -m kvopt.verify``
-    does the same with the standard library alone.  A file is granted the time that it says it
-    needs, up to about ten minutes.  The system limits the memory of the check.
+    The check uses no solver and no code that made the certificate.  ``python -m kvopt.verify``
+    does the same with the standard library alone.  A file is granted the time that it
+    asks for, up to about ten minutes.  The system limits the memory of the check.
 
-    Exit status: 0 valid, 1 invalid, 130 after Ctrl-C, 2 unreadable, more to check than it says or
-    the budget allows, or not covered by --proved.
+    Exit status: 0 valid, 1 invalid, 130 after Ctrl-C, 2 unreadable, more to check than it asks for
+    or the budget allows, or not covered by --proved.
     """
     if budget is not None and not 0 < budget < math.inf:
         raise InvalidInput("must be a positive number", field="--budget")
     if proved:
-        from kvopt.certificates import coq_checker as again  # loads what most checks do not need
+        from kvopt.certificates import coq_checker as again  # most checks do not need this import
 
         if is_standard_input(file):
             raise InvalidInput("needs a file, not standard input", field="--proved")

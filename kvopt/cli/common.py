@@ -44,7 +44,7 @@ FAILED = 1
 """Exit status when a checked file is wrong, or a part of the work failed."""
 
 NOTHING_FOUND = 3
-"""Exit status when the work ended, or its limit came, without a result."""
+"""Exit status when the work, or its limit, ended without a result."""
 
 NAMES = {
     "policies": "kvopt.simulate.policies.registry:POLICIES.names",
@@ -62,11 +62,11 @@ NAMES = {
     "batch_times": "kvopt.problem.hardware.batch_time_files:PRESETS",
     "scopes": "kvopt.problem.scopes:Scope",
 }
-"""Where the names of a kind are; ``{policies}`` in a help text is replaced by those of policies."""
+"""Modules with the names of a kind; ``{policies}`` in a help text becomes the names of policies."""
 
 
 def names_of(kind: str) -> list[str]:
-    """Return the names of a kind; nothing is loaded before it is asked for."""
+    """Return the names of a kind; the module is loaded at the first call."""
     found = resolve_name(NAMES[kind])
     return [str(name) for name in (found() if isroutine(found) else found)]
 
@@ -93,17 +93,17 @@ def option(
     Parameters
     ----------
     flags
-        With blanks between them.
+        Names of the option, with blanks between them.
     about
         Its help text.
     metavar
         Type of its value; None for a flag, which is off by default.
     names
-        Of which kind in `NAMES` that is, so that shells complete it.
+        Kind in `NAMES` of its value, so that shells complete it.
     default
         Its default, ``...`` if the option is required.
     more
-        For Typer.
+        Passed on to Typer.
     """
     if not metavar and default is None:
         default = False
@@ -270,9 +270,9 @@ def say_machine(model: object, assumed: str, option: str) -> None:
     model
         Its name; None if it was left out.
     assumed
-        How the default model would be named, with braces for its name.
+        Option with the default model, with braces for its name.
     option
-        What names another one.
+        Option that names another one.
     """
     if model is None:
         say_assumed(f"{assumed.format(DEFAULT_MODEL)} (Llama-2-70B on two A100)", option)
@@ -305,10 +305,10 @@ def label(file: Path) -> str:
 
 @contextmanager
 def undisturbed() -> Iterator[list[int]]:
-    """Run work, writing and printing to the end in spite of Ctrl-C, which ends the command then.
+    """Run, write and print to the end in spite of Ctrl-C, which ends the command afterwards.
 
-    Work that can stop in order, such as a search, handles signals itself; the block gets a list of
-    the other ones.  A second one of them ends the command at once.
+    A search handles signals itself and stops in order; the block gets a list of the other signals.
+    The second of them ends the command at once.
     """
     came: list[int] = []
     with signals_remembered(came.append):
@@ -324,7 +324,7 @@ def finish(signal_number: int | None = None, status: int = 0) -> None:
 
 
 def warn_oversubscription(threads: int | None) -> None:
-    """Warn if more threads were asked for than the machine has cores."""
+    """Warn if the number of threads exceeds the cores of the machine."""
     cores = os.cpu_count() or 1
     if threads is not None and threads > cores:
         say(f"kvopt: warning: {threads} threads on {cores} cores slow each other down")

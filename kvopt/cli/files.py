@@ -1,4 +1,4 @@
-"""``kvopt generate``, ``import``, ``import-run`` and ``export``: files from other things."""
+"""``kvopt generate``, ``import``, ``import-run`` and ``export``: make files."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def import_command(
 ) -> None:
     """Turn a trace of requests into an instance; same arguments, same bytes.
 
-    The file is read line by line.  Lines that are no request, or one that cannot be kept, are
-    left out; how many and why is printed and stored in the notes of the instance.
+    The file is read line by line.  Lines without a usable request are skipped; their number and
+    the reasons are printed and stored in the notes of the instance.
     """
     instance = import_trace(trace, format_, memory, **vars(kept))
     length = "" if instance.round_ms is None else f", rounds of {instance.round_ms:g} ms"
@@ -114,8 +114,8 @@ def import_run_command(
 ) -> None:
     """Read the decisions of a server, replay them in integers, and write them as a run.
 
-    A record is what kvopt.integrations.vllm writes, or one JSON object with
-    all rounds.  What breaks its own rules is refused with request and round.
+    A record is a file of kvopt.integrations.vllm, or one JSON object with
+    all rounds.  A record that breaks its own rules is refused with request and round.
     """
     run = read_record(record)
     schedule = run.schedule

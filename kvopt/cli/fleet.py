@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _COUNTS = re.compile(r"([0-9]{1,6})(?:\.\.([0-9]{1,6}))?")
 _MOST_COUNTS = 1000
-"""More are refused: a mistyped range should not run for days."""
+"""Limit of the numbers of machines: a mistyped range should not run for days."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def fleet_command(
     """Find out how many machines are needed, with a proof for each number that is too few.
 
     For each number of machines, each with a cache of M tokens, it bounds the mean latency, or how
-    many requests miss a deadline, from both sides: no covered schedule does better than the one,
-    and a schedule is known that does as well as the other.  Ctrl-C keeps the results; the same
+    many requests miss a deadline, from both sides: no covered schedule is below the lower
+    end, and a known schedule reaches the upper one.  Ctrl-C keeps the results; the same
     command with the same --out continues.
     """
     from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes, routers_of
@@ -126,7 +126,7 @@ def fleet_command(
             common.print_json(found.to_json())
         else:
             _print(found)
-        if out is not None:  # last: a full disk must not take the answer with it
+        if out is not None:  # last: a full disk must not lose the answer
             _write(found, out)
     common.finish(found.signal_number)
 

@@ -28,10 +28,10 @@ _NOTE = (
     "8 heads of keys that the model has, the whole memory beside the weights holds 67,281. v2 "
     "calls 16,492 an observed value."
 )
-"""Notes on models about which the papers and the formula disagree."""
+"""Notes on models for which the papers and the formula disagree."""
 
 _MOST_OFF = 0.1
-"""Of the time that the rounds took: if the model is off by more, that is a warning."""
+"""Share of the measured time: a larger error of the model is a warning."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def capacity_command(
     """Print how many tokens of KV cache fit next to the weights of a model.
 
     That is (GPUs x memory x fraction - parameters x bytes) / (2 x layers x KV heads x head size
-    x bytes), rounded down; GPUs beyond the KV heads hold copies and add none.  Options change what
-    a preset says.
+    x bytes), rounded down; GPUs beyond the KV heads hold copies and add none.  Options replace
+    values of a preset.
     """
     shape = preset(MODELS, machine.model, "--model")
     shape = replace(shape, **{name: number for name, number in vars(own).items() if number})
@@ -120,16 +120,16 @@ def fit_command(
 
     A table has the columns tokens and milliseconds, and perhaps prompts and held; a record that
     kvopt.integrations.vllm wrote is one too, and - is standard input.  A profile by
-    operators (Vidur's num_tokens, time_stats.*.median) is of the model and the GPUs that are
-    named.  It has no attention: the time to read the cache is added from the size of the model and
-    the bandwidth of the GPUs.
+    operators (Vidur's num_tokens, time_stats.*.median) describes the named model and GPUs.  It has
+    no attention: the time to read the cache is added from the size of the model and the bandwidth
+    of the GPUs.
     """
     shape = preset(MODELS, machine.model, "--model")
     device = preset(ANY_GPU, machine.gpu, "--gpu")
     rows, is_profile = read_batches(table, shape.layers, machine.gpus)
     if is_profile:
         common.say_assumed_options(context, ("model", "gpu", "gpus"))
-        if kv_ns is None:  # as long as the GPUs together take to read one token of the cache
+        if kv_ns is None:  # time of all GPUs together to read one token of the cache
             kv_ns = round(shape.kv_bytes * NANOSECONDS / (machine.gpus * device.bandwidth))
     fit = _fit(rows, lines, kv_ns or 0, is_profile)
     errors = (
@@ -153,7 +153,7 @@ def fit_command(
 
 
 def _fit(rows: list[Measured], lines: int, kv_ns: int, is_profile: bool) -> Fit:
-    """Return the fit of a roof, or of one line where the table has more than tokens."""
+    """Return the fit of a roof, or of one line if the table has more columns than tokens."""
     if any(row.held or row.prompts for row in rows):
         return fit_linear(rows)
     fit = fit_roof(rows, lines, is_profile=is_profile)

@@ -13,20 +13,20 @@ from kvopt.kernels.compile_clock import FIRST_USE, compile_seconds, compiling, w
 from kvopt.show.summary import percent
 
 _WORTH_SAYING = 1.0
-"""Seconds of compiling from which on they are mentioned at the end."""
+"""Compilation of at least so many seconds is reported at the end."""
 
 _LOG_EVERY = 1.0
 """Least seconds between two improvements that go into a log file."""
 
 _RENEW_EVERY = 0.2
-"""Seconds between two updates of the terminal, and two looks whether code is compiled."""
+"""Seconds between two updates of the terminal, and between two checks for compilation."""
 
 
 class LiveProgress:
     """An observer that prints both sides as they move, and reports compilation.
 
-    On a terminal one line is kept up to date; elsewhere there is a line for an improvement, at
-    most one a second, and one for compiling.  Details are all improvements, line by line.
+    A terminal shows one line that is kept up to date; a file gets a line for an improvement, at
+    most one a second, and one for compilation.  Details are all improvements, line by line.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class LiveProgress:
     quiet
         Whether nothing is printed.
     total
-        How a total latency is worded.
+        Returns a total latency in words.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class LiveProgress:
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
     def __call__(self, progress: Progress) -> None:
-        """Take note of an improvement."""
+        """Record an improvement."""
         total = self._total
         self._sides = (
             f"{progress.engine}  latency {total(progress.objective)}  "

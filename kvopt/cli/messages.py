@@ -1,7 +1,7 @@
 """Messages of a command: on standard error by verbosity, and in a log.
 
 Everything goes through the logger ``kvopt``, which the library uses as well: details as
-``DEBUG``, messages as ``INFO``, what ends the command as ``ERROR``.
+``DEBUG``, messages as ``INFO``, and the error that ends the command as ``ERROR``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Shown(logging.Handler):
     """Print messages without breaking lines, so that paths can be copied."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print one."""
+        """Print a message."""
         print(record.getMessage(), file=sys.stderr)
 
 
@@ -43,7 +43,7 @@ class _InFile(logging.FileHandler):
         _LOGGER.removeHandler(self)
         if self.stream is not None:
             with suppress(OSError):
-                self.stream.close()  # it would try again
+                self.stream.close()  # logging would try again
         reason = getattr(sys.exc_info()[1], "strerror", None) or sys.exc_info()[1]
         say(f"kvopt: warning: --log {self.baseFilename}: cannot be written: {reason}")
 
@@ -53,11 +53,11 @@ _shown = _Shown()
 
 @contextmanager
 def messages_shown() -> Iterator[None]:
-    """Print messages while a command runs, and leave everything as it was after it."""
+    """Print messages while a command runs, and restore all loggers after it."""
     _shown.setLevel(logging.INFO)
     _LOGGER.addHandler(_shown)
     _LOGGER.setLevel(logging.INFO)
-    _LOGGER.disabled = False  # which other packages that set up logging turn on
+    _LOGGER.disabled = False  # other packages that set up logging turn this on
     out, show = sys.stdout, warnings.showwarning
     warnings.showwarning = _say_warning
     try:
@@ -78,7 +78,7 @@ def _say_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
 
 
 def set_up(verbose: bool, quiet: bool, log: Path | None) -> None:
-    """Show more or less from now on, and append every message to a file, however few are shown."""
+    """Show more or less from now on, and append every message to a file, also hidden ones."""
     if (verbose or is_loud()) and (quiet or is_quiet()):
         raise InvalidInput("goes without --verbose", field="--quiet")
     if verbose:
@@ -140,7 +140,7 @@ def is_watched() -> bool:
 
 
 def show_line(line: str) -> None:
-    """Replace the line that a terminal shows; its end is cut, as a line that wraps would stay."""
+    """Replace the line of a terminal; its end is cut, because wrapped lines cannot be replaced."""
     whole = set_cell_size(line, Console(stderr=True).width - 1).rstrip()
     print(f"\r\x1b[K{whole}", end="", file=sys.stderr, flush=True)
 
@@ -164,6 +164,6 @@ class _AsMessages(io.TextIOBase):
 
 
 def print_results_as_messages() -> None:
-    """Keep standard output free for a file that is written to it."""
+    """Reserve standard output for a file that is written to it."""
     stream: TextIO = _AsMessages()  # type: ignore[assignment]
     sys.stdout = stream

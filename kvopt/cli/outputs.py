@@ -1,4 +1,4 @@
-"""Files that commands write: tried before anything long, and never at the cost of a result."""
+"""Files that commands write: tested before long work; a failed write never loses a result."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ STANDARD_OUTPUT = Path("-")
 
 
 def try_outputs(*, as_json: bool = False, **given: Path | None) -> None:
-    """Refuse a file that cannot be written, before the work that it is to hold.
+    """Refuse a file that cannot be written, before the work whose result it holds.
 
-    Where one of them is standard output, what else is printed goes to standard error.
+    If one of them is standard output, everything else is printed to standard error.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def _is_piped(path: Path | None) -> bool:
 
 
 def try_folder(option: str, path: Path) -> None:
-    """Refuse a folder that can neither be used nor made, and make none."""
+    """Refuse a folder that can neither be used nor created; create none."""
     real = path.absolute()
     existing = next(place for place in (real, *real.parents) if os.path.lexists(place))
     try:
@@ -69,8 +69,8 @@ def written(
 ) -> Iterator[bool]:
     """Write a file, let the block print the result, and report a failed write last.
 
-    A full disk must not take the result of an hour with it.  The block gets whether there is a
-    file now: no path is no file, and neither is nothing to write.
+    A full disk must not lose the result of an hour.  The block learns whether a file was
+    written: none is without a path, or without content.
     """
     if path is None or write is None:
         yield False
@@ -114,7 +114,7 @@ def _named(error: Exception, option: str, path: Path) -> KvoptError:
     """Return the error with option and path, each once."""
     place = f"{option} {path}"
     if isinstance(error, InvalidInput):
-        # With a field not the path is at fault, but what should go there.
+        # An error with a field is about the content, not the path.
         return error if error.field is not None else InvalidInput(error.reason, field=place)
     if isinstance(error, KvoptError):
         return error

@@ -20,7 +20,7 @@ from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule_files import read_schedule
 
 _PRICE_SECONDS = 5.0
-"""Seconds for the prices that --prices shows; more of them come nearer to the bound."""
+"""Seconds for the prices of --prices; with more time they come nearer to the best ones."""
 
 
 def plot_command(

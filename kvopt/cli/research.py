@@ -50,11 +50,11 @@ def hunt_command(
 
     With --scope pauses and no policy: for the one on which pausing is worth most.
 
-    Tries every instance while those are few and searches locally beyond, then removes what the
-    ratio does not need, certifies the rest and verifies the certificate.  Exit status: 0 when a
+    Tries every instance while these are few, then searches locally.  Shrinks the worst instance,
+    certifies it and verifies the certificate.  Exit status: 0 when a
     policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
     """
-    # Loads numba: no other command should wait for it.
+    # It loads numba, for which no other command should wait.
     from kvopt.experiments.hunting import hunt
 
     def watch(ratio: Fraction, tried: int) -> None:
@@ -169,8 +169,8 @@ def reduce_command(
     """Decide a 3-Partition problem by scheduling: 3m integers in (T/4, T/2) that sum to mT.
 
     Triples that sum to T exist if and only if the instance has total latency 3m(m+1)/2.  Exit
-    status: 0 for yes and for no, 3 when the limit left it open, 130 after Ctrl-C, 2 for numbers
-    that are no such problem.
+    status: 0 for yes and for no, 3 if the limit ended the search, 130 after Ctrl-C, 2 for numbers
+    that are not such a problem.
     """
     if problem != "three-partition":
         raise InvalidInput(f"must be three-partition, got {problem!r}", field="problem")
@@ -199,7 +199,7 @@ def _print_reduction(found: Reduction) -> None:
 
 
 _EVERY = 100
-"""Certificates between two messages of how many are verified."""
+"""Certificates between two messages about progress."""
 
 
 def report_command(

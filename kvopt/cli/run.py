@@ -73,7 +73,7 @@ def run_command(
     except KvoptError as error:
         if not runs:
             raise
-        refused = error  # finished runs are reported all the same
+        refused = error  # finished runs are still reported
     target = output if runs else None
     with common.undisturbed():
         with (

@@ -43,7 +43,7 @@ class FilesOptions(common.MemoryOptions):
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """How a schedule is looked for."""
+    """How to search for a schedule."""
 
     engine: str = option(
         "--engine -e", "{engines}, or one of --module.", "NAME", names="engines", default="auto"
@@ -75,7 +75,7 @@ def solve_command(
     """Find the schedule of least total latency, and prove that none is better.
 
     Several files are solved one after another and end in one table.  Ctrl-C and limits keep
-    what was found.  Exit status: 0 when a schedule was found (for every file), 3 when none
+    the results so far.  Exit status: 0 when a schedule was found (for every file), 3 when none
     was, 130 after Ctrl-C, 143 after SIGTERM, 2 for input that is refused.
     """
     if len(given.files) > 1 and (how.start is not None or output is not None):
@@ -103,7 +103,7 @@ def solve_command(
         quick_start=not how.cold, presolve=how.presolve, pyomo_solver=how.pyomo_solver,
     )  # fmt: skip
     results: list[SolveResult] = []
-    with common.undisturbed() as signals:  # one between search and file must not lose the answer
+    with common.undisturbed() as signals:  # a late signal must not lose the answer
         for file, instance, spent in work:
             if limits.time_limit is not None:
                 options["time_limit"] = max(limits.time_limit - spent, 0.0)

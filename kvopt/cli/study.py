@@ -85,7 +85,7 @@ def study_command(
     try:
         observer = None if json else _observer(study.name)
         found = run_study(study, out, observer=observer, **vars(work))
-    except KeyboardInterrupt:  # before anything was begun
+    except KeyboardInterrupt:  # before any work
         raise typer.Exit(common.INTERRUPTED) from None
     if common.is_watched() and not json:
         show_line("")
@@ -178,7 +178,7 @@ def _print(found: StudyResult) -> None:
 def _observer(label: str) -> Callable[[StudyProgress], None]:
     """Return an observer that shows counts, rate, time left and the worst ratio.
 
-    On a terminal it is a line that is kept up to date; in a log file there is one now and then.
+    A terminal shows one line that is kept up to date; a log file gets a line now and then.
     """
     said = -_LOG_EVERY
 

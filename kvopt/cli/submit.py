@@ -28,7 +28,7 @@ def submit_command(
     the README and the page of the library are written again.  A certificate that is not valid,
     of no instance of the library, or no better on either side is refused with exit status 2.
     """
-    # They load what draws pictures.
+    # They load packages that draw pictures.
     from kvopt.experiments.library.page import write_pages
     from kvopt.experiments.library.table import Library
 

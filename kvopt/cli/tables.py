@@ -1,8 +1,8 @@
 """Print JSON, and tables that fit the terminal without cutting a name or a number.
 
-On a terminal that is too narrow, prose is wrapped, then the columns that matter least are left
-out, and where that is not enough every row becomes a block of lines.  What goes into a file or a
-pipe is as wide as it needs to be.
+On a terminal that is too narrow, prose is wrapped, then the least important columns are
+dropped, and if that is not enough every row becomes a block of lines.  A table in a file or a pipe
+has its full width.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from kvopt.errors import one_line
 _ANY_WIDTH = 1_000_000
 
 _NUMBER = re.compile(r"\d|-$")
-"""How every cell of a column of numbers begins."""
+"""Pattern of the begin of each cell in a column of numbers."""
 
 _LEAST_PROSE = 16
-"""Narrower prose is a column of single words, hard to read: rather leave something out."""
+"""Narrower prose is a column of single words, hard to read: other columns are dropped first."""
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -109,7 +109,7 @@ def _block(row: Mapping[str, object], width: int) -> str:
 
 
 def _cell(value: object) -> str:
-    """Return a cell; of an object the keys with their values."""
+    """Return a cell; for an object its keys with their values."""
     if isinstance(value, dict):
         value = [key if each is None else f"{key}={each}" for key, each in value.items()]
     return one_line(", ".join(value) if isinstance(value, list) else or_dash(value))
@@ -118,6 +118,6 @@ def _cell(value: object) -> str:
 def _terminal_width() -> int:
     """Return the width of the terminal in characters, a very large number without a terminal.
 
-    Rich may be told by the environment to take a pipe for a terminal; its width is made up.
+    The environment may tell Rich to treat a pipe as a terminal, with an invented width.
     """
     return Console().width if sys.stdout.isatty() else _ANY_WIDTH

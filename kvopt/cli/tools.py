@@ -76,7 +76,7 @@ def info_command(
     json: bool = common.JSON,
     params: bool = option("--params", "Print the parameters of --params FILE, as TOML."),
 ) -> None:
-    """Print versions, machine and available solvers, for a bug report; and which parts lack."""
+    """Print versions, machine and available solvers, for a bug report, and the missing parts."""
     if params:
         if json:
             common.print_json(asdict(DEFAULT))
@@ -109,7 +109,7 @@ def info_command(
 
 
 def warmup_command(json: bool = common.JSON) -> None:
-    """Compile everything once, so that nothing that follows has to wait for it.
+    """Compile everything once, so that no later command has to wait for it.
 
     Machine code is stored on disk, next to the code or in NUMBA_CACHE_DIR; a second
     call finds it there.  It is for the processor of this machine.
@@ -125,7 +125,7 @@ def warmup_command(json: bool = common.JSON) -> None:
         ended.append(number)
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, end)  # else the processes would be left behind
+    before = signal.signal(signal.SIGTERM, end)  # else the processes would continue
     try:
         for part in warm_up():
             parts.append({k: v for k, v in part._asdict().items() if k != "folders"})

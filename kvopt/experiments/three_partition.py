@@ -35,18 +35,18 @@ Triple = tuple[int, int, int]
 _TRIPLES = "CP-SAT on triples"
 
 _SHARED = "status", "lower_bound", "bound_source", "bounded_by", "starts", "stop_reason", "seconds"
-"""What ``kvopt reduce --json`` prints as ``kvopt solve --json`` does."""
+"""Fields that ``kvopt reduce --json`` and ``kvopt solve --json`` share."""
 MOST_VALUES = 1_200
-"""Different numbers up to which their triples are listed, which takes a second."""
+"""Limit of different numbers whose triples are listed, which takes a second."""
 _COUNTING_SHARE = 0.5
 """Share of the time for triples; the rest is for a proof."""
 _SECONDS_AFTER_YES = 5.0
-"""For a checked bound on a total latency that counting shows to be least."""
+"""Seconds for a checked bound on a total latency that is optimal by counting."""
 
 
 @dataclass(frozen=True)
 class ThreePartition:
-    """A 3-Partition problem; a multiset that is none is refused.
+    """A 3-Partition problem; other multisets are refused.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class ThreePartition:
         return self._with_memory(self.target + 3, "with M = T + 3")
 
     def printed_instance(self) -> Instance:
-        """Return the instance as wang-2025 prints it, M = T, which the answer does not follow."""
+        """Return the instance as wang-2025 prints it, M = T, for which the reduction fails."""
         return self._with_memory(self.target, "as printed, M = T")
 
     def _with_memory(self, memory: int, how: str) -> Instance:
@@ -110,7 +110,7 @@ class Reduction:
     result
         Both sides of the optimum of its instance.
     certificate
-        The same with a proof that `kvopt.verify` repeats, where time was left for one.
+        The same with a proof that `kvopt.verify` repeats, if there was time for one.
     """
 
     problem: ThreePartition
@@ -119,7 +119,7 @@ class Reduction:
 
     @property
     def answer(self) -> str:
-        """``yes``, ``no``, or ``open`` when a limit came first."""
+        """``yes``, ``no``, or ``open`` after a limit."""
         if self.result.objective == self.problem.threshold:
             return "yes"
         bound = self.result.lower_bound
@@ -152,9 +152,9 @@ class Reduction:
 def decide(problem: ThreePartition, **options: Unpack[LimitOptions]) -> Reduction:
     """Decide a 3-Partition problem through the optimum of its instance.
 
-    A search of triples comes first; what it finds becomes a schedule, and that nothing exists a
-    claim.  Then the instance is certified, so that the answer rests on a proof that can be
-    checked again: ``result.bound_source`` tells.
+    A search for triples comes first.  Its partition becomes a schedule, or its end without one a
+    claim.  Then the instance is certified, so that the answer has a proof that can be checked
+    again, which ``result.bound_source`` tells.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def decide(problem: ThreePartition, **options: Unpack[LimitOptions]) -> Reductio
     if search.signal_number is not None:
         return Reduction(problem, search.result(_TRIPLES), None)
     left = search.remaining
-    if search.schedule is not None:  # a partition that was found needs no more proof
+    if search.schedule is not None:  # a partition needs no more proof
         left = min(search.remaining, _SECONDS_AFTER_YES)
     certificate = certify(instance, schedule=search.schedule, limits=limits, time_limit=left)
     if isinstance(certificate.upper, Schedule):
@@ -185,7 +185,7 @@ def decide(problem: ThreePartition, **options: Unpack[LimitOptions]) -> Reductio
 def search_triples(problem: ThreePartition, search: Search) -> None:
     """Offer bounds by counting, and results of a search of triples."""
     # At most three requests are active at a time, each for one round, so at most 3k complete by
-    # round k, whatever the numbers are.
+    # round k, for any numbers.
     search.offer_claimed(problem.threshold, "at most three at a time")
     with suppress(Stopped), search.surviving(_TRIPLES):
         triples = cover(problem, search, _COUNTING_SHARE * search.remaining)
@@ -210,8 +210,7 @@ def cover(
     """Split the numbers into triples that sum to the target, or return None if none exist.
 
     CP-SAT chooses how often each triple of values is taken, so that equal triples are one
-    variable.  A cover that is found is checked as a schedule; that there is none is a solver's
-    word.
+    variable.  A cover is checked as a schedule; that none exists is a claim of the solver.
 
     Raises
     ------
@@ -256,5 +255,5 @@ def _triples(counts: Counter[int], target: int) -> Iterator[Triple]:
 
 
 def _times(triple: Triple, counts: Counter[int]) -> int:
-    """Return how often a triple could be taken on its own."""
+    """Return how often a triple can be taken alone."""
     return min(counts[value] // often for value, often in Counter(triple).items())

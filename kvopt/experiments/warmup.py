@@ -1,7 +1,7 @@
 """Compile everything once: small problems that go through every compiled loop.
 
-Which types a loop is compiled for is what its callers give it, so the callers are called and no
-list of types is kept here.
+Callers determine the types for which a loop is compiled.  So this module calls them and has no list
+of types.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ class Warmed(NamedTuple):
     Parameters
     ----------
     name
-        What its loops do.
+        The purpose of its loops.
     compiled
         Functions that had to be compiled.
     seconds
-        Wall time of that.
+        Wall time of compilation.
     wall_seconds
         Wall time in all.
     folders
-        Where they are kept, None if some cannot be kept.
+        Folders of the stored code, None if some cannot be stored.
     """
 
     name: str
@@ -81,7 +81,7 @@ def warm_up() -> Iterator[Warmed]:
         try:
             for part in as_completed([pool.submit(_warmed, name) for name in _PARTS]):
                 yield part.result()
-        except BaseException:  # Ctrl-C or an error: half compiled loops are of no use
+        except BaseException:  # Ctrl-C or an error: half compiled loops are useless
             for child in multiprocessing.active_children():
                 child.kill()
             raise
@@ -102,21 +102,21 @@ _BRIEF = SolveParams.of(
         "lagrangian": {"most_steps": 2},
     }
 )
-"""Every stage of a search begins, and ends soon."""
+"""Limits with which every stage of a search begins, and ends soon."""
 _AS_MANY = SolveParams.of(
     {"exact": {"unaided": 0, "searchable": 0, "checkable_labels": 0, "width": 5, "widest_width": 5}}
 )
-"""Few requests are searched as many are, with a look-ahead and completion bounds."""
+"""Parameters that search few requests like many, with a look-ahead and completion bounds."""
 _CHAT = generate("conversation", n=20, memory=1_000, seed=1)
 _FEW = generate("arrival-1", n=8, seed=3)
 _BACKLOG = generate("conversation", n=40, memory=500, seed=1)
-"""Of which some have to wait."""
+"""Requests of which some have to wait."""
 _PAIR = replace(generate("arrival-1", n=4, seed=3), workers=2)
 _CLOCK = Seconds(BatchTime([Line(10_000_000, 10_000)]))
 
 
 def _local() -> None:
-    """Improve a schedule that no bound meets, so that nothing ends before it began."""
+    """Improve a schedule without a bound that meets it, so that no stage is skipped."""
     search = Search(_CHAT, Limits(params=_BRIEF))
     offer_list_schedules(search)
     search_traces(search, math.inf)
@@ -124,7 +124,7 @@ def _local() -> None:
 
 
 def _configurations() -> None:
-    """Bound as for many requests, whose starts are not laid out, and go by the prices."""
+    """Bound as for many requests, without tables of all starts, and search by the prices."""
     search = Search(generate("uniform", n=8, seed=1), Limits(params=_BRIEF))
     offer_list_schedules(search)
     next(rising_large_bounds(search))
@@ -133,7 +133,7 @@ def _configurations() -> None:
 
 
 def _fleets() -> None:
-    """Improve a schedule of a fleet that no bound meets."""
+    """Improve a schedule of a fleet without a bound that meets it."""
     search = Search(replace(_CHAT, workers=2), Limits(params=_BRIEF))
     search.offer(one_after_another(search.instance), "one after another")
     offer_central_lines(search)
@@ -196,4 +196,4 @@ _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
     "schedulers": (_policies,),
     "hunting": (_hunting,),
 }
-"""The longest first; those that share loops with others come after these."""
+"""Parts, the longest first; parts that share loops with others come after these."""

@@ -1,1 +1,1 @@
-"""Reading and writing text and JSON, whatever is in it."""
+"""Read and write text and JSON of any content."""

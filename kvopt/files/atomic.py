@@ -15,7 +15,7 @@ from pathlib import Path
 from kvopt.errors import InvalidInput
 
 TEMPORARY = ".kvopt-"
-"""How the names of unfinished files begin; a process that is killed leaves them behind."""
+"""Prefix of the names of unfinished files, which remain after a process is killed."""
 
 _STREAMS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", re.ASCII)
@@ -26,8 +26,8 @@ def atomic_path(target: str | Path) -> Iterator[Path]:
     """Yield a temporary path; its content is moved to ``target`` when the block succeeds.
 
     The temporary name keeps the suffix of the target, for writers that choose their
-    format by it.  A regular file is replaced; of a symbolic link it is the file it points
-    to.  A device or a pipe stays what it is and is written to.
+    format by it.  A regular file is replaced; for a symbolic link, the file it points
+    to.  A device or a pipe is written to, not replaced.
     """
     target = Path(target)
     try:
@@ -47,7 +47,7 @@ def atomic_path(target: str | Path) -> Iterator[Path]:
             os.replace(temporary, regular)
     except OSError as error:
         if isinstance(error, BrokenPipeError) and own_descriptor(target) == 1:
-            raise  # the end of what reads the output, not a fault of a file
+            raise  # the reader of the output ended; no file is at fault
         raise _unwritable(target, error) from None
     finally:
         temporary.unlink(missing_ok=True)
@@ -62,7 +62,7 @@ def write_atomically(target: str | Path, text: str) -> None:
 def refuse_unwritable(target: str | Path) -> None:
     """Raise if ``target`` cannot be written now; an existing file stays as it is.
 
-    A pipe is not opened for that: it would wait for a reader.
+    A pipe is not opened for this test: it would wait for a reader.
     """
     target = Path(target)
     try:
@@ -72,7 +72,7 @@ def refuse_unwritable(target: str | Path) -> None:
             os.close(handle)
             os.unlink(name)
         elif (descriptor := own_descriptor(target)) is not None:
-            os.fstat(descriptor)  # which fails if it is closed
+            os.fstat(descriptor)  # this fails if it is closed
         elif not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError) as error:

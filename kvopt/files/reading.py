@@ -18,7 +18,7 @@ from kvopt.errors import InvalidInput, did_you_mean, placed, shown
 STANDARD_INPUT = "-"
 """The path that means standard input."""
 _GZIP = b"\x1f\x8b"
-"""How every file of gzip begins."""
+"""The first bytes of every gzip file."""
 
 
 def name_of(path: str | Path) -> str:
@@ -37,7 +37,7 @@ def open_text(
 ) -> Iterator[TextIO]:
     """Open UTF-8 text: a file, gzip or not, or standard input.
 
-    A byte order mark is dropped, and whatever makes it unreadable is one line.
+    A byte order mark is dropped; an error is reported in one line.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def open_text(
             raise
         except UnicodeDecodeError as error:
             raise InvalidInput(f"is not UTF-8 text (byte {error.start})") from None
-        except (OSError, ValueError, EOFError, zlib.error) as error:  # ValueError: no file's name
+        except (OSError, ValueError, EOFError, zlib.error) as error:  # ValueError: not a file name
             reason = getattr(error, "strerror", None) or error
             raise InvalidInput(f"cannot be read: {reason}") from None
 
@@ -87,7 +87,7 @@ def parse_json(text: str) -> Any:
             return json.loads(text, object_pairs_hook=_without_duplicates)
         except json.JSONDecodeError:
             raise
-        except ValueError:  # of an integer; not asked for at once, as that takes half as long again
+        except ValueError:  # of an integer; a test up front would take half as long again
             return json.loads(text, object_pairs_hook=_without_duplicates, parse_int=_integer)
     except json.JSONDecodeError as error:
         raise InvalidInput(f"is not JSON: {error.msg} (line {error.lineno})") from None
@@ -108,7 +108,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Doubled(dict[str, Any]):
-    """An object with a key given twice; refused where its place is known."""
+    """An object with a repeated key; it is refused where its place is known."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -126,10 +126,10 @@ def check_fields(
 ) -> dict[str, Any]:
     """Return ``value`` if it is an object with the right schema and fields, else raise.
 
-    What is raised names the field at fault, behind ``inside`` where that field has another around.
+    The error names the field at fault, after ``inside`` if that field is within another one.
     """
     if schema is not None and isinstance(value, dict):
-        check_schema(value, schema)  # first: another schema explains every other oddity
+        check_schema(value, schema)  # first: another schema explains every other difference
     if not isinstance(value, dict):
         raise InvalidInput(f"must be an object, got {shown(value)}", field=what)
     if isinstance(value, _Doubled):
@@ -153,5 +153,5 @@ def check_schema(value: dict[str, Any], schema: str) -> None:
 
 
 def semicolons(header: Sequence[str]) -> str:
-    """Return a hint to a reader whose columns are separated by semicolons."""
+    """Return a hint for files whose columns are separated by semicolons."""
     return "; separate columns by commas, not semicolons" if ";" in "".join(header) else ""

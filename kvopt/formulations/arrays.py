@@ -1,4 +1,4 @@
-"""Programs as sparse matrices of SciPy, straight into HiGHS, and the time-indexed one among them.
+"""Programs as sparse matrices of SciPy for HiGHS, among them the time-indexed program.
 
 They are built without a Python loop over columns or nonzeros.
 """
@@ -34,10 +34,10 @@ Key = tuple[Any, ...]
 
 _EMPTY = np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0)
 _HIGHS_LARGEST = 1e15
-"""HiGHS refuses a model with a coefficient of this size."""
+"""HiGHS refuses models with a coefficient of this size or more."""
 
 
-@dataclass(frozen=True, eq=False)  # arrays do not compare to one truth value
+@dataclass(frozen=True, eq=False)  # a comparison of arrays is not a single truth value
 class Program:
     """A model with a sparse matrix: minimise ``cost x`` with rows between their bounds.
 
@@ -70,7 +70,7 @@ class Program:
 
 
 class Family(NamedTuple):
-    """Rows of one kind: how many, their bounds, and entries as rows, columns and values.
+    """Rows of one kind: their number, bounds, and entries as rows, columns and values.
 
     The three parts of an entry are broadcast.
     """
@@ -88,7 +88,7 @@ class ScheduleProgram(Program, ABC):
     Parameters
     ----------
     instance, layout
-        The problem, with the windows and the times that they reach.
+        The problem, with the windows and their times.
     columns
         The numbers of the columns of each request, by their meaning.
     """
@@ -109,7 +109,7 @@ class ScheduleProgram(Program, ABC):
         columns: tuple[Integers, ...],
     ) -> Self:
         """Return the program with these families of rows, one after the other."""
-        from scipy.sparse import coo_array  # a policy that is looked up does not need it
+        from scipy.sparse import coo_array  # importing a policy does not need it
 
         sizes = [family.size for family in families]
         pieces: list[tuple[Indices, Indices, Floats]] = []
@@ -130,7 +130,7 @@ class ScheduleProgram(Program, ABC):
     def keys(self) -> tuple[list[Key], list[Key]]:
         """Return the meaning of each column and row, with the name of its family.
 
-        A column that is no `variable` of a request begins with the name of its kind.
+        A column other than a `variable` of a request begins with the name of its kind.
         """
 
     def names(self) -> tuple[list[str], list[str]]:
@@ -193,7 +193,7 @@ class ArrayModel(ScheduleProgram):
         named = [joined("start", label) for label in labels] + rows[len(labels) :]
         first = len(labels) + self.layout.num_times * self.layout.num_workers
         orders = [joined("order", labels[i], labels[j]) for i, j in self.layout.ordered]
-        if len(set(orders)) == len(orders):  # ids a and b_c read like a_b and c
+        if len(set(orders)) == len(orders):  # ids a and b_c look like a_b and c
             named[first : first + len(orders)] = orders
         return columns, named
 

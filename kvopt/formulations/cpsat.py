@@ -7,16 +7,16 @@ Take two requests i and j.  In every schedule exactly one of four things is true
 * i completes first while j is active,
 * j completes first while i is active,
 
-where of two that complete together the one with the smaller index counts as first.  Memory
-peaks at completions, so it is enough to look at the completion ``c_i`` of each i: the
-requests that are active then and not first hold ``s_j + c_i - start_j`` tokens each, and
-these together with the peak of i must fit.  When several complete together, the check at the
-first of them sees them all; that is why the order of ties has to be one order for all pairs.
+If two complete together, the one with the smaller index counts as first.  Memory peaks at
+completions, so a check at the completion ``c_i`` of each i suffices: the requests that are
+active then and not first hold ``s_j + c_i - start_j`` tokens each, and these together with
+the peak of i must fit.  When several complete together, the check at the
+first of them includes them all.  Therefore all pairs need the same order of ties.
 
 In a fleet a fifth case is possible: the two are on different workers.
 
-Where requests share prefixes those active at the completion of i hold private tokens beside its
-peak, and once each node that is not on its path and that one of them uses.
+With shared prefixes the requests that are active at the completion of i hold, in addition to its
+peak, their private tokens and once each node that one of them uses and that is not on its path.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.standard_form import identical_groups, in_standard_form
 
 LARGEST_PAIRS = 200_000
-"""Ordered pairs beyond which the model is not built: it grows with their number."""
+"""Limit of ordered pairs: the model grows with their number."""
 
 
 @dataclass(frozen=True, eq=False)  # == of two variables is a constraint
@@ -81,9 +81,9 @@ def pair_model(
         Start rounds to consider for each request, from `kvopt.bounds.windows.start_windows`.
     order_identical
         Whether requests of one shape start in order of arrival; without loss unless some of
-        them are held where they are.
+        them have fixed starts.
     workers
-        Those that each request may be on; by default all, of which equal choices are one.
+        Allowed workers of each request; by default all, with equal choices only once.
     """
     if workers is None:
         workers = workers_allowed(instance)
@@ -125,7 +125,7 @@ class _Builder:
             self.model.add_exactly_one(self.at[i].values())
 
     def pair_relations(self) -> None:
-        """One of two requests is over before the other starts, or completes during it.
+        """One of two requests completes before the other starts, or while it is active.
 
         ``before[i, j]``: c_i <= start_j.  ``active[i, j]``: start_j < c_i <= c_j (c_i < c_j if
         i > j), and the tokens of j then fit next to the peak of i:
@@ -189,7 +189,7 @@ class _Builder:
 
         sum over j of load[i, j] <= M - (s_i + o_i), where load[i, j] is at least
         s_j + c_i - start_j when j is active at c_i and at least 0 otherwise.  With prefixes s_j
-        is what is private, and w_v used[i, v] joins the sum: used[i, v] if some j with v is active.
+        is the private prompt, and w_v used[i, v] joins the sum: used[i, v] if a j with v is active.
         """
         loads: dict[int, list[Any]] = {i: [] for i in range(len(self.starts))}
         for (i, j), literal in self.active.items():
@@ -204,7 +204,7 @@ class _Builder:
                 self.model.add_implication(literal, used)
             loads[i].append(self.forest.weights[v] * used)
         for i, terms in loads.items():
-            if len(terms) > 1:  # a single load is within its own room already
+            if len(terms) > 1:  # a single load is already limited by its own row
                 room = self.instance.memory - self.instance.requests[i].peak
                 self.model.add(sum(terms) <= room)
 
@@ -233,10 +233,10 @@ class _Builder:
                 self.model.add(self.starts[i] <= self.starts[j])
 
     def active_at_completions(self) -> None:
-        """At the completion of i no more others are active than may be.
+        """At the completion of i the number of active requests is within the limit.
 
-        sum over j of active[i, j] <= max_active - 1.  What is active at a time is active at the
-        next completion too.
+        sum over j of active[i, j] <= max_active - 1.  Requests active at a time are active at
+        the next completion too.
         """
         if self.instance.max_active is None:
             return
@@ -245,7 +245,7 @@ class _Builder:
             self.model.add(sum(others) <= self.instance.max_active - 1)
 
     def releases(self) -> None:
-        """A request that follows another is released when that has completed, and a gap is over.
+        """A request that follows another is released a gap after the completion of that one.
 
         release_i = max(a_i, c_j + gap_i) <= start_i.
         """

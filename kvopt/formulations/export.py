@@ -34,9 +34,9 @@ def export(
     """Write the time-indexed program, its relaxation, or the one with pauses, as MPS or LP.
 
     Columns are called ``x_<request>_<start>``, rows ``start_<request>``, ``memory_<time>``
-    and ``order_<request>_<request>``, with ids where all of them are plain, else ``r0, r1,
-    ...`` by position.  In a fleet the worker follows the start and the time.  Those with pauses
-    are called as `kvopt.formulations.paused` says, with positions of requests in the rows.
+    and ``order_<request>_<request>``, with ids if all of them are plain, else ``r0, r1,
+    ...`` by position.  In a fleet the worker follows the start and the time.  Names with pauses are
+    those of `kvopt.formulations.paused`, with positions of requests in the rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""HiGHS, handed a model: options, the relaxation, and how it is asked to stop."""
+"""HiGHS on a model: options, the relaxation, and how to stop it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from highspy import Highs
 
 _SIMPLEX_COLUMNS = 20_000
-"""Columns up to which the dual simplex method solves a relaxation sooner than an interior point."""
+"""Up to so many columns the dual simplex method solves a relaxation faster than interior points."""
 
 
 def set_options(highs: Highs, search: Search, **options: object) -> None:
@@ -47,7 +47,7 @@ def interrupt_of(highs: Highs) -> Callable[[], None]:
 
 
 def solved_relaxation(model: Program, search: Search, time_limit: float = math.inf) -> Highs | None:
-    """Return HiGHS when it has solved the relaxation, in which several of a kind may start.
+    """Return HiGHS after it has solved the relaxation, in which several of a kind may start.
 
     None if it did not return in time; within the limit it may have ended without an optimum.
     """

@@ -1,4 +1,4 @@
-"""Which columns and rows a time-indexed model has, and in which order.
+"""Columns and rows of a time-indexed model, and their order.
 
 * columns ``x[i, k]``: request by request, start rounds ascending;
 * rows ``start[i]``: each request starts once;
@@ -8,8 +8,8 @@
 In a fleet columns are ``x[i, k, w]``, those of a request worker by worker, and rows
 ``memory[t, w]``, worker by worker.
 
-Where requests share prefixes columns ``held[v, t]`` follow, 1 where a node of the forest is held at
-a time, and rows ``used[v, i, t]``: it is while request i, which has it on its path, is active.
+With shared prefixes columns ``held[v, t]`` follow, 1 if a node of the forest is held at a time, and
+rows ``used[v, i, t]``: the node is held while request i, which has it on its path, is active.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.timetable.standard_form import identical_groups
 
 LARGEST_COLUMNS = 5_000_000
-"""Columns beyond which no model is built, unless the caller raises the limit."""
+"""Limit of columns, unless the caller raises it."""
 
 LARGEST_NONZEROS = 200_000_000
-"""Nonzeros beyond which no model is built: 12 bytes each, several times over."""
+"""Limit of nonzeros: 12 bytes each, in several copies."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Layout:
     ordered
         Pairs (i, j) of requests of one shape: i starts no later than j.
     workers
-        Those that each request may be on.
+        Allowed workers of each request.
     is_fleet
-        Whether names include the worker, as the fleet has several.
+        Whether names include the worker, in a fleet of several.
     users
         For each node of the forest of prefixes the requests that use it.
     """
@@ -79,7 +79,7 @@ class Layout:
 
     @property
     def num_workers(self) -> int:
-        """Number of workers in the model, one at least."""
+        """Number of workers in the model, at least one."""
         return max(map(len, self.workers), default=1)
 
     @property
@@ -104,7 +104,7 @@ class LayoutOptions(TypedDict, total=False):
     Parameters
     ----------
     order_identical
-        Order requests of one shape, which loses no value; by default True.
+        Order requests of one shape, which does not change the optimum; by default True.
     largest_columns
         Raise `TooLarge` beyond this number of columns, `LARGEST_COLUMNS` by default.
     """
@@ -148,7 +148,7 @@ def _check_windows(instance: Instance, windows: Windows) -> None:
 
 
 def nonzeros(instance: Instance, windows: Windows) -> int:
-    """Return how many coefficients columns of starts have in rows of starts, memory and use."""
+    """Return the number of coefficients of start columns in rows of starts, memory and use."""
     rows = zip(windows, instance, workers_allowed(instance), instance.forest.paths, strict=True)
     return sum(
         _length(window) * (request.output * (1 + len(path)) + 1) * len(at)
@@ -157,7 +157,7 @@ def nonzeros(instance: Instance, windows: Windows) -> int:
 
 
 def _length(window: range) -> int:
-    """Return the rounds of a window; len() fails beyond 2^63, which may have to be refused."""
+    """Return the rounds of a window; len() fails beyond 2^63, before it can be refused."""
     return max(0, window.stop - window.start)
 
 

@@ -1,4 +1,4 @@
-"""The time-indexed program where requests may pause, as sparse arrays.
+"""The time-indexed program with pauses, as sparse arrays.
 
 Token j of request i is produced at a time ``t = k + j``, where k is a round of the start window
 of i: in a run without a pause k is its start, and each pause lets k grow.
@@ -12,7 +12,7 @@ of i: in a run without a pause k is its start, and each pause lets k grow.
 * rows ``order[i, l, j, t]``: ``y[l, j, t] <= y[i, j, t]`` for requests of one shape, i there first.
 
 Without the memory rows every corner is integral, so a point of the relaxation is a mixture of
-paused runs: its least value is the best one that prices on memory prove.
+paused runs: its least value is the best bound that prices on memory prove.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def paused_arrays(
     columns = numbered((r.output, len(w)) for r, w in zip(instance, plan.windows, strict=True))
     cost = np.zeros(sum(places.size for places in columns))
     for request, window, places in zip(instance, plan.windows, columns, strict=True):
-        cost[places[-1]] = -1.0  # the last token is late by each round without it
+        cost[places[-1]] = -1.0  # each round without the last token delays it
         cost[places[-1, -1]] = window[-1] + request.output - request.arrival
     lasts = np.concatenate([np.zeros(0, dtype=np.int64), *(places[:, -1] for places in columns)])
     shared = [(i, h, shared_rounds(plan, i, h)) for i, h in plan.ordered]

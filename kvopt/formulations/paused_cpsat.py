@@ -1,7 +1,7 @@
 """The constraint program for requests that may pause: one variable for the time of each token.
 
 Token j of request i is a task of length 1 that holds ``s_i + j``, after the task of token j - 1;
-all of them share the memory.  Of the time-indexed variants that were tried none came close.
+all of them share the memory.  Time-indexed variants were much slower.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.standard_form import identical_groups, in_standard_form
 
 LARGEST_TOKENS = 20_000
-"""Tokens of all requests beyond which the model is not built: each is a task."""
+"""Limit of the tokens of all requests: each is a task."""
 
 
 @dataclass(frozen=True, eq=False)  # == of two variables is a constraint

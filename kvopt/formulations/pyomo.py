@@ -1,7 +1,7 @@
-"""The programs as plain Pyomo models, which a user can extend and hand to any solver.
+"""The programs as plain Pyomo models, which a user can extend and solve with any solver.
 
 They are made from the arrays, column by column and row by row; ``models/`` in the repository has
-them written out.
+them in full.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def time_indexed(
     -------
     pyomo.environ.ConcreteModel
         With the variables ``x`` (and ``held``), the objective ``total_latency`` and the constraints
-        ``start``, ``memory``, ``order`` and ``used``, as `kvopt.formulations.layout` has them.
+        ``start``, ``memory``, ``order`` and ``used``, as in `kvopt.formulations.layout`.
     """
     return model_of(time_indexed_arrays(instance, windows, **options), relax=relax)
 
@@ -59,12 +59,12 @@ relaxed = partial(time_indexed, relax=True)
 def time_indexed_with_pauses(
     instance: Instance, windows: Windows | None = None, **options: Unpack[LayoutOptions]
 ) -> Any:
-    """Build the program where requests may pause, as `kvopt.formulations.paused` has it."""
+    """Build the program with pauses, as in `kvopt.formulations.paused`."""
     return model_of(paused_arrays(instance, windows, **options))
 
 
 def model_of(program: ScheduleProgram, *, relax: bool = False) -> Any:
-    """Return a program as a model: a variable a column, and a constraint for each kind of rows."""
+    """Return a program as a model: columns as variables, a constraint for each kind of row."""
     from pyomo.core.expr import LinearExpression, MonomialTermExpression
 
     model = pyo.ConcreteModel(name=program.instance.name)
@@ -105,8 +105,8 @@ def model_of(program: ScheduleProgram, *, relax: bool = False) -> Any:
 def solved(solver: Any, model: Any, time_limit: float | None, **more: Any) -> Any:
     """Solve with a solver of the newer interface, load the solution, and return its results.
 
-    Latencies are integers, so a gap below 1 is a proof; the usual relative one is not.  A time
-    limit would raise by default, and take what was found with it.
+    Latencies are integers, so a gap below 1 is a proof; the usual relative one is not.  By default
+    a time limit would raise an error and lose the solution.
     """
     results = solver.solve(
         model, time_limit=time_limit, rel_gap=0.0, abs_gap=0.5, load_solutions=False,

@@ -1,9 +1,9 @@
-"""Start windows: which start rounds a program has to consider, with the proof that no others do.
+"""Start windows: the start rounds that a program has to consider, with a proof.
 
 A time-indexed model needs a last round.  A schedule can be optimal and finish later than a
 worse one, so the makespan of a heuristic is no safe horizon.  But after the last arrival an
-optimal schedule is never idle while something is left: otherwise every later start could move
-one round earlier.  From then on each round has an active request, so everything completes by
+optimal schedule is never idle while a request is incomplete: otherwise every later start could
+move one round earlier.  From then on each round has an active request, so everything completes by
 ``max a + sum o``.  Where no request arrives between that round and much later, this holds for
 each part (`kvopt.problem.parts`) by itself.  `kvopt.bounds.windows` narrows these windows.
 """
@@ -14,13 +14,13 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.parts import split
 
 Windows = tuple[range, ...]
-"""For each request the start rounds that have to be considered."""
+"""The start rounds to consider for each request."""
 
 
 def latest_completions(instance: Instance) -> list[int]:
     """Return for each request the time by which an optimal schedule has completed it."""
     if instance.extras:
-        # Later starts could all move a round earlier while nothing is active and no gap runs.
+        # All later starts could move a round earlier if nothing is active and no gap is pending.
         gaps = sum(request.after.gap for request in instance if request.after is not None)
         end = instance.last_arrival + instance.total_output + gaps
         return [end] * len(instance)
@@ -46,7 +46,7 @@ def horizon(instance: Instance, windows: Windows) -> int:
 def workers_allowed(instance: Instance) -> tuple[range, ...]:
     """Return for each request the workers to consider: the first i + 1 for request i.
 
-    Workers are equal, so they can be numbered in the order of the first request of each.  That
-    goes together with requests of one shape in order of arrival, as it moves no start.
+    Workers are equal, so they can be numbered in the order of the first request of each.  This is
+    compatible with requests of one shape in order of arrival, since it moves no start.
     """
     return tuple(range(min(i + 1, instance.workers)) for i in range(len(instance)))

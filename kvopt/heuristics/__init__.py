@@ -1,6 +1,6 @@
-"""Where exact engines end: beams and local search.
+"""Beams and local search, for instances beyond the reach of exact engines.
 
-Beams over whole traces go by prices of tokens, those in a small cache by prices of states.
+Beams over whole traces use prices of tokens, those in a small cache prices of states.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from kvopt.incumbent.shares import share_of
 from kvopt.kernels.compile_clock import working_time
 
 _SEEDS = 10_000
-"""Distance of the seeds of two attempts: more than one attempt uses."""
+"""Distance of the seeds of two attempts: no attempt uses so many."""
 _NOTHING_TO_DO = 0.1
-"""Seconds below which an attempt had nothing to try, and a further one has not either."""
+"""An attempt below so many seconds found nothing to try, so a further one is useless."""
 
 
 def improve(search: Search, seconds: float = math.inf) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more.
 
-    All of the time is used: what has come to its end begins anew, with other random numbers.
+    All of the time is used: a strategy that ends is restarted with other random numbers.
     """
     end = working_time() + seconds
     for attempt in count():
@@ -37,10 +37,10 @@ def improve(search: Search, seconds: float = math.inf) -> None:
 
 
 def _improve(search: Search, seconds: float, seed: int) -> None:
-    """Go once through what may improve the schedule.
+    """Run each strategy once that may improve the schedule.
 
-    Beams by prices of states come first, or as soon as there are any: they go on from the best
-    schedule, and from one that was improved by other ways they find less.
+    Beams by prices of states come first, or as soon as these exist: they extend the best schedule,
+    and find less in a schedule that other strategies have improved.
     """
     from kvopt.heuristics.reinsertion import search_reinsertions
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
@@ -56,12 +56,12 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
         take_one(search, beams_of_states, share_of(left, shares.STATE_BEAMS), seed)
         search_reinsertions(search, share_of(end - working_time(), shares.ORDERS_FIRST), seed)
     take_one(search, beams_of_states, end - working_time(), seed)
-    if seconds < math.inf:  # beams may have come to their end
+    if seconds < math.inf:  # beams may have ended
         search_reinsertions(search, end - working_time(), seed)
 
 
 def _anneal_until_priced(search: Search, seconds: float, seed: int) -> None:
-    """Anneal orders until states are priced, for so many seconds at most."""
+    """Anneal orders until states have prices, for so many seconds at most."""
     from kvopt.heuristics.reinsertion import reinsertions
     from kvopt.heuristics.state_beams.searching import are_states_priced
 
@@ -74,7 +74,7 @@ def _anneal_until_priced(search: Search, seconds: float, seed: int) -> None:
 
 
 def _improve_many(search: Search, seconds: float, seed: int) -> None:
-    """Decide which of many that wait come first, then improve what that gave."""
+    """Choose an order of many waiting requests, then improve the schedule."""
     from kvopt.heuristics.reinsertion import search_reinsertions
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
     from kvopt.heuristics.trace_beams import search_traces

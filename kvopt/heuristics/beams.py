@@ -1,11 +1,11 @@
-"""Beam search over runs: nodes of one window of time advance together, the cheapest stay.
+"""Beam search over runs: nodes advance together by an interval of time, and the cheapest are kept.
 
 The total latency of a schedule is the bound of any prices, plus the reduced costs of its starts,
-plus the price of the memory it leaves empty.  All of that is known as time goes on.  So a
-schedule can be judged by its first rounds: each node is run on in many ways
-(`kvopt.heuristics.rules`), a stretch and some rounds ahead.  As many nodes are kept at the same
-round, a stretch is judged by what it really led to.  Nodes are compared by reduced costs of their
-starts so far, the price of memory left empty, and what waiting requests have lost by now.
+plus the price of the memory it leaves empty.  A prefix of a schedule determines its part of these
+terms.  So each node is expanded by many dispatch rules (`kvopt.heuristics.rules`), over an interval
+and a look-ahead of some rounds.  Many nodes are kept at the same round, so that later intervals can
+decide between them.  Nodes are compared by reduced costs of their starts so far, the price of empty
+memory, and the loss of waiting requests by now.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from kvopt.problem.arrays import Flags, Floats, Integers
 _FILLED = (0.85, 1.08)
 """Factor on the share of the memory that schedules fill, about: a range."""
 _WEIGHTS = (1.0, 5.0)
-"""Weight of what waiting requests have lost: a range.
+"""Weight of the loss of waiting requests: a range.
 
-A try ends too soon to see how long one will wait that only fits where room is made for it.
+An expansion is too short to show how long a request waits that needs others to make room.
 """
 
 
 def line_of(search: Search) -> tuple[Requests, Floats]:
     """Return the requests of a search in their line, and its keys.
 
-    They line up by volume, or where slots have prices in the order in which these start them.
+    The line is by volume, or by the starts at prices of slots if there are any.
     """
     instance, (requests, keys) = shared_out(search.instance), requests_of(search.instance)
     proof = None if search.checked is None else search.checked.proof
@@ -64,7 +64,8 @@ def drawn_trace(
 ) -> Trace:
     """Return a line with prices of a fluid that fills as much of the memory as schedules may.
 
-    With less than all of it they last as long as requests really wait, as those of a bound do not.
+    With less than all memory these prices last as long as requests wait in schedules, unlike those
+    of a bound.
     """
     share = min(1.0, filled_share(requests) * random.uniform(*_FILLED))
     plain = shared_out(search.instance)
@@ -73,14 +74,14 @@ def drawn_trace(
 
 
 def filled_share(requests: Requests) -> float:
-    """Return about what share of the memory is filled if half of the next request does not fit."""
+    """Return about the share of memory that is filled if half of the next request does not fit."""
     volumes = requests.outputs * (2 * requests.prompts + requests.outputs + 1) / 2
     peak = np.average(requests.prompts + requests.outputs, weights=volumes)
     return float(1.0 - peak / requests.memory / 2)
 
 
 def _lined_up(requests: Requests, keys: Floats, starts: Floats) -> tuple[Requests, Floats]:
-    """Line requests up by starts; they exchange their keys, so that as many are about as near."""
+    """Sort requests by starts; exchange keys, so that distances in the line stay about the same."""
     line = np.lexsort((keys, starts))
     exchanged = np.empty_like(keys)
     exchanged[line] = np.sort(keys)
@@ -95,7 +96,7 @@ def between_starts(requests: Requests) -> float:
 
 
 def drawn_weight(random: np.random.Generator) -> float:
-    """Draw a weight of what waiting requests have lost."""
+    """Draw a weight of the loss of waiting requests."""
     least, most = _WEIGHTS
     return float(least * (most / least) ** random.uniform())
 

@@ -1,17 +1,17 @@
-"""A list scheduler that lets a request be passed over, but not for ever.
+"""A list scheduler that passes over a request a limited number of times.
 
-One that waits for the first in line leaves memory empty that a request behind it could use.  One
-that starts whatever fits never again has enough room for those that need much, and leaves them
-to the end.  Between the two: look at the first ``window`` in line, start those that fit, and let
-no request be passed over more than ``patience`` times; the next one then waits for it.
+A scheduler that waits for the first in line wastes memory that a later request could use.  One
+that starts every request that fits never has enough memory for large requests, which run last.
+In between: try the first ``window`` in line, start those that fit, and pass over no request more
+than ``patience`` times; then the next ones wait for it.
 
-Of the requests in the window the first that fits is started, as the policy `patient` does, or
-the one that gains most: what its start would cost more after a mean output, and the price of the
-memory that it fills until then.
+Of the requests in the window the rule starts the first that fits, as the policy `patient` does, or
+the one that gains most: the increase of the cost of its start after a mean output, and the price
+of the memory that it fills until then.
 
-A request that would hold much of the memory for long is better kept back until others are done,
-even where it fits: prices say so.  One waits for its cheapest start while a start costs more than
-a rule allows.
+A request that would hold much of the memory for long should wait until others are done, even if it
+fits, and prices show this: it waits for its cheapest start while a start costs more than a rule
+allows.
 
 Everything here is compiled.
 """
@@ -46,22 +46,22 @@ from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats
 
 _UNHURRIED = 300
-"""Requests in a row that lose nothing by waiting, after which those behind are not asked."""
+"""After so many requests in a row that lose nothing by waiting, later ones are not tried."""
 
 
 class Rule(NamedTuple):
-    """How requests are taken from the line; all floats, so that loops can go through the parts.
+    """Dispatch rule: how requests are taken from the line; all floats, so that loops can vary them.
 
     Parameters
     ----------
     window, patience
-        Requests that are looked at, and times that one is passed over.
+        Requests to try, and times that one may be passed over.
     choice
-        Which worker takes one: `FIRST`, `EMPTIEST` or `FULLEST`.
+        The worker that takes a request: `FIRST`, `EMPTIEST` or `FULLEST`.
     fill
-        What filling memory at once is worth, in its price; below 0 the first that fits is taken.
+        Value of filling memory at once, relative to its price; below 0 the first that fits starts.
     allowed
-        Reduced cost up to which a request is started before its cheapest start.
+        Limit of the reduced cost at which a request starts before its cheapest start.
     """
 
     window: float
@@ -111,7 +111,7 @@ def advance(trace: Trace, node: Node, rule: Rule, until: int, room: Room) -> flo
         if counts[COME] < len(requests.line):
             come = requests.coming[counts[COME]]
             following = min(following, requests.arrivals[requests.line[come]])
-        begin, end = min(now, last), min(following, last)  # idle memory in between has a price
+        begin, end = min(now, last), min(following, last)  # idle memory in the meantime has a price
         cost += (memory - node.bases.sum()) * (paid[end] - paid[begin])
         cost -= node.active.sum() * (moment[end] - moment[begin])
         counts[NOW] = following
@@ -120,7 +120,7 @@ def advance(trace: Trace, node: Node, rule: Rule, until: int, room: Room) -> flo
 
 @compiled
 def cost_of_waiting(trace: Trace, node: Node) -> float:
-    """Return what waiting requests have lost by now against their cheapest starts."""
+    """Return the loss of waiting requests by now against their cheapest starts."""
     cost, unhurried, now, requests, worth = 0.0, 0, node.counts[NOW], trace.requests, trace.worth
     for place in range(node.counts[FRONT], node.counts[STOP]):
         i = requests.line[node.queue[place]]
@@ -136,7 +136,7 @@ def cost_of_waiting(trace: Trace, node: Node) -> float:
 
 @compiled
 def _reduced_cost(requests: Requests, worth: Worth, i: int, start: int) -> float:
-    """Return by how much a start costs more than the cheapest."""
+    """Return the reduced cost of a start."""
     prompt, output = requests.prompts[i], requests.outputs[i]
     held = tokens_of(worth.paid, worth.moment, start, prompt, output)
     return float(start - requests.arrivals[i] + output + held - worth.least[i])
@@ -144,7 +144,7 @@ def _reduced_cost(requests: Requests, worth: Worth, i: int, start: int) -> float
 
 @compiled
 def _admit(requests: Requests, node: Node, worth: Worth, rule: Rule, made: Made) -> float:
-    """Start the first that fits, or what gains most, as long as some fit; return the costs."""
+    """Start the first that fits, or the one that gains most, while some fit; return the costs."""
     counts, queue, cost, worker = node.counts, node.queue, 0.0, 0
     paid, moment, gaining = worth.paid, worth.moment, rule.fill >= 0
     now, last = counts[NOW], len(paid) - 1
@@ -167,7 +167,7 @@ def _admit(requests: Requests, node: Node, worth: Worth, rule: Rule, made: Made)
             stop = front + 1
         for place in range(front, stop):
             i, gain = line[queue[place]], 0.0
-            if private[i] >= free:  # most do not fit, and are passed over at once
+            if private[i] >= free:  # a fast path, since most do not fit
                 continue
             if gaining:
                 gain = price * prompts[i]

@@ -19,20 +19,20 @@ from kvopt.kernels.random_numbers import State, reseed
 from kvopt.problem.arrays import Flags, Floats, Integers
 
 _CHILDREN = 4
-"""Nodes that one node may leave behind in the next stretch, so that the kept ones differ, where
-there are as many as may be kept."""
+"""Limit of the children of one node in the next layer, so that the kept nodes differ, once the beam
+is full."""
 _SAME = 1e-7
-"""Costs that differ by less are those of the same node."""
+"""Costs that differ by less belong to equal nodes."""
 _GROWTH = 2.0
-"""How many times as much effort the next beam takes at most; the first tells how long others do."""
+"""Largest factor on the effort of the next beam; the first one shows how long others take."""
 _WORTH_WHILE = 0.5
-"""Part of the effort of the last beam below which another one is not tried."""
+"""No further beam is tried with less than this part of the effort of the last one."""
 SHARED = 16
-"""Tries of a stretch from which on threads share them; one does fewer in less time."""
+"""From so many expansions of a layer on threads share them; one thread is faster for fewer."""
 SEEN = 2048
-"""Waiting requests that a try has at most, the first in line."""
+"""Limit of the waiting requests of an expansion, the first in line."""
 _IN_PLACE = -1
-"""In place of a number of waiting requests: the node itself runs on, and no copy of it."""
+"""Instead of a number of waiting requests: run the node itself, not a copy."""
 
 
 class BeamPlan(NamedTuple):
@@ -41,13 +41,13 @@ class BeamPlan(NamedTuple):
     Parameters
     ----------
     width, draws
-        Nodes that are kept, and tries to go on from each.
+        Nodes that are kept, and expansions of each.
     stretch, ahead
-        Rounds or nanoseconds that are kept, and of the look-ahead beyond.
+        Rounds or nanoseconds of a layer, and of the look-ahead beyond it.
     seed
         Seed of the random generator.
     weight
-        Of the cost that waiting requests have run up.
+        Weight of the loss of waiting requests.
     """
 
     width: int
@@ -64,16 +64,16 @@ class Kept(NamedTuple):
     Parameters
     ----------
     costs, seeds
-        What each has cost so far above the bound of the prices, and the seed of its tries.
+        Cost of each so far above the bound of the prices, and the seed of its expansions.
     rules
-        The parts of the rule that each was made with.
+        The parts of the rule that made each.
     seen, paid, states
-        Of each try, row times draws plus draw: its cost with the look-ahead, and two numbers that
-        tell it from others, its state and, where that does not say all, its cost without.
+        For each expansion, at row times draws plus draw, its cost with the look-ahead, and two
+        numbers that identify it: its state and, if this is incomplete, its cost without.
     chosen
-        The cheapest tries.
+        The cheapest expansions.
     next_costs, next_seeds, next_rules
-        What they lead to.
+        Results of the chosen expansions.
     """
 
     costs: Floats
@@ -145,7 +145,7 @@ def choose(kept: Kept, order: Integers, draws: int, most: int) -> int:
 
 
 class Operations(NamedTuple):
-    """Compiled functions for one kind of node, and how nodes differ.
+    """Compiled functions for one kind of node, and the identity of nodes.
 
     Parameters
     ----------
@@ -154,14 +154,14 @@ class Operations(NamedTuple):
     copy_of
         Given two nodes and how many waiting requests: copy the first into the second one.
     arranged
-        Given world, node, rule before, room, random state and whether to go on as before: blur
+        Given world, node, last rule, work arrays, random state and whether to keep the rule: blur
         the line, and return a rule, of floats.
     run_on
-        Given world, node, rule, time and room: run up to then, and return the cost.
+        Given world, node, rule, time and work arrays: run up to the time, and return the cost.
     lost
-        Given world and node: the cost that waiting requests have run up.
+        Given world and node: the loss of waiting requests.
     entry, tells_all
-        Which of the counts of a node is its state, and whether nodes of one state are equal.
+        Position of the state among the counts of a node, and whether nodes of one state are equal.
     """
 
     row_of: Callable[[Any, int], Any]
@@ -185,15 +185,15 @@ def _tries(
     Parameters
     ----------
     world, plan
-        Requests and prices, and how to search.
+        Requests and prices, and the parameters of the search.
     here, there, kept
         As of `Beam`.
     stretch
-        Up to when, and what for.
+        The end of the layer, and the purpose.
     room
-        To work in, with a node for tries.
+        Work arrays, with a node for expansions.
     first, last
-        A range of tries, or of chosen ones.
+        A range of expansions, or of chosen ones.
     """
     rng = np.zeros(1, dtype=np.int64)
     for x in range(first, last):
@@ -252,11 +252,11 @@ class Work(NamedTuple):
     Parameters
     ----------
     arrivals
-        Of all requests, ascending.
+        Arrivals of all requests, ascending.
     progress
-        Given nodes: whether each is at work, and how many requests have arrived there.
+        Given nodes: whether each has work, and its number of arrived requests.
     attempt
-        Given nodes, those to come, what is kept, a stretch, room, and a range of tries: `_tries`.
+        Given nodes, the next nodes, kept data, a layer, work arrays and a range: `_tries`.
     """
 
     arrivals: Integers
@@ -276,14 +276,14 @@ def run_beam(
     pool: Executor, rooms: Sequence[Any], beam: Beam, work: Work, plan: BeamPlan,
     is_late: Callable[[], bool],
 ) -> tuple[Course, Beam | None]:  # fmt: skip
-    """Run layers until all nodes are finished; return them, None if time is up before."""
+    """Run layers until all nodes are finished; return them, None if time runs out before."""
     kept, course, alive, until = beam.kept, Course([], [], []), 1, 0
     shared = rooms if len(kept.seen) >= SHARED else rooms[:1]
     while not is_late():
         begin = work.begin(beam.here, alive, until)
         if begin is None:
             return course, beam
-        more = plan.width // alive  # together few have as many tries and children as all may have
+        more = plan.width // alive  # few get as many expansions as a full beam
         until, draws = begin + plan.stretch, plan.draws * more
         attempt = partial(work.attempt, *beam)
         share(pool, shared, partial(attempt, Stretch(until, draws, False, SEEN)), alive * draws)
@@ -299,10 +299,10 @@ def run_beam(
 
 
 def go_again(beam: Beam, work: Work, past: Past, stretch: int, room: Any) -> None:
-    """Replay the draws of a node from a beam of one node, and run on to the end."""
+    """Replay the draws of a node from a beam of one node, and run it to the end."""
     until, rest = 0, iter(zip(past.draws, past.ends, strict=True))
     while (begin := work.begin(beam.here, 1, until)) is not None:
-        # In layers to the end as well: a rule may let all wait for a while, with nothing active.
+        # The rest also runs in layers: a rule may let all requests wait while nothing is active.
         draw, until = next(rest, (0, min(begin + stretch, NEVER)))
         beam.kept.chosen[0] = draw
         work.attempt(
@@ -321,7 +321,7 @@ def next_effort(effort: float, took: float, left: float) -> float:
 def share(
     pool: Executor, rooms: Sequence[Any], work: Callable[[Any, int, int], None], count: int
 ) -> None:
-    """Do a part of so many tries, or of the chosen ones, in each room."""
+    """Do a part of the expansions, or of the chosen ones, in each set of work arrays."""
     if len(rooms) == 1:
         work(rooms[0], 0, count)
         return

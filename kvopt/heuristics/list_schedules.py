@@ -1,4 +1,4 @@
-"""Quick list schedules: something feasible within moments, for every size.
+"""Quick list schedules: a feasible schedule within moments, for every size.
 
 Policies that scan an order and look ahead (`kvopt.simulate.policies`) give the engines a schedule
 to start from and to improve.
@@ -17,13 +17,13 @@ from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.schedule import Schedule
 
 _POLICIES: tuple[type[Policy], ...] = (Svf, McSf, McSfTotal, Fcfs)
-"""List schedules to start from, the usually best one first."""
+"""First list schedules, the usually best one first."""
 _FEW = 5_000
-"""Requests up to which all of them are tried at once."""
+"""Up to so many requests all of them are tried at once."""
 
 
 def one_after_another(instance: Instance) -> Schedule:
-    """Return a schedule in which a worker serves one request at a time: poor, but there at once.
+    """Return a schedule in which a worker serves one request at a time: poor, but immediate.
 
     The next request goes to the worker that is free first.
     """
@@ -38,9 +38,9 @@ def one_after_another(instance: Instance) -> Schedule:
 
 
 def offer_list_schedules(search: Search) -> Schedule | None:
-    """Give a search something feasible to start from, whatever its limit is.
+    """Offer a search a feasible schedule under any limit.
 
-    Returns what the usually best policy does, None where it did not come to its end.
+    Returns the run of the usually best policy, None if it did not complete.
     """
     instance = search.instance
     search.offer(one_after_another(instance), "one after another")

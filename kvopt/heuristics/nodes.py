@@ -1,14 +1,14 @@
 """Nodes: the state of a run at a time, and its steps.
 
-Numba counts a reference to each array of a tuple that is given to a function, which takes longer
-than many steps of a loop.  So the question that is asked most, whether a request fits, gets a
-`Load` and a `Prompt` and no whole node: beams over 6,000 conversations take 27 s in place of 38.
+Numba counts a reference to each array of a tuple argument, which takes longer than many steps of a
+loop.  So the most frequent test, whether a request fits, gets a `Load` and a `Prompt` instead of a
+node: beams over 6,000 conversations take 27 s instead of 38.
 
-A `Node` can be copied, and run on in different ways (`kvopt.heuristics.dispatch`).  The workers
-of a fleet share one line, from which a request goes to a worker where it fits (`FIRST`,
-`EMPTIEST`, `FULLEST`).
+A `Node` can be copied, and run by different rules (`kvopt.heuristics.dispatch`).  The workers of a
+fleet share one line, from which a request goes to a worker where it fits (`FIRST`, `EMPTIEST`,
+`FULLEST`).
 
-The look-ahead answers as that of `kvopt.simulate.policies.lookahead` does, in loops of its own.
+The look-ahead decides as that of `kvopt.simulate.policies.lookahead`, in compiled loops.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Rows = Integers
 
 FRONT, STOP, COME, STATE, NOW = range(5)  # entries of `Node.counts`
 FIRST, EMPTIEST, FULLEST = 0.0, 1.0, 2.0
-"""Which worker takes a request: the first where it fits, or one that holds least or most."""
+"""The worker that takes a request: the first where it fits, or the one that holds least or most."""
 
 
 class Requests(NamedTuple):
@@ -37,17 +37,17 @@ class Requests(NamedTuple):
     Parameters
     ----------
     memory
-        M, of each worker.
+        Memory M of each worker.
     arrivals, prompts, outputs
-        Of each request; prompts count shares of what several use (`kvopt.bounds.shares`).
+        Those of each request; prompts include its shares of blocks (`kvopt.bounds.shares`).
     line
-        Requests in the order in which they line up.  The place there is a request's **rank**.
+        Requests in the order of the line.  The place there is a request's **rank**.
     coming
         Ranks by arrival.
     mean_output
-        Of all requests, in rounds.
+        Mean over all requests, in rounds.
     workers
-        Of the fleet.
+        Number of workers.
     private, paths, blocks
         Prompt tokens that a request holds alone, and its blocks of the forest:
         ``blocks[paths[i]:paths[i + 1]]``.
@@ -70,32 +70,32 @@ class Requests(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Where requests have been started: rounds and workers."""
+    """Rounds and workers of the started requests."""
 
     starts: Integers
     workers: Integers
 
 
 class Node(NamedTuple):
-    """How far a run has got.
+    """State of a run.
 
     Parameters
     ----------
     counts
-        Where the waiting begin and end in ``queue``, how many have arrived, a hash of the state
-        (what has been started, and what active requests will hold until when), and the round.
+        Begin and end of the waiting requests in ``queue``, the number of arrived ones, a hash of
+        the state (started requests, and the future holdings of active ones), and the round.
     active, bases
-        How many requests are active on each worker, and the sum of their offsets.
+        Number of active requests on each worker, and the sum of their offsets.
     queue
         Ranks of waiting requests, about ascending.
     passed
         How often each rank was passed over.
     ends, offsets, loads
-        In a row for each worker, of each active request: its completion, ascending, its prompt
-        less its start (plus t that is what it holds at t), and what all of the worker hold
-        together at its completion.
+        In a row for each worker, for each active request: its completion, ascending; its prompt
+        less its start (it holds this plus t at t); and the tokens of all requests of the worker
+        at its completion.
     until
-        In a row for each worker, when the last active user of each block completes.
+        In a row for each worker, the completion of the last active user of each block.
     """
 
     counts: Integers
@@ -110,7 +110,7 @@ class Node(NamedTuple):
 
 
 def requests_of(instance: Instance) -> tuple[Requests, Floats]:
-    """Return an instance as arrays, lined up by volume, and the logarithms of the volumes."""
+    """Return an instance as arrays, with a line by volume, and the logarithms of the volumes."""
     arrivals, prompts, outputs = columns_of(plain := shared_out(instance))
     volumes = np.array([float(request.volume) for request in plain])
     forest = instance.without_common_prefix().forest
@@ -128,13 +128,13 @@ def requests_of(instance: Instance) -> tuple[Requests, Floats]:
 
 
 def most_active(requests: Requests) -> int:
-    """Return how many requests may be active on a worker, and one more."""
+    """Return how many requests may be active on a worker, plus one."""
     held = np.sort(requests.private) + 1
     return int(np.searchsorted(held.cumsum(), requests.memory, side="right")) + 1
 
 
 def nothing_made(count: int) -> Made:
-    """Return room for starts and workers."""
+    """Return arrays for starts and workers."""
     return Made(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
 
 
@@ -156,7 +156,7 @@ def empty_nodes(requests: Requests, width: int) -> Node:
 
 @compiled
 def copy_node(node: Node, copy: Node, seen: int) -> None:
-    """Copy a node, with so many of its waiting requests."""
+    """Copy a node, with the given number of its waiting requests."""
     copy_into(copy.counts, node.counts, len(node.counts))
     copy_into(copy.active, node.active, len(node.active))
     copy_into(copy.bases, node.bases, len(node.active))
@@ -202,7 +202,7 @@ def meet(requests: Requests, node: Node) -> None:
 @compiled
 def _join(node: Node, rank: int) -> None:
     """Insert a rank in its place, moving the shorter side."""
-    node.passed[rank] = 0  # what a copy of a node was used for before may have passed it over
+    node.passed[rank] = 0  # an earlier use of this copy may have passed it over
     queue, front, stop = node.queue, node.counts[FRONT], node.counts[STOP]
     place = place_of(rank, queue, front, stop)
     if place - front < stop - place and front > 0:
@@ -224,7 +224,7 @@ def held_before(ends: Integers, loads: Integers, active: int, x: int, time: int)
 
 
 class Load(NamedTuple):
-    """Parts of a `Node` that tell whether a request fits."""
+    """Parts of a `Node` for the test whether a request fits."""
 
     active: Integers
     bases: Integers
@@ -294,7 +294,7 @@ def _fits(load: Load, worker: int, prompt: Prompt, output: int, now: int, memory
 
 @compiled
 def mixed(first: int, second: int) -> int:
-    """Return a hash of two numbers; those of many are added up."""
+    """Return a hash of two numbers; a set has the sum of its hashes."""
     x = np.uint64(np.int64(first)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(np.int64(second))
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     return int((x ^ (x >> np.uint64(27))) >> np.uint64(1))

@@ -1,4 +1,4 @@
-"""Reduced costs of starts: what prices say that a start costs above the cheapest one.
+"""Reduced costs of starts: the cost of a start at given prices less that of the cheapest one.
 
 Prices of tokens are summed up once, so that the cost of any start is a difference of sums.
 """
@@ -17,7 +17,7 @@ from kvopt.problem.instance import Instance
 
 
 class Worth(NamedTuple):
-    """Prices of tokens, summed up.
+    """Sums of prices of tokens.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Worth(NamedTuple):
 
 
 def worth_nothing(count: int) -> Worth:
-    """Return that nothing has a price."""
+    """Return prices of 0 at all times."""
     none = np.zeros(1)
     return Worth(none, none, np.zeros(count), np.zeros(count, dtype=np.int64))
 

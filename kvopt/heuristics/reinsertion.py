@@ -1,17 +1,17 @@
-"""Taking out and putting back: a few requests at a time, again and again.
+"""Local search that removes and reinserts a few requests at a time.
 
-Those taken out are near one another in time, on any worker.  They go back one by one, each to the
-worker and the round where it starts earliest beside everything that stayed.  So one step moves a
-request, swaps two, or changes the order of several.  Steps that make the sum of completions worse
-are kept now and then, less often as it gets colder (simulated annealing).
+The removed requests are near one another in time, on any worker.  They are inserted one by one,
+each on the worker and at the round where it starts earliest next to all placed ones.  So one step
+moves a request, swaps two, or changes the order of several.  Simulated annealing accepts steps that
+increase the sum of completions, less often as the temperature falls.
 
-Where requests may pause, each takes the first times that still have room, one token at each: what
-a scheduler does that fills each round in a fixed order of priority.  A step moves one in this
-order, and all that come after are put back.  Where requests are due, a
-step takes one that is late with those near it, and may leave one out; none may start too late.
+With pauses each request takes the first times with room, one token at each, like a scheduler that
+fills each round in a fixed order of priority.  A step moves one request in this order, and
+reinserts all later ones.  With deadlines a step takes a late request together with some near it,
+and may leave one out; none may start too late.
 
-Else nothing is moved beside, so a step costs as much among 20,000 requests as among 20.  Loads are
-kept densely, one integer for each worker and time.
+Other steps change no further requests, so a step among 20,000 requests takes as long as among 20.
+Loads are stored densely, one integer for each worker and time.
 """
 
 from __future__ import annotations
@@ -36,46 +36,46 @@ from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 
 LARGEST_LOADS = 2**25
-"""Limit of workers times rounds that are kept densely; 256 MB."""
+"""Limit of workers times rounds that are stored densely; 256 MB."""
 _CHUNKS = 50
-"""Parts of a cycle, between which limits are looked at and requests are lined up anew."""
+"""Parts of a cycle, between which limits are checked and requests are sorted again."""
 _MOST_TAKEN = 12
-"""Requests taken out at once, at most."""
+"""Most requests that are removed at once."""
 _REACH = 3
-"""Neighbours among which they are drawn, for each that is taken out and each worker."""
+"""Neighbours among which they are drawn, for each removed one and each worker."""
 _BLINK = 0.02
-"""Probability that a worker is passed over: it lets a request wait where that pays later."""
+"""Probability that a worker is skipped: so a request may wait where that pays later."""
 _HELD_BACK, _LONGEST_WAIT = 0.02, 3
 """Probability that a request waits for some rounds after its last start, and their number."""
 _FIRST_STEPS, _STEPS_A_REQUEST = 20_000, 50
-"""Steps of the first cycle at least, and for each request; each cycle has twice as many."""
+"""Least steps of the first cycle, and steps for each request; each cycle has twice as many."""
 _IDLE_CYCLES = 3
 """Cycles without improvement after which the search ends."""
 _COLDEST = 0.3
 """Temperature at the end of a cycle, in rounds of latency."""
 _MOST_WALKED = 20_000_000
-"""Times that requests with pauses may walk between two looks at limits: a tenth of a second."""
+"""Times that requests with pauses may scan between two checks of limits: a tenth of a second."""
 _SPARE = 4
-"""Longest outputs by which loads are longer than a schedule."""
+"""Length of loads beyond a schedule, in longest outputs."""
 _NONE_LEFT, _UNDONE = -1, -2
-"""What a step returns beside the request that it left out."""
+"""Results of a step other than the request that it left out."""
 
 
 class Placement(NamedTuple):
-    """An instance as arrays, and where its requests are; rounds count from the first arrival.
+    """An instance as arrays, with placed requests; rounds count from the first arrival.
 
     Parameters
     ----------
     memory
-        M, of each worker.
+        Memory M of each worker.
     arrivals, prompts, outputs, latest
-        Of each request; ``latest`` is the last start at which it is in time.
+        Those of each request; ``latest`` is the last start at which it is in time.
     starts, workers
-        Where each of them is: the completion less the output, -1 of one that is left out.
+        Placement of each: the completion less the output, -1 if it is left out.
     loads
         Tokens that each worker holds at each time.
     times, offsets
-        Where requests may pause: active times, and where those of each request begin; else empty.
+        With pauses active times, and the position of the first of each request; else empty.
     """
 
     memory: int
@@ -98,14 +98,14 @@ def search_reinsertions(
 
 
 def search_with_pauses(search: Search, seconds: float) -> None:
-    """Offer what good orders of priority lead to, and improve it for so long."""
+    """Offer the schedules of good orders of priority, and improve the best for so long."""
     for order in usual_orders(search.instance):
         search.offer(schedule_by_order(search.instance, order), "orders with pauses")
     search_reinsertions(search, seconds, search.seed)
 
 
 def reinsertions(turn: Turn, seed: int) -> Passes:
-    """Cool down again and again, in longer and longer cycles, until nothing improves any more."""
+    """Anneal in longer and longer cycles, until nothing improves any more."""
     search, instance = turn.search, turn.search.instance
     longest, cycles, idle = search.params.improve.longest_cycle, 0, 0
     steps = min(max(_FIRST_STEPS, _STEPS_A_REQUEST * len(instance)), longest)
@@ -131,7 +131,7 @@ def reinsertions(turn: Turn, seed: int) -> Passes:
 def _cool_down(
     search: Search, placement: Placement, order: Integers, steps: int, seed: int
 ) -> Generator[None, None, Integers]:
-    """Cool down once, and return the order of priority of the best schedule with pauses."""
+    """Anneal once, and return the order of priority of the best schedule with pauses."""
     instance, pauses, done, best = search.instance, len(placement.offsets) > 0, 0, order
     name = "moves between workers" if instance.workers > 1 else "local search"
     work = int((placement.starts - placement.arrivals).sum()) if pauses else 0
@@ -156,7 +156,7 @@ def _cool_down(
 
 
 def usual_orders(instance: Instance) -> list[list[int]]:
-    """Return orders that are good as a rule, the usually best one first: by volume, by output."""
+    """Return usually good orders, the best one first: by volume, by output."""
     keys = ([r.volume for r in instance], [r.output for r in instance])
     return [sorted(range(len(key)), key=key.__getitem__) for key in keys]
 
@@ -181,7 +181,7 @@ def nowhere(instance: Instance, span: int, *, pauses: bool = False) -> Placement
     Raises
     ------
     TooLarge
-        If that is too many for the workers.
+        If these are too many for the workers.
     """
     refuse_too_long(instance.workers, span)
     arrivals, prompts, outputs = columns_of(instance)
@@ -198,12 +198,12 @@ def nowhere(instance: Instance, span: int, *, pauses: bool = False) -> Placement
 
 
 def without_loads(placement: Placement) -> Placement:
-    """Return a copy of where requests are, to undo steps from."""
+    """Return a copy of the placement, from which steps are undone."""
     return deepcopy(placement._replace(loads=placement.loads[:, :0]))
 
 
 def refuse_too_long(workers: int, span: int) -> None:
-    """Raise `TooLarge` where loads of so many rounds would be too large."""
+    """Raise `TooLarge` if loads of so many rounds would be too large."""
     if workers * span > LARGEST_LOADS:
         raise TooLarge(
             f"{span:,} rounds of {workers} workers are more than the limit of {LARGEST_LOADS:,}"
@@ -216,7 +216,7 @@ def _first_arrival(instance: Instance) -> int:
 
 
 def _placement_of(schedule: Schedule) -> Placement:
-    """Return a schedule without pauses as arrays, with space after its end."""
+    """Return a schedule without pauses as arrays, with free rounds after its end."""
     instance, first = schedule.instance, _first_arrival(schedule.instance)
     longest = max(request.output for request in instance)
     placement = nowhere(instance, schedule.makespan - first + _SPARE * longest + 2)
@@ -270,7 +270,7 @@ def earliest(profile: Integers, room: int, output: int, start: int) -> int:
 def _walk(placement: Placement, i: int, load: Integers, start: int, latest: int) -> int:
     """Take the first times with room after a start; return the completion less the output.
 
-    It ends early where that is after ``latest``.
+    It returns early if this would be after ``latest``.
     """
     memory, held, time = placement.memory, placement.prompts[i], start
     last = min(latest + placement.outputs[i], len(load) - 1)
@@ -286,7 +286,7 @@ def _walk(placement: Placement, i: int, load: Integers, start: int, latest: int)
 
 @compiled
 def hold(placement: Placement, i: int, sign: int) -> None:
-    """Add a request to the loads of its worker, or take it away."""
+    """Add a request to the loads of its worker, or remove it."""
     loads, held = placement.loads[placement.workers[i]], placement.prompts[i]
     if len(placement.offsets) == 0:
         for time in range(placement.starts[i] + 1, placement.starts[i] + placement.outputs[i] + 1):
@@ -302,9 +302,9 @@ def hold(placement: Placement, i: int, sign: int) -> None:
 def place(
     placement: Placement, i: int, begin: int, latest: int, random: State, blink: float
 ) -> bool:
-    """Put a request where it starts earliest from a round on, if that is not too late.
+    """Place a request where it starts earliest from a round on, unless this is too late.
 
-    A worker is passed over with a probability, but for the last one.
+    Each worker except the last one is skipped with a probability.
     """
     if begin > latest:
         return False
@@ -346,27 +346,27 @@ def reinsert(
     placement: Placement, kept: Placement, line: Integers, late: Integers, random: State,
     heats: tuple[float, float], steps: int,
 ) -> int:  # fmt: skip
-    """Take so many steps while the heat falls from one value to the other.
+    """Take so many steps while the temperature falls from one value to the other.
 
-    The schedule at the end need not be the best on the way: it is that where it is cold.
+    The last schedule need not be the best one, except at a low temperature.
 
     Parameters
     ----------
     placement, kept
-        Where requests are, twice: a step that is undone reads the second.
+        The placement, twice: the second one restores it after a rejected step.
     line
-        Requests by their starts; where they may pause by priority, which steps change.
+        Requests by their starts; with pauses by priority, which steps change.
     late
-        Requests that are late: if there are any, each step tries to place one, at any heat.
+        Late requests: if there are any, each step tries to place one, at any temperature.
     random
         State of the random numbers.
     heats, steps
-        The heat at first and at last, and how many steps it takes.
+        First and last temperature, and the number of steps.
 
     Returns
     -------
     int
-        How many requests are late still, which are the first of their array.
+        How many requests are still late; they are the first of their array.
     """
     room, (hot, cold), count = np.zeros(_MOST_TAKEN + 1, dtype=np.int64), heats, len(line)
     left, begins, workers = len(late), placement.starts[line], len(placement.loads)
@@ -424,7 +424,7 @@ def _move(line: Integers, p: int, q: int) -> None:
 
 @compiled
 def _take(placement: Placement, window: Integers, random: State, taken: Integers) -> int:
-    """Take some requests of a window out, each as likely as any other; return how many."""
+    """Remove some requests of a window, all with the same probability; return how many."""
     chosen = 0
     for place in range(len(window)):
         if below(random, len(window) - place) < len(taken) - chosen:
@@ -438,7 +438,7 @@ def _take(placement: Placement, window: Integers, random: State, taken: Integers
 
 @compiled
 def _sort(placement: Placement, taken: Integers, random: State, way: int) -> None:
-    """Sort requests by volume, by peak, by deadline or by chance, maybe the first one first."""
+    """Sort requests by volume, by peak, by deadline or at random; the first may stay first."""
     keys = np.empty(len(taken))
     for x in range(len(taken)):
         prompt, output = placement.prompts[taken[x]], placement.outputs[taken[x]]
@@ -460,10 +460,10 @@ def _put_back(
     placement: Placement, kept: Placement, taken: Integers, random: State, allowed: float,
     may_leave: bool,
 ) -> int:  # fmt: skip
-    """Put requests back, unless the sum of their starts exceeds the limit.
+    """Reinsert requests, unless the sum of their starts exceeds the limit.
 
-    Returned is the one that had to be left out, where one may be, or `_NONE_LEFT`; and `_UNDONE`
-    where all are as before.
+    Returns the request that is left out, if one may be, or `_NONE_LEFT`; and `_UNDONE` if all are
+    as before.
     """
     freed, left, pauses = NEVER, _NONE_LEFT, len(placement.offsets) > 0
     for i in taken:
@@ -471,7 +471,7 @@ def _put_back(
         freed = min(freed, placement.times[placement.offsets[i]] - 1 if pauses else start)
         placement.starts[i] = -1
     for i in taken:
-        # What was taken out frees nothing before that.
+        # The removed requests free nothing before this.
         begin = max(placement.arrivals[i], freed - placement.outputs[i])
         if not pauses and uniform(random) < _HELD_BACK:
             begin = max(begin, kept.starts[i]) + 1 + below(random, _LONGEST_WAIT)
@@ -495,7 +495,7 @@ def _put_back(
 
 @compiled
 def _copy(source: Placement, target: Placement, i: int) -> None:
-    """Copy where a request is."""
+    """Copy the placement of a request."""
     target.starts[i], target.workers[i] = source.starts[i], source.workers[i]
     if len(source.offsets):
         for place in range(source.offsets[i], source.offsets[i + 1]):

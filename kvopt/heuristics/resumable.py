@@ -1,4 +1,4 @@
-"""Searches that can be left and taken up again: generators that yield between two passes."""
+"""Searches that can be suspended and resumed: generators that yield between two passes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
 
 Passes = Iterator[None]
-"""What a search does, pass by pass; a pass ends early when the turn is over."""
+"""The passes of a search; a pass ends early when the turn is over."""
 
 
 class Turn:
-    """A search, and the time that its current work may still take."""
+    """A search, and the time limit of its current turn."""
 
     def __init__(self, search: Search, seconds: float = math.inf) -> None:
         self.search, self._end = search, working_time() + seconds

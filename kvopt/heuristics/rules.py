@@ -1,7 +1,7 @@
 """Random dispatch rules for expansions: near the last one, or new, with a shuffled line.
 
-Nobody knows which way of taking requests from the line is best next, so a beam
-(`kvopt.heuristics.beams`) tries many: other windows, other patience, another line.
+The best rule for the next interval is unknown, so a beam (`kvopt.heuristics.beams`) tries many:
+other windows, other patience, another line.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from kvopt.kernels.random_numbers import State, below, factor, normal, uniform
 from kvopt.problem.arrays import Floats
 
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
-"""Largest window in requests, and largest patience in times passed over, that are drawn."""
+"""Limits of the draws: window in requests, and patience in times passed over."""
 _MOST_FILL = 2.0
-"""Largest worth of filling memory that is drawn, in its price."""
+"""Limit of the drawn value of filling memory, relative to its price."""
 _GAINING = 0.7
-"""Share of new rules in which what gains most is started, not what is first in line."""
+"""Share of new rules that start the request that gains most, not the first in line."""
 _HOLDING, _ALLOWED = 0.5, (0.05, 5.0)
-"""Share of new rules in which a request may wait for its cheapest start, and what an earlier one
-may cost more then, in mean outputs: a range."""
+"""Share of new rules in which a request may wait for its cheapest start, and the range of the
+reduced cost that starts it earlier, in mean outputs."""
 USUAL = (32.0, 16.0, FULLEST, -1.0, np.inf)
-"""The parts of a rule to begin with."""
+"""The parts of the first rule."""
 
 
 @compiled
@@ -38,7 +38,7 @@ def arrange(
 ) -> Rule:
     """Shuffle the front of the line a little, and return a dispatch rule.
 
-    The plain way is to go on as before.  Otherwise it is near the one before, or new.
+    By default it is the last rule again.  Otherwise it is near the last one, or new.
     """
     choice, fill, allowed = usual[2], -1.0, np.inf
     if plain:

@@ -1,6 +1,6 @@
-"""Beams over the whole of a trace, each wider than the one before.
+"""Beams over a whole trace, each wider than the one before.
 
-Which of thousands that wait come first is decided here, by many nodes side by side
+They choose an order of thousands of waiting requests, by many nodes at a time
 (`kvopt.heuristics.beams`).
 """
 
@@ -28,16 +28,16 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
 
 _DRAWS, _STRETCHES, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
-"""Tries to go on from a node, requests started in a stretch at full memory, and look-ahead in
-mean outputs: ranges, as what one beam finds differs by as much as twice its width adds."""
+"""Ranges: expansions of a node, requests started in a layer at full memory, and look-ahead in mean
+outputs.  Results of beams differ by as much as a doubled width adds."""
 _COPY = 8
-"""Requests that could be started in the time that a try takes beside."""
+"""Fixed effort of an expansion, in started requests."""
 _BYTES = 100
 """Bytes that a node takes for each request."""
 
 
 def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
-    """Improve the schedule of a search by wider and wider beams, as far as time or memory lasts."""
+    """Improve the schedule of a search by wider and wider beams, while time and memory last."""
     instance = shared_out(search.instance)
     if search.schedule is None or len(instance) < 2:
         return
@@ -67,7 +67,7 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
 
 
 def _plan(requests: Requests, random: np.random.Generator) -> BeamPlan:
-    """Draw how to search."""
+    """Draw parameters of a search."""
     stretch = max(1, int(between_starts(requests) * random.uniform(*_STRETCHES)))
     ahead = int(requests.outputs.mean() * random.uniform(*_AHEAD)) + 1
     draws, seed = random.integers(*_DRAWS, endpoint=True), random.integers(2**30)
@@ -75,7 +75,7 @@ def _plan(requests: Requests, random: np.random.Generator) -> BeamPlan:
 
 
 def _effort(requests: Requests, plan: BeamPlan) -> float:
-    """Return about how long a node takes, in expansions of a layer."""
+    """Return about the effort of a node, in expansions of a layer."""
     copy = _COPY * between_starts(requests)
     return plan.draws * (copy + plan.stretch + plan.ahead) / plan.stretch
 
@@ -83,11 +83,11 @@ def _effort(requests: Requests, plan: BeamPlan) -> float:
 def started_by_beam(
     pool: Executor, threads: int, trace: Trace, plan: BeamPlan, is_late: Callable[[], bool]
 ) -> Made:  # fmt: skip
-    """Start all requests; once it is late, those to come are started without tries."""
+    """Start all requests; after the time limit the rest is started without other rules."""
     beam, work = beam_from(trace.requests, plan), work_on(trace, plan)
     rooms = [room_for(trace.requests) for _ in range(threads)]
     course, ended = run_beam(pool, rooms, beam, work, plan, is_late)
-    row = 0  # the first looks cheapest
+    row = 0  # the first is the cheapest
     if ended is not None:
         row = int(np.argmin(beam.kept.costs[: len(course.chosen[-1])]))
     one = plan._replace(width=1, draws=1)

@@ -1,1 +1,1 @@
-"""Both sides of an answer while it is looked for: incumbent, proofs, limits, the result."""
+"""Both sides of an answer during the search: incumbent, proofs, limits, the result."""

@@ -66,7 +66,7 @@ class Optimum:
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Summarised):
-    """An instance, both sides of its optimum, and runs to judge by them.
+    """An instance, both sides of its optimum, and runs to compare with them.
 
     Parameters
     ----------
@@ -79,14 +79,14 @@ class Certificate(Summarised):
     runs
         Policies and the given schedule.
     provenance
-        How the certificate came about: versions, seed, command, times.
+        Origin of the certificate: versions, seed, command, times.
     notes
         Remarks for the reader.
     signal_number
         The signal that interrupted the work, if any; policies that had not run by then
         are unfinished.
     clock
-        How long rounds last, and so what totals are: rounds, or nanoseconds.
+        Length of rounds, and so the unit of totals: rounds, or nanoseconds.
     scope
         Schedules that the lower bound covers, and that the best schedule may use.
     narrower
@@ -96,7 +96,7 @@ class Certificate(Summarised):
         Bounds on the number of requests that attain a deadline, if one was given.
     slower
         Slower machines, and the total latencies that no schedule reaches there; with ascending
-        factors and values.  None where they were not asked for.
+        factors and values.  None if they were not requested.
     """
 
     instance: Instance
@@ -118,7 +118,7 @@ class Certificate(Summarised):
         return Optimum(self.scope, self.upper, self.lower)
 
     def optimum_of(self, run: PolicyRun) -> Optimum | None:
-        """Return the sides of the narrowest scope that covers a run, None where none does."""
+        """Return the sides of the narrowest scope that covers a run, None if none does."""
         sides = (*self.narrower, self.whole)
         return next((each for each in sides if each.scope.covers(run.scope)), None)
 
@@ -139,15 +139,15 @@ class Certificate(Summarised):
 
     @property
     def undecided(self) -> str | None:
-        """Text on the question that distant sides leave open."""
+        """Text about a wide gap between the sides."""
         apart = far_apart(self.gap)
         return apart and f"{apart}: {UNDECIDED}"
 
     def ratio(self, run: PolicyRun) -> tuple[float | None, float | None]:
         """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
 
-        An end is None while it is unknown, or when its bound is 0 and tells nothing; both are
-        if the run is outside the scope.
+        An end is None while it is unknown, or if its bound is 0; both are None if the run is
+        outside the scope.
         """
         upper, lower = self._ends(run)
         return ratio(run.objective, upper), ratio(run.objective, lower)
@@ -165,9 +165,8 @@ class Certificate(Summarised):
     def slower_than(self, run: PolicyRun | None = None) -> Fraction | None:
         """Return a factor phi: no schedule on a machine more than phi times slower is as good.
 
-        It is the least one that is proved, rounded up to a thousandth; on a backlog that of
-        value / bound.  None where none is proved or asked for, and where the run makes use of what
-        the scope leaves out.
+        It is the least proved one, rounded up to a thousandth; on a backlog value / bound.  None if
+        none is proved or requested, and if the scope does not cover the run.
 
         Parameters
         ----------
@@ -234,9 +233,9 @@ class Certificate(Summarised):
     def to_dataframe(self) -> DataFrame:
         """Return a row for each policy, as a DataFrame of pandas.
 
-        ``at_least`` and ``at_most`` are multiples of the optimum; ``slower_than``, where slower
-        machines were asked for, is what the method of that name returns.  Times are in rounds, or
-        in seconds where the clock counts them.
+        ``at_least`` and ``at_most`` are multiples of the optimum; ``slower_than``, if slower
+        machines were requested, is the result of the method of that name.  Times are in rounds, or
+        in seconds on such a clock.
         """
         scale = self.clock.scale
         columns: dict[str, list[Any]] = {
@@ -304,7 +303,7 @@ class Certificate(Summarised):
         Parameters
         ----------
         ax
-            Where to draw; a new figure when left out.
+            Axes to draw on; by default a new figure.
         """
         from kvopt.show.plots import Bar, intervals
         from kvopt.show.plots.style import figure_of
@@ -315,13 +314,13 @@ class Certificate(Summarised):
         return [(run.policy, *self.ratio(run)) for run in self.runs if run.objective is not None]
 
     def _attained(self) -> Sequence[int | None]:
-        """Return how many requests each run does in time, None without a deadline."""
+        """Return how many requests of each run are in time, None without a deadline."""
         return [None] * len(self.runs) if self.in_time is None else self.in_time.attained
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt certify --json`` prints: the claims without proofs.
 
-        In seconds, policies that did not finish are listed apart.
+        In seconds, policies that did not finish are listed separately.
         """
         totals, apart = self.clock.suffix, not self.clock.is_even
         judged = [

@@ -1,4 +1,4 @@
-"""Number of requests that attain a deadline: both sides, besides latency."""
+"""Number of requests that attain a deadline: both sides, in addition to latency."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:  # it loads numpy
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """How many requests can attain their deadlines at most.
+    """Upper bound on the requests that attain their deadlines.
 
     Parameters
     ----------
     value
-        That number.
+        The bound.
     sure_misses
-        How many cannot even alone.
+        Number of requests that cannot attain even alone.
     proof
         Prices that prove it.
     costs
-        About what each request pays at least, as a share of what it counts; infinite if it misses
-        for sure.
+        About the least payment of each request, where 1 is the value of attaining; infinite for a
+        sure miss.
     """
 
     value: int
@@ -44,21 +44,21 @@ class InTime:
     Parameters
     ----------
     deadline
-        Of all requests, or their own.
+        Deadline of all requests, or of each its own.
     count
         Number of requests.
     after
-        How long after its arrival, on the clock; None if each request has its own.
+        Time from arrival to deadline, on the clock; None if each request has its own.
     ceiling, proof
         No schedule lets more attain, and the prices that prove it.
     sure_misses
-        Number of requests that cannot even alone; None of a certificate that was read.
+        Number of requests that cannot attain even alone; None for a certificate from a file.
     best
         The best run known.
     best_attained
-        How many attain in it.
+        Number of requests that attain in it.
     attained
-        The same for each run of the certificate, None if it never ended.
+        The same for each run of the certificate, None if it did not complete.
     """
 
     deadline: Deadline
@@ -96,7 +96,7 @@ class InTime:
 
 
 def attained_in(schedule: Schedule, deadline: Deadline) -> int | None:
-    """Return how many requests attain a deadline in a schedule, None if it has no end."""
+    """Return how many requests attain a deadline in a schedule, None if it did not complete."""
     if not schedule.is_complete:
         return None
     first = deadline.aim is Aim.FIRST_TOKEN

@@ -2,7 +2,7 @@
 
 An engine never returns anything.  It offers starts and bounds to a `Search`, which checks
 the starts in integers, cross-checks the bounds, keeps the best of both, tells observers
-and says when to stop.  So a limit or an interrupt can fall anywhere and both sides of
+and tells when to stop.  So a limit or an interrupt can fall anywhere and both sides of
 the answer survive it.
 """
 
@@ -32,7 +32,7 @@ _LOGGER = logging.getLogger("kvopt")
 
 
 class Search:
-    """Both sides of one search, and the limits it has to keep.
+    """Both sides of one search, and its limits.
 
     Thread-safe: solvers call back from threads of their own.
 
@@ -57,10 +57,10 @@ class Search:
     served, judged
         The list schedule `svf`, and the policies that were run.
     stages
-        Which stages ran, how long, and what each brought.
+        Stages that ran, with their times and gains.
     ceiling, best_in_time, attained_by
-        How many requests attain the deadline at most, the schedule in which most do, and where it
-        came from.
+        Upper bound on the requests that attain the deadline, the schedule in which most do, and its
+        source.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Search:
         self.offer_checked(bound.value, bound.bounded_by, bound.proof)
 
     def offer_claimed(self, value: int, bounded_by: str) -> None:
-        """Keep a lower bound that rests on the word of a solver."""
+        """Keep a lower bound that is a claim of a solver."""
         with self._lock:
             self._keep_bound(value, BoundSource.SOLVER, bounded_by)
 
@@ -183,7 +183,7 @@ class Search:
             self._fault(what)
 
     def note(self, text: str) -> None:
-        """Record something a user should know about how the answer came about."""
+        """Record a remark about the answer for users."""
         with self._lock:
             if text not in self.notes:
                 self.notes.append(text)
@@ -194,9 +194,9 @@ class Search:
         self._interrupted.set()
 
     def ran_out_of_time(self) -> None:
-        """Take note that a solver was told the time left here, and ended because of it.
+        """Record that a solver ended because of the remaining time as its limit.
 
-        Its clock is not this one: it may well end some milliseconds before the deadline.
+        Its clock is another one: it may end some milliseconds before the deadline.
         """
         self._out_of_time.set()
 
@@ -211,8 +211,8 @@ class Search:
     ) -> Search:
         """Return a search of another problem, with the engine and the limits of this one.
 
-        An instance is that of a part, in blocks, or of a slower machine.  It has so many seconds,
-        by default all that are left, and ends where this one does, unless it is said when to stop.
+        Its instance is that of a part, in blocks, or of a slower machine.  It has the given time,
+        by default all that remains, and ends with this one, unless ``stop`` is given.
         """
         limits = replace(
             self.limits,
@@ -240,9 +240,9 @@ class Search:
     ) -> None:
         """Run work on another problem, see `inside`, and take its results at once.
 
-        Taken are some of its ``schedules``, of the same starts, its ``bounds`` with their proofs,
-        to which so much ``more`` is added, and its ``claims``.  What is known here it may begin
-        from: schedules, and a bound where bounds and claims are those of this problem.
+        It takes its ``schedules`` with the same starts, its ``bounds`` with their proofs, plus
+        ``more``, and its ``claims``, as the arguments tell.  The other search begins from the
+        schedules of this one, and from its bound if bounds and claims are those of this problem.
         """
 
         def hear(_: object) -> None:
@@ -311,7 +311,7 @@ class Search:
         with self._lock:
             self._spent[phase] += seconds
 
-    # ---- what engines ask -------------------------------------------------------------
+    # ---- questions of engines ---------------------------------------------------------
 
     @property
     def seconds(self) -> float:
@@ -325,7 +325,7 @@ class Search:
 
     @property
     def remaining(self) -> float:
-        """Seconds left, infinite without a limit, never negative."""
+        """Remaining seconds, infinite without a limit, never negative."""
         return max(0.0, self._deadline - working_time())
 
     @property

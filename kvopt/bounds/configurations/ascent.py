@@ -3,7 +3,7 @@
 The smooth stand-in of `kvopt.bounds.configurations.smoothing` is climbed by a limited-memory
 quasi-Newton method, at first with few knots and a high temperature, then with more and more
 knots at lower and lower ones.  Few knots make a fast evaluation and find the general shape;
-many take the last per cent.  The best hard value of all is what counts.
+many take the last per cent.  The result is the best exact value.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Point(NamedTuple):
 
 
 class Evaluator:
-    """Evaluates prices at some knots, for requests with some starts left.
+    """Evaluates prices at some knots, for requests with their remaining starts.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Evaluator:
     copies
         How many requests can be in each state at each knot, computed by default.
     apart
-        Completions are evaluated on a grid of so many rounds, which is exact enough for an ascent.
+        Distance in rounds of the completions that are evaluated; a grid is exact enough to climb.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Evaluator:
         gradient = np.zeros_like(padded)
         shares_of_lives(states, grid, self._lives, gradient)
         worth = self._configurations(prices)
-        with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` tells
+        with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` reports it
             return Point(
                 prices,
                 hard - float(self._weights @ worth.largest),
@@ -142,7 +142,7 @@ class Stage(NamedTuple):
     heat
         Temperature, as a share of the mean latency of a round.
     gain
-        Share of the bound that a window must add to go on.
+        Share of the bound that a window must add, or the climb ends.
     steps
         Most steps.
     window
@@ -159,9 +159,9 @@ class Stage(NamedTuple):
 _PAIRS = 15
 """Steps that the quasi-Newton method remembers."""
 _SHORTENED = 0.4
-"""Factor on the length of a step that did not pay."""
+"""Factor on the length of a step without enough gain."""
 _SHORTENINGS = 10
-"""Shorter steps in one direction before it counts as a dead end."""
+"""Shorter steps in one direction before the search gives it up."""
 _ENOUGH = 1e-4
 """Least share of the gain promised by the gradient for a step to be taken."""
 
@@ -203,7 +203,7 @@ def climb_stage(
 ) -> tuple[Floats, Floats]:
     """Climb until the gain per step is small; return the best prices and the last ones.
 
-    The value of a good schedule says what pays.
+    The value of a good schedule sets the scale of a gain.
     """
     best = at = evaluate.begin(prices)
     before = at.smooth
@@ -250,5 +250,5 @@ def _direction(gradient: Floats, pairs: list[Pair], first_step: float) -> Floats
 
 
 def _dot(one: Floats, other: Floats) -> float:
-    """Return the sum of products: matrices are too small for the threads of a linear algebra."""
+    """Return the sum of products: matrices are too small for a BLAS with threads."""
     return float(np.einsum("ij,ij", one, other))

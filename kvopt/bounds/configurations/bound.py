@@ -1,6 +1,6 @@
 """The configuration bound as a method of its own, and as the first half of an exact search.
 
-Of thousands of requests in a small cache prices have few knots, and no start is ruled out.
+For thousands of requests in a small cache prices have few knots, and no start is removed.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def offer_configuration_bound(
 ) -> None:
     """Offer better and better bounds, until they hardly rise or the search has to stop.
 
-    Prices are given at few knots if that is asked for, or where all starts are too many.
-    The search needs a schedule: it sets the scale, and says which starts cannot pay any more.
+    Prices are given at few knots on request, or if there are too many starts.
+    The search needs a schedule: it sets the scale, and the target by which starts are removed.
 
     Raises
     ------
     TooLarge
-        If states and times are more than memory should hold.
+        If states and times take too much memory.
     """
     assert search.schedule is not None
     if not few_knots:
@@ -80,7 +80,7 @@ def rising_bounds(
 ) -> Iterator[tuple[Rising, Evaluation]]:
     """Climb stage by stage; offer each bound, yield its proof, then remove starts.
 
-    Patient stages end after that share of the time, for callers that have a use for the rest.
+    Patient stages end after that share of the time, so that callers can use the rest.
     """
     assert search.schedule is not None
     began, limit = working_time(), min(time_limit, search.remaining)
@@ -111,7 +111,7 @@ def rising_large_bounds(search: Search, time_limit: float = math.inf) -> Iterato
     Raises
     ------
     TooLarge
-        If states and times are more than memory should hold, or than a checker goes through.
+        If states and times take too much memory, or too long to check.
     """
     assert search.schedule is not None
     end, params = working_time() + min(time_limit, search.remaining), search.params.configuration

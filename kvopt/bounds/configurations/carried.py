@@ -1,7 +1,7 @@
 """Sets of members that are carried from one time to the next, and loops that go back a time.
 
-A member is an active request of which only peak and completion are known.  A set at a time is what
-can be active together then, and what it was carried is the set without those that have just
+A member is an active request of which only peak and completion are known.  A set at a time has
+the members that are active together then.  Its carried part leaves out the members that have just
 started.  See `kvopt.bounds.configurations.completion`.
 """
 
@@ -65,7 +65,7 @@ class Sets(NamedTuple):
     def drop_dearest(self, most: int) -> int:
         """Keep the cheapest sets, at most so many; return the least cost of the others.
 
-        The hash table is not of use any more.
+        The hash table is invalid afterwards.
         """
         costs = self.costs[: self.number]
         cut = int(np.partition(costs, most)[most])
@@ -78,7 +78,7 @@ class Sets(NamedTuple):
 
 @compiled
 def _other(rows: Integers, at: int) -> int:
-    """Return the first row behind one that shows another state."""
+    """Return the first row after this one with another state."""
     kind, left = rows[at, KIND], rows[at, LEFT]
     while at < len(rows) and rows[at, KIND] == kind and rows[at, LEFT] == left:
         at += 1
@@ -90,7 +90,7 @@ def go_through(
     requests: Requests, now: int, shown: Integers, worth: Integers, cut: int, below: int,
     found: Sets, most: int,
 ) -> bool:  # fmt: skip
-    """Add every set that costs less than the limit if its rest costs the cut; whether all fit.
+    """Add all sets that cost less than the limit if the rest costs the cut; return whether all fit.
 
     Depth first by rounds left, descending: a member fits if it does at its completion.
     """
@@ -133,7 +133,7 @@ def extend(
 ) -> bool:  # fmt: skip
     """Add every choice of ending members to some kept sets; return whether all cheap ones fitted.
 
-    What ends comes by price, descending.
+    Ending members are sorted by price, descending.
     """
     width = requests.ends.shape[1]
     members = np.empty(requests.most + 1, dtype=np.int32)
@@ -178,7 +178,7 @@ def _next_ending(
     width, room = requests.ends.shape[1], requests.memory - held
     while at < len(ending) and many < requests.most:
         if cost - min(room, requests.most - many) * ending[at, PRICE] >= below:
-            break  # not even this one and others like it make the set cheap enough
+            break  # even all copies of this one do not make the set cheap enough
         kind = ending[at, KIND]
         copies = requests.copies[kind]
         for code in members[:many]:

@@ -32,7 +32,7 @@ from kvopt.bounds.configurations.requests import (
 from kvopt.bounds.configurations.states import States
 
 _ROOM = 3
-"""Places for sets, as a factor of the largest number that is kept at a time."""
+"""Slots of the hash table, as a multiple of the most sets that are kept at a time."""
 _MORE_SHOWN = 5
 """Largest number of sets within the slack of one time, as a factor of the same."""
 _NARROWER, _WIDER = 0.75, 1.05
@@ -40,7 +40,7 @@ _NARROWER, _WIDER = 0.75, 1.05
 _MOST_CELLS = 10_000_000
 """Limit of the cells of one table of largest prices of further requests."""
 _PART = 20_000
-"""Sets that are extended between two questions whether to stop."""
+"""Sets that are extended between two checks of the stop flag."""
 
 
 class Completions:
@@ -109,7 +109,7 @@ class Completions:
         """
         sets, others = (Sets.of(_ROOM * most_sets, self._requests.most) for _ in range(2))
         kept: dict[int, tuple[Integers, Integers, int]] = {}
-        # After the last time nothing is known: whatever is carried there, the rest costs nothing.
+        # After the last time the rest of every set costs nothing.
         cut, least, narrowed = 0, 0, float(window)
         for now in range(self._last, 0, -1):
             below = min(least + int(narrowed), self._budget + 1)
@@ -160,7 +160,7 @@ class Completions:
 
     @property
     def size(self) -> int:
-        """Number of known sets at all times together."""
+        """Number of stored sets at all times together."""
         return sum(len(costs) for _, costs, _ in self._kept.values())
 
     def cuts(self, first: int) -> tuple[int, ...]:
@@ -168,7 +168,7 @@ class Completions:
         return tuple(self._kept[time][2] for time in sorted(self._kept) if time >= first)
 
     def sets_within(self, memory: int) -> int:
-        """Return about how many sets can be known in so many bytes, as many times as now."""
+        """Return about how many sets fit into so many bytes, with as many times as now."""
         known = sum(keys.nbytes + costs.nbytes for keys, costs, _ in self._kept.values())
         a_set = 2 * _ROOM * (4 * (self._requests.most + 1) + 24) + known // max(1, self._most_sets)
         return memory // a_set

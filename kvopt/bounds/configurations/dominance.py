@@ -53,7 +53,7 @@ def undominated(
 ) -> Layer:
     """Drop labels that another one with the same waiting requests dominates, or with one less.
 
-    That nothing better is lost is Claim 11 of docs/configurations.md, and Claim 12 with one less.
+    No better schedule is lost: Claim 11 of docs/configurations.md, and Claim 12 with one less.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def _is_below(one: Integers, other: Integers) -> bool:
 
 @compiled
 def _group_of(sets: Integers, words: Integers) -> int:
-    """Return the place of a set among sorted ones, -1 if it is none of them."""
+    """Return the place of a set among sorted ones, -1 if it is absent."""
     low, high = 0, len(sets) - 1
     while low <= high:
         middle = (low + high) >> 1

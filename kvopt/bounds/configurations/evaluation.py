@@ -78,7 +78,7 @@ def denominator_for(states: States, knots: Knots, prices: Floats) -> int:
 def evaluate(
     states: States, knots: Knots, starts: Flags, prices: Integers, denominator: int
 ) -> Evaluation:
-    """Evaluate prices at knots, for requests with some starts left.
+    """Evaluate prices at knots, for requests with their remaining starts.
 
     The bound is Theorem 1 of docs/configurations.md, for configurations as in Claim 3; between
     knots largest sums may be interpolated by Claim 6.
@@ -104,7 +104,7 @@ def total_of(
 ) -> int:
     """Return the total that `evaluate` would find with all starts, without its tables.
 
-    So requests may be thousands.
+    So it works for thousands of requests.
     """
     starts = np.ones((1, knots.last + 1), dtype=np.bool_)
     costs = np.empty(starts.shape, dtype=np.int64)
@@ -143,7 +143,7 @@ def _fill_costs(
 ) -> int:  # fmt: skip
     """Fill in the cost of every start, and return the sum of the least cost of each request.
 
-    The last column is of all late starts.  A single row of ``costs`` serves all requests in turn.
+    The last column is for all late starts.  A single row of ``costs`` serves all requests in turn.
     ``paid[c]`` is the sum of prices that a request of the same peak with completion c has paid in
     its last states; ``prices`` has a row for each state, with the knots as columns.
     """

@@ -23,7 +23,7 @@ from kvopt.kernels.parallel import map_ranges
 _NEVER = 2**30
 """A round later than all; times a number of requests it still fits into 64 bits."""
 _PART = 20_000
-"""Labels that are extended between two looks at the stop flag."""
+"""Labels that are extended between two checks of the stop flag."""
 
 
 class TooWide(Exception):
@@ -102,7 +102,7 @@ def _fits(states: States, label: Integers, active: Integers) -> bool:
 def _first_completion(states: States, label: Integers, active: Integers) -> tuple[int, int]:
     """Return the first completion of an active request and the free memory at it.
 
-    Most requests that do not fit do not fit there, or at their own completion before.
+    Most requests that do not fit exceed memory there, or at their own earlier completion.
     """
     end, free = _NEVER, states.memory
     for i in active:
@@ -223,9 +223,9 @@ def _expand(
     states: States, step: Round, layer: Layer, part: tuple[int, int], found: Layer, count: int,
     slots: Integers,
 ) -> int:  # fmt: skip
-    """Start every set of requests that may start now; return how many labels that makes, or -1.
+    """Start every set of requests that may start now; return the number of new labels, or -1.
 
-    Sets are visited depth first, each after those it contains in front.
+    Sets are visited depth first, each after its prefixes.
     """
     now, budget, prices, horizon = step.now, step.budget, step.prices, step.horizon
     reduced_costs, later = step.reduced_costs, step.later

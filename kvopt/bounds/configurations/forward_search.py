@@ -109,7 +109,7 @@ class ForwardSearch:
     ) -> tuple[int, ...] | None:
         """Return the starts of a good schedule: each round keeps the ``width`` best labels only.
 
-        None proves nothing.
+        A result of None proves nothing.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class ForwardSearch:
         is_beam: bool,
         should_stop: Callable[[], bool],
     ) -> Layer:
-        """Return the next layer; of a beam its better part, if it would be too wide."""
+        """Return the next layer; a beam keeps its better part if it would be too wide."""
         if self.lookahead is not None and not is_beam:
             step = step._replace(horizon=self.lookahead.after(step.now))
         while True:
@@ -223,7 +223,7 @@ def _rounds(
 
 
 def _best_labels(layer: Layer, step: Round, width: int, lookahead: Lookahead | None) -> Layer:
-    """Return the labels that schedules extend which spend least, as far as is known."""
+    """Return the labels whose best extensions spend least, by the lower bounds on the rest."""
     rest = (layer.labels == WAITING) @ step.later
     if lookahead is not None:
         rest += lookahead.slacks(layer.labels, step.now)

@@ -1,7 +1,7 @@
 """Labels, the partial schedules of a forward search, and the data of a round.
 
 A label holds completion rounds, `WAITING` for requests that have not started and `DONE` for
-those that are no longer active.  Labels that are equal leave the same work.
+those that are no longer active.  Equal labels have the same continuations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Integers = npt.NDArray[Any]
 """Integers of 64 bits; of 16 or 32 in labels, by how late their rounds are."""
 
 WAITING, DONE = 0, -1
-"""Entries of a label that are no completion round."""
+"""Entries of a label other than completion rounds."""
 
 _BITS = 64
 """Bits of one word of a set of requests."""
@@ -70,7 +70,7 @@ class Horizon(NamedTuple):
     Parameters
     ----------
     first
-        The first time that it looks at.
+        The first time of the look-ahead.
     prices, largest
         Of all times, as in `Evaluation`; after the last one all prices are 0.
     gains

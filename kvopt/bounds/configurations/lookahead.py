@@ -38,7 +38,7 @@ class Lookahead:
     states, evaluation
         The requests and their prices.
     budget
-        Starts with a larger reduced cost are not looked at.
+        Starts with a larger reduced cost are ignored.
     horizon
         Rounds of the look-ahead, beyond the one whose slack is known.
     """
@@ -56,7 +56,7 @@ class Lookahead:
 
     @staticmethod
     def fits(states: States, evaluation: Evaluation, horizon: int) -> bool:
-        """Return whether tables for such a horizon are soon made, and small."""
+        """Return whether tables for such a horizon are small and quickly computed."""
         times, cells = len(evaluation.prices) * horizon, states.memory + 1
         work = times * horizon * len(states.outputs) * (states.most + 1) * cells
         return work <= _MOST_WORK and times * len(SPOTS) * cells <= _MOST_NUMBERS
@@ -78,7 +78,7 @@ class Lookahead:
 def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integers) -> None:
     """Fill in the largest prices that requests can add at a time, by free memory.
 
-    ``gains[now, j - 1]`` speaks of the time now + 1 + j, and of requests that start after now.
+    ``gains[now, j - 1]`` is for the time now + 1 + j and requests that start after now.
     """
     horizon, memory, outputs = gains.shape[1], states.memory, states.outputs
     last = allowed.shape[1] - 1
@@ -110,8 +110,8 @@ def _fill_gains(states: States, prices: Integers, allowed: Flags, gains: Integer
 def _fill_gains_of(young: Integers, before: Integers, after: Integers, gains: Integers) -> None:
     """Fill ``gains[spot, free]`` for the states that may be added, by rounds left, descending.
 
-    Those with enough rounds left hold tokens at the spot: the tables before them and after them
-    meet there.
+    States with enough rounds left hold tokens at the spot: the tables before and after them are
+    combined there.
     """
     most, memory = before.shape[0] - 1, before.shape[1] - 1
     many = len(young)

@@ -1,4 +1,4 @@
-"""Whether the configuration bound fits: asked before anything large, or compiled, is loaded."""
+"""Test whether the configuration bound fits before anything large or compiled is loaded."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _MOST_PRICES = 20_000_000
 _MOST_CELLS = 60_000_000
 """Limit of the cells in the tables of one dynamic program, as floats; 480 MB."""
 _MOST_QUICK = 5_000_000
-"""The same where many programs are to be gone through, many times; some 10 ms each."""
+"""The same if many programs are solved many times, some 10 ms each."""
 _MOST_CHECKED = 3_000_000
-"""Limit of the cells of a table of `kvopt verify`, well below what that refuses."""
+"""Limit of the cells of a table of `kvopt verify`, well below its own limit."""
 _MOST_ROUNDS = 2_000_000
-"""Limit of requests times rounds: `kvopt verify` refuses half as many again, a search adds some."""
+"""Limit of requests times rounds: `kvopt verify` allows 1.5 times as many; a search adds some."""
 _MOST_KEPT = 20_000_000
-"""Limit of what the steps of a dynamic program keep for the way back, as floats; some 0.05 s."""
+"""Limit of the floats that a dynamic program stores for its backward pass; some 0.05 s."""
 _MOST_LARGE_STARTS = 60_000_000
-"""Limit of requests times rounds where no start is ruled out: a byte each."""
+"""Limit of requests times rounds where no start is removed: a byte each."""
 _MOST_LARGE_STATES = 70_000_000
 """Limit of states times rounds there: `kvopt verify` takes 8 steps for each."""
 
 
 def check_large(instance: Instance, last: int) -> None:
-    """Raise if prices at few knots, with all starts left, take too much memory or checking.
+    """Raise if prices at few knots, with all starts, take too much memory or time to check.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def check_size(instance: Instance, last: int) -> None:
 
 
 def is_quick(instance: Instance, last: int) -> bool:
-    """Whether prices of states fit, and can be evaluated many times in a moment."""
+    """Whether prices of states fit, and can be evaluated many times quickly."""
     try:
         check_size(instance, last)
     except TooLarge:

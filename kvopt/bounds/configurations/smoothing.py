@@ -6,7 +6,7 @@ temperature both become averages in which the best weighs most: least costs turn
 compared.  The derivative by the price of a state is the share of requests that pass it less
 the share of configurations that hold it.
 
-The hard values come out on the way.  All of this is floats: it steers, it proves nothing.
+The same loops yield the exact values.  All of this is in floats: it steers and proves nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TILT = 0.8
 _RANGE = 690.0
 """Largest exponent of e whose power a float can hold, nearly."""
 _OUT_OF_REACH = -(2**60)
-"""Value of what cannot be reached: less than any sum of prices, and sums with it fit 64 bits."""
+"""Value of unreachable entries: less than any sum of prices, and sums with it fit 64 bits."""
 _FAINT = 25.0
 """Temperatures below zero from which on a price is left out."""
 
@@ -63,7 +63,7 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
     memory = states.memory
     best[:, :] = _OUT_OF_REACH
     best[0, 0] = 0
-    # Members hold so much at least, and more of them so many times that.
+    # Each member holds at least this much, so more members hold a multiple of it.
     reached, least = 0, states.holds[steps].min() if len(steps) else 0
     for state in steps:
         price, hold, left = prices[state], states.holds[state], states.lefts[state]
@@ -94,8 +94,8 @@ def _scale(best: Floats, reached: int, tau: float) -> tuple[float, float, float]
     """Return the largest sum, a price of a held token that explains most of it, and a shift.
 
     Less the price of what is held, and shifted, sums over tau stay in the range of floats;
-    where they do not, the shift is infinite.  A full cache that is worth the largest sum has
-    (1 - tilt) of it left, so that is where the range may begin.
+    where they do not, the shift is infinite.  If a full cache costs the largest sum,
+    (1 - tilt) of it remains, so the range may begin there.
     """
     memory = best.shape[1] - 1
     largest = best[: reached + 1].max()
@@ -115,11 +115,11 @@ class _Tables(NamedTuple):
     Parameters
     ----------
     sums
-        Of each number of members and tokens held.
+        Sums for each number of members and of tokens held.
     kept
-        What each step has added to, for the way back.
+        Entries to which each step has added, for the backward pass.
     tops, weights
-        Of each step the most members before it, and e to its price over tau.
+        For each step the most members before it, and e to its price over tau.
     """
 
     sums: Floats
@@ -136,8 +136,8 @@ def _smooth_sums(
     """Return the smooth largest sum, and add the share of configurations that hold a state.
 
     A sum over configurations of e to the price over tau would leave the range of floats.
-    What a token is worth on average is taken out of every price, and put back at the end.
-    The way back needs what each step has added to: that is kept, the rest of a table is not.
+    So the average price of a token is subtracted from every price, and added back at the end.
+    The backward pass needs the entries to which each step has added: only these are stored.
     """
     largest, tilt, shift = scale
     table, kept, tops, weights = tables
@@ -193,7 +193,7 @@ class Smoothed(NamedTuple):
     Parameters
     ----------
     largest, smooth
-        The most, and its smooth stand-in; infinite where sums leave the range of floats.
+        The largest sum, and its smooth version; infinite where sums leave the range of floats.
     shares
         The share of configurations that hold each state.
     """
@@ -211,7 +211,7 @@ def fill_smoothed(
     longest = room = 0
     for row in rows:
         longest = max(longest, copies[row].sum())
-    for state in range(len(states.holds)):  # what the steps of any knot keep
+    for state in range(len(states.holds)):  # stored entries of the steps of one knot
         free, left = states.memory - states.holds[state], states.lefts[state]
         members = _members_before(states, state, states.most - 1) + 1
         own = members * (free + 1) - left * (members * (members + 1) // 2)
@@ -232,7 +232,7 @@ def fill_smoothed(
 
 
 class Grid(NamedTuple):
-    """Completions that are looked at, and where the knots are.
+    """Evaluated completions, and the knots around each time.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def requests_part(
     """Return the sum of least costs, the smooth one, and the weight of every completion.
 
     ``sums[row, state]`` is the price of what a request passes to complete at a time of the grid.
-    Starts from the last priced time on pass nothing that has a price: the first stands for all.
+    Starts from the last priced time on pay nothing: the first of them represents all.
     """
     weights[:, :] = 0.0
     last, completions = starts.shape[1] - 1, grid.completions
@@ -287,7 +287,7 @@ def requests_part(
 
 @steering
 def sums_along_lives(states: States, grid: Grid, prices: Floats, sums: Floats) -> None:
-    """Fill ``sums[row, state]`` with the prices of a life that completes then, from state on."""
+    """Fill ``sums[row, state]`` with the prices of a run that completes then, from a state on."""
     for row in range(len(grid.completions)):
         for state in range(len(states.lefts)):
             time, price = grid.completions[row] - states.lefts[state], 0.0
@@ -301,7 +301,7 @@ def sums_along_lives(states: States, grid: Grid, prices: Floats, sums: Floats) -
 
 @steering
 def shares_of_lives(states: States, grid: Grid, weights: Floats, gradient: Floats) -> None:
-    """Add to each knot the weight of the lives that pass its states: the transpose of the sums."""
+    """Add to each knot the weight of the runs that pass its states: the transpose of the sums."""
     for row in range(len(grid.completions)):
         for state in range(len(states.lefts) - 1, -1, -1):
             weight = weights[row, state]

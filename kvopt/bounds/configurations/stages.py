@@ -1,8 +1,8 @@
-"""From fluid prices to the configuration bound, stage by stage, ruling out starts on the way.
+"""Climb from fluid prices to the configuration bound in stages, and remove starts.
 
-A stage has knots and a temperature, climbs until that hardly pays, and has its best prices
-evaluated in integers.  Starts that no schedule better than the best one can have are ruled out
-then, which makes room: fewer requests can be in a state, so fewer configurations are left.
+A stage has knots and a temperature.  It climbs until gains are small, and evaluates its best prices
+in integers.  Then it removes starts that no better schedule can have.  This raises later bounds:
+fewer requests can be in a state, so fewer configurations remain.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from kvopt.problem.arrays import Flags, Floats, Integers
 from kvopt.problem.instance import Instance
 
 _WORTH_RULING_OUT = 0.9
-"""Share of starts left at most for a stage to rule some out: each lengthens the proof."""
+"""A stage removes starts if at most this share remains: each removal lengthens the proof."""
 _FIRST_KNOTS, _FEW_KNOTS = 24, 8
-"""Least knots of the first stage, and of thousands of requests: more are slower, and lose less to
-straight lines."""
+"""Fewest knots of the first stage, and for thousands of requests: more are slower and interpolate
+better."""
 _LOOKS = 8
-"""Completions that are looked at from one knot to the next."""
+"""Evaluated completions from one knot to the next."""
 
 
 class Rising:
-    """Prices of states that rise, and the starts they leave.
+    """Prices of states that climb, and the remaining starts.
 
     Parameters
     ----------
@@ -50,20 +50,20 @@ class Rising:
     should_stop
         Asked after every step.
     few_knots
-        Whether only prices at few knots are asked for, of thousands of requests: no start is
-        ruled out then, so nothing has to be known of all starts at all times.
+        Whether prices have few knots, for thousands of requests: then no start is removed, so
+        no table of all starts at all times is needed.
 
     Attributes
     ----------
     states, knots
-        What is priced, and when.
+        The states that have prices, and their times.
     starts
-        Starts that are left, see `States.all_starts`.
+        The remaining starts, see `States.all_starts`.
 
     Raises
     ------
     TooLarge
-        If states and times are more than memory should hold.
+        If states and times take too much memory.
     """
 
     def __init__(
@@ -112,13 +112,13 @@ class Rising:
         return numerators, denominator
 
     def _with_all_starts(self, numerators: Integers, denominator: int) -> int:
-        """Return the bound of prices, with all starts left."""
+        """Return the bound of prices, with all starts."""
         copies = self.knots.copies_by_arrival(self.states)
         total = total_of(self.states, self.knots, copies, numerators, denominator)
         return -(-total // denominator)
 
     def rule_out(self, evaluation: Evaluation, target: int) -> None:
-        """Rule out the starts that no schedule below the target can have, if they are many.
+        """Remove the starts that no schedule below the target can have, if they are many.
 
         Claim 8 of docs/configurations.md.  Targets must not rise from one call to the next.
         """
@@ -132,7 +132,7 @@ class Rising:
     def proved(self, evaluation: Evaluation, target: int) -> tuple[int, ConfigurationProof]:
         """Return the bound of the last evaluation, and its proof.
 
-        After starts were ruled out it is a bound of schedules below the target, no more than the
+        After removals it is a bound on schedules below the target, and at most the
         target itself: Claim 9 of docs/configurations.md.  Mostly the last prices give as much
         with all starts.  Then they are the whole proof, and no target is needed.
         """

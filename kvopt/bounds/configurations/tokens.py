@@ -1,8 +1,8 @@
 """Prices of tokens as prices of states: for caches so large that sets of requests are too many.
 
-A state that holds h tokens costs h times the price of a token, and what is active together costs
-M times that price at most.  The bound is that of the prices alone, yet a search forward in time
-may go by reduced costs and slack as it does under prices of configurations, and prove more.
+A state that holds h tokens costs h times the price of a token, and a configuration costs at most
+M times that price.  The bound is that of the prices alone.  A forward search may still use reduced
+costs and slacks, as under prices of configurations, and prove more.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PricedTokens:
     instance
         The problem, of one worker.
     prices
-        Of a token, at the times 1, 2, ....
+        Prices of a token at the times 1, 2, ....
     last
         The makespan of a good schedule; later prices count as 0.
 
@@ -46,7 +46,7 @@ class PricedTokens:
         numerators = prices.numerators[:last]
         longest, latest = max(r.output for r in instance), max(r.arrival for r in instance)
         dearest = instance.memory * max(numerators, default=0)
-        # In whole rounds: what all requests cost together, and what memory costs at all times.
+        # In whole rounds: the costs of all requests together, and of memory at all times.
         most = Fraction((len(instance) * longest + last) * dearest, prices.denominator)
         most += len(instance) * (last + latest + 2 * longest)
         denominator = min(prices.denominator, int(_LARGEST_SUM / most))

@@ -1,4 +1,4 @@
-"""Measures of fleets, the less the better: total latency, or misses of a deadline."""
+"""Measures of fleets, less is better: total latency, or misses of a deadline."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Target:
 class Known(NamedTuple):
     """Results of a certificate for a number of machines: both sides, and schedulers.
 
-    No schedule has less than ``lower``; one that has ``upper`` was found by ``found_by``.
+    No schedule is below ``lower``; ``found_by`` found one with ``upper``.
     """
 
     lower: int | None
@@ -68,7 +68,7 @@ class Latency:
     Parameters
     ----------
     instance
-        The problem; its number of workers does not count.
+        The problem; its number of workers is ignored.
     clock
         How long rounds last.
     """
@@ -115,7 +115,7 @@ class Latency:
         return Target(total, f"a mean latency of {said} {unit or 'rounds'}")
 
     def _length(self, unit: str) -> Fraction | int:
-        """Return how many units of the clock are one of those that were given."""
+        """Return how many units of the clock make one of the given units."""
         if self.clock.is_even and not unit:
             return 1
         if not unit:
@@ -128,7 +128,7 @@ class Latency:
         return _LENGTHS[unit] / (Fraction(str(self.instance.round_ms)) * MILLISECOND)
 
     def of_run(self, run: PolicyRun) -> int | None:
-        """Return the total latency of a run, None where it never came to an end."""
+        """Return the total latency of a run, None if it did not complete."""
         return run.objective
 
     def quick_bound(self, workers: int, scope: Scope) -> int:
@@ -142,7 +142,7 @@ class Latency:
     def least(self) -> tuple[int, str]:
         """Return the total with a machine for each request, and its text.
 
-        No number of machines does better, and one for each request does as well.
+        No number of machines has less, and one machine for each request reaches it.
         """
         total = sum(least_times(self.instance, Aim.COMPLETION, _model(self.clock)))
         unit = "rounds" if self.clock.is_even else "s"
@@ -164,7 +164,7 @@ class Latency:
         return rounded(None if value is None else self.mean(value), up=up, places=3)
 
     def said(self, target: Target) -> str:
-        """Return the mean that is asked for."""
+        """Return the target as a mean."""
         return f"{self.worded(target.most, up=False)} {self._words} on average"
 
 
@@ -177,7 +177,7 @@ class Misses:
     instance, clock
         As of `Latency`.
     deadline
-        By when a request should be done.
+        The deadline of each request.
     """
 
     instance: Instance
@@ -222,7 +222,7 @@ class Misses:
         return None if attained is None else len(self.instance) - attained
 
     def of_run(self, run: PolicyRun) -> int | None:
-        """Return how many miss in a run, None where it never came to an end."""
+        """Return how many miss in a run, None if it did not complete."""
         return self._late(attained_in(run, self.deadline))
 
     def quick_bound(self, workers: int, scope: Scope) -> int:

@@ -1,4 +1,4 @@
-"""Look at one number of machines after the other: schedulers, bounds, and a certificate of each."""
+"""Evaluate each number of machines: schedulers, bounds, and a certificate of each."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.runs import Outcome, PolicyRun
 
 POLICIES = ("svf",)
-"""Schedulers that run besides the one to match, unless others are named."""
+"""Schedulers that run in addition to the one to match, unless others are named."""
 ROUTERS = ("least-volume", "central")
-"""Routers that are tried besides the one of the run to match, unless others are named."""
+"""Routers that run in addition to that of the run to match, unless others are named."""
 
 TIME_LIMIT = 10.0
 """Seconds for bounds and schedules of each number of machines."""
 
 MOST_COUNTS = 16
-"""Numbers of machines that are looked at when none are named; of more, some between."""
+"""Limit of the numbers of machines if none are named; of a larger range some are chosen."""
 
 _OF_DEADLINES = SolveParams.of(
     {"deadlines": {"share": 0.45, "most_seconds": 600.0}, "portfolio": {"bound_share": 0.0}}
 )
-"""A certificate of a deadline is about nothing else here."""
+"""Options of certificates of a deadline: here they have no latency."""
 
 Observer = Callable[[str], None]
-"""Told in a line what begins."""
+"""Receives a line about the work that begins."""
 
 
 def routers_of(policy: str, routers: Sequence[str] = ROUTERS) -> list[str]:
@@ -73,7 +73,7 @@ class FleetMatch:
     Parameters
     ----------
     policy, router, workers
-        Of the run.
+        Those of the run.
     """
 
     policy: str
@@ -87,7 +87,7 @@ class FleetMatch:
 
 
 class Effort(TypedDict, total=False):
-    """How each number of machines is looked at.
+    """How to evaluate each number of machines.
 
     Parameters
     ----------
@@ -95,11 +95,11 @@ class Effort(TypedDict, total=False):
         Seconds for bounds and schedules of each number of machines, without the runs of
         schedulers; None to continue until nothing more is found.
     threads
-        For the solvers.
+        Threads of the solvers.
     observer
-        Told in a line what begins.
+        Receives a line about the work that begins.
     command
-        What certificates record as the command that made them.
+        Command that certificates record.
     """
 
     time_limit: float | None
@@ -132,14 +132,14 @@ def fleet_sizes(
     policies, routers
         Every scheduler runs behind every router, on each number of machines.
     deadline
-        By when requests should be done, as for `kvopt.certify`; misses are counted then.
+        Deadline of requests, as for `kvopt.certify`; the measure is then the misses.
     counts
         Numbers of machines; when left out, from the largest that simple bounds rule out to one
         on which a scheduler reaches the target.
     clock
         ``rounds``, ``seconds`` of the usual model, or a clock.
     scope
-        ``runs`` leaves prefixes out; by default what schedulers do, and ``sharing``.
+        ``runs`` ignores prefixes; by default the scope of the schedulers, and ``sharing``.
     out
         A folder for a certificate of each number of machines.  Finished work in it is not
         done again.
@@ -153,7 +153,7 @@ def fleet_sizes(
     >>> found.machines
     (2, 2)
 
-    Within one round each machine gets one of them done.  The bound lets three share two caches:
+    Within one round each machine completes one of them.  The bound lets three share two caches:
 
     >>> late = fleet_sizes(found.instance, "misses=0", deadline=1, time_limit=2)
     >>> [(band.workers, band.lower, band.upper) for band in late.bands]
@@ -200,7 +200,7 @@ def fleet_sizes(
 def _pairs(
     match: FleetMatch | None, policies: Sequence[str], routers: Sequence[str]
 ) -> dict[str, tuple[str, str]]:
-    """Return routers with the schedulers that they go with, by label; those to match come first."""
+    """Return pairs of a router and a scheduler that fit, by label; those to match come first."""
     chosen, ways = list(policies or POLICIES), list(routers or ROUTERS)
     if match is not None:
         chosen.insert(0, match.policy)
@@ -233,15 +233,15 @@ class _Work:
     signal_number: int | None = None
 
     def interrupt(self, number: int) -> None:
-        """Remember that a signal came."""
+        """Record that a signal arrived."""
         self.signal_number = number
 
     def is_over(self) -> bool:
-        """Whether a signal came."""
+        """Whether a signal arrived."""
         return self.signal_number is not None
 
     def matched(self, match: FleetMatch) -> Target:
-        """Return the target that a run is."""
+        """Return the value of a run as a target."""
         value = self.values(match.workers)[match.label]
         if value is None:
             reason = f"{match.label} did not complete every request, so there is nothing to match"
@@ -328,7 +328,7 @@ class _Work:
         below = _last(lambda count: bound(count, self.scope) > most, 0, requests)
         done = [c for c in self.known if self.is_done(c) and self.reaches(c, most)]
         enough = enough or min(done, default=None)
-        if enough is None:  # one machine for each request is
+        if enough is None:  # one machine for each request is enough
             enough = _last(lambda count: not self.reaches(count, most), below, requests - 1) + 1
         first = max(below, 1)
         if enough - first < MOST_COUNTS:
@@ -344,7 +344,7 @@ class _Work:
 
 
 def _last(holds: Callable[[int], bool], low: int, most: int) -> int:
-    """Return the last number up to ``most`` at which something holds that holds up to ``low``."""
+    """Return the last number up to ``most`` at which a condition is true, as up to ``low``."""
     step = 1
     while low + step <= most and holds(low + step):
         low, step = low + step, 2 * step

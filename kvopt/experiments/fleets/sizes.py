@@ -30,18 +30,18 @@ class Band:
     Parameters
     ----------
     workers
-        How many.
+        Number of machines.
     lower, upper
         No schedule has a smaller total latency, or fewer misses, and one is known that has this
         many; None while unknown.
     lower_from, upper_from
-        Of how many machines the certificate is that proves it: what more machines cannot do fewer
-        cannot do either, and more need not be used.
+        Number of machines of the certificate that proves it: a bound for more machines holds for
+        fewer, and a schedule may leave machines unused.
     found_by
-        Where the schedule is from.
+        Source of the schedule.
     runs
-        The same of each scheduler, by its name after that of its router; None where it did not
-        come to an end.
+        The value of each scheduler, by its name after that of its router; None if it did not
+        complete.
     """
 
     workers: int
@@ -58,7 +58,7 @@ class Band:
 
 
 def bands_of(known: Mapping[int, Certificate], measure: Measure) -> tuple[Band, ...]:
-    """Return the band of each number of workers that some certificates prove.
+    """Return the band that certificates prove for each number of workers.
 
     Fewer machines are never better: a bound holds for fewer too, and a schedule for more.
     """
@@ -91,9 +91,9 @@ class FleetSizes(Summarised):
     measure
         The measure, and the clock.
     scope
-        What schedules may do that the bounds speak of.
+        Scope of the bounds.
     left
-        Numbers of machines that were not looked at, after Ctrl-C.
+        Numbers of machines that were not evaluated, after Ctrl-C.
     signal_number
         The signal that ended the work, if any.
     """

@@ -28,19 +28,19 @@ class Found(NamedTuple):
 
 @dataclass
 class Judge:
-    """Judges instances by the policy that does best on them.
+    """Evaluates instances by the best of the policies on them.
 
     Parameters
     ----------
     policies
-        Policies to judge.  With several, an instance counts for the least of their ratios; without
-        any, the optimum of runs is judged.
+        Policies to compare with the optimum.  With several, the least of their ratios counts;
+        without any, the ratio is that of the optimum of runs.
     should_stop
         Asked by every run.
     scope
-        What schedules may do that the optimum is of.
+        Scope of the optimum.
     tried, livelocks
-        Instances judged, and those that a policy never finished: they have no ratio.
+        Instances evaluated, and those that a policy never finished: they have no ratio.
     """
 
     policies: Sequence[Policy]
@@ -102,7 +102,7 @@ def shrunk(found: Found, judge: Judge, holds: Callable[[Case], bool]) -> Found:
 
     Whole requests go first, then tokens of the cache, then ones of single numbers.
     """
-    with suppress(Stopped):  # the instance reached so far is as bad
+    with suppress(Stopped):  # the instance so far is as bad
         while True:
             for case in filter(holds, _smaller(found.case)):
                 ratio = judge.at_least(case, found.ratio)

@@ -29,16 +29,16 @@ MOST_REQUESTS = 12
 """Limit of the requests of an instance; beyond, its optimum takes more than milliseconds."""
 
 _SECONDS_EACH = 2e-4
-"""Seconds that an instance is expected to take, until a thousand were tried."""
+"""Expected seconds for an instance, until a thousand were tried."""
 
 _ENUMERATION_SHARE = 0.6
-"""A size is enumerated if that is expected to take at most this share of the time left."""
+"""A size is enumerated if this should take at most this share of the remaining time."""
 
 _SEARCH_SHARE = 0.8
 """Share of the time for the search; the rest is for shrinking and the certificate."""
 
 _LEAST_PROOF = 5.0
-"""Seconds for a proof at least; of so few requests it takes one or two, and is the answer."""
+"""Least seconds for a proof; for so few requests it takes one or two."""
 
 _PATIENCE = 400
 """Steps without anything better before a local search begins anew."""
@@ -54,8 +54,8 @@ class Hunt:
     Parameters
     ----------
     policies
-        Policies whose worst instance was looked for; without any, the optimum of runs is judged
-        by the optimum of a wider scope.
+        Policies whose worst instance was searched for; without any, the optimum of runs is compared
+        with the optimum of a wider scope.
     certificate
         The worst instance with its optimum and the runs on it; None if no policy was ever worse
         than the optimum.
@@ -70,9 +70,9 @@ class Hunt:
     seconds
         Wall time.
     scope
-        What schedules may do that the optimum is of.
+        Scope of the optimum.
     runs
-        Where no policy was hunted, the certificate of the optimum of runs.
+        Without policies, the certificate of the optimum of runs.
     """
 
     policies: tuple[str, ...]
@@ -88,7 +88,7 @@ class Hunt:
 
     @property
     def value(self) -> int | None:
-        """Total latency of the best of the policies, or a bound that no run is below."""
+        """Total latency of the best of the policies, or a lower bound on them."""
         if self.certificate is None:
             return None
         if self.runs is not None:
@@ -150,13 +150,13 @@ def hunt(
     """Look for the small instance on which the policies are furthest from the optimum.
 
     Without a policy, and with a scope in which requests may pause, it is the instance on which
-    pausing is worth most: the optimum of runs is judged by the one of that scope.
+    pausing is worth most: the optimum of runs is compared with that of the scope.
 
     Parameters
     ----------
     policies
         Schedulers, ``NAME[:key=value,...]``.  With several, the best of them on an instance
-        counts, so what is found is bad for all.
+        counts, so the result is bad for all.
     n, memory
         At most so many requests, and at most so much memory.
     last_arrival
@@ -166,9 +166,9 @@ def hunt(
     scope
         Scope of the optimum; by default the scope that the policies need.
     watch
-        Told of progress.
+        Receives progress.
     options
-        ``time_limit``: seconds for search, shrinking and certificate, 60 where it is not given;
+        ``time_limit``: seconds for search, shrinking and certificate, 60 by default;
         ``seed`` of the local search.
 
     Examples
@@ -289,12 +289,12 @@ class Chase:
 def _certified(
     found: Found, policies: Sequence[str], scope: Scope, seconds: float
 ) -> tuple[Certificate | None, Certificate]:
-    """Return the certificate, and before it the one of runs where no policy is judged."""
+    """Return the certificate, and before it that of runs if there are no policies."""
     memory, requests = found.case
     name = f"hunt-{'-'.join(policies) or scope}-n{len(requests)}-m{memory}"
     notes = {"found_by": "kvopt hunt", "policies": list(policies)}
     instance = instance_of(found.case, name, notes)
-    # With pauses more time seldom closes a gap that is left.
+    # With pauses more time seldom closes a remaining gap.
     limit = _LEAST_PROOF if scope.covers(Scope.PAUSES) else max(seconds, _LEAST_PROOF)
     if policies:
         return None, certify(instance, policies, scope=scope, time_limit=limit)

@@ -1,4 +1,4 @@
-"""Where a hunt looks: instances of few requests, all of them or one from another."""
+"""Search space of a hunt: instances of few requests, enumerated or changed one by one."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A search in time: in each round every set of requests that fits, and to which none can be added,
 yields a token, and a branch ends when its bound reaches the cutoff.  Claim 3 of ``docs/pausing.md``
-says why other sets need not be tried.
+shows why other sets need not be tried.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _search(memory: int, table: Any, cutoff: int, most: int) -> int:
     done = np.zeros(n, dtype=np.int64)
     by_volume, ends = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     first = table[:, 0].min()
-    sets = np.zeros(cutoff + 2, dtype=np.int64)  # of the rounds so far; what is next, of the last
+    sets = np.zeros(cutoff + 2, dtype=np.int64)  # of the rounds so far; in the last, the next one
     depth, completed, best, tried = 0, 0, -1, 0
     sets[0] = 1 << n
     while depth >= 0:
@@ -133,8 +133,8 @@ def _is_tried(memory: int, table: Any, done: Any, time: int, chosen: int) -> boo
 def _least(memory: int, table: Any, done: Any, time: int, volumes: Any, ends: Any) -> int:
     """Return a bound on the remaining completions, 0 if none remain.
 
-    The j-th completion is not before the j-th of what each could reach alone, and not before the
-    j smallest volumes are served.
+    The j-th completion is not before the j-th smallest completion of requests alone, and not before
+    the j smallest volumes are served.
     """
     count = 0
     for i in range(len(table)):

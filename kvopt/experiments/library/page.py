@@ -38,7 +38,7 @@ _MARKS = "<!-- table -->\n", "<!-- end of the table -->\n"
 _MILLISECOND = 10**6
 _LEGEND = [("running", "█", "running"), ("waiting", "█", "waiting")]
 _WORDS = ("instance", "set", "clock", "class", "known")
-"""Columns of words, which come first; a page filters by all but the first."""
+"""Columns of words, which come first; the page filters by all except the first."""
 _HEAD = (
     *_WORDS, "n", "workers", "M", "best", "bound", "gap", "schedule by", "bound by", "certificate",
 )  # fmt: skip

@@ -29,7 +29,7 @@ Entry = dict[str, Any]
 TABLE, CHALLENGE, CERTIFICATES = "best-known.json", "challenge", "certificates"
 
 LARGEST_KEPT = 150_000
-"""Bytes of a compressed certificate that is kept; a larger one was verified, and is dropped."""
+"""Bytes of a compressed certificate that is kept; a larger one is verified and dropped."""
 
 CLASSES = ("easy", "medium", "hard", "open")
 
@@ -62,7 +62,7 @@ def difficulty(entry: Entry) -> str:
 def merged(old: Entry | None, new: Entry) -> Entry:
     """Return the better of both on each side; of equal ones the old one.
 
-    Of equal bounds the better one is that which was checked, then that with a certificate.
+    Of equal bounds the checked one is better, then the one with a certificate.
     """
     if old is None:
         return new
@@ -221,7 +221,7 @@ def _gained(old: Entry | None, new: Entry) -> list[str]:
 
 
 def _entry_of(found: Certificate, raw: bytes, name: str, who: str, seconds: float | None) -> Entry:
-    """Return the entry that a certificate gives; it was checked."""
+    """Return the entry of a checked certificate."""
     sides = (*found.narrower, found.whole)
     bounds = [side.lower for side in sides if side.lower and side.scope.covers(Scope.RUNS)]
     lower = max(bounds, key=lambda bound: bound.value, default=None)
@@ -260,5 +260,5 @@ def _day(text: object) -> str:
 
 
 def _plain(text: object) -> str:
-    """Return others' text without characters that a table or a page could take for markup."""
+    """Return a contributor's text without characters that a table or page could read as markup."""
     return re.sub(r"[^\w .,:;@+()/-]", "?", str(text))[:60]

@@ -56,7 +56,7 @@ class Context:
     home
         The folder in which the page will lie.
     csv
-        Where the table goes.
+        Path of the table.
     checked
         Verdicts of the certificates, if they were verified.
     """
@@ -91,7 +91,7 @@ class Context:
         return self.address(self.study.folder / path) if path and self.study.has(path) else None
 
     def link(self, path: str | None, said: str = "certificate") -> Markup:
-        """Return a link to a certificate, or a text that none exists."""
+        """Return a link to a certificate, or the text that none exists."""
         trouble = "no certificate" if path is None else f"missing: {path}"
         made: Markup = pieces.link(self.certificate(path), said, trouble)
         return made
@@ -120,7 +120,7 @@ register = SECTIONS.register
 """Make a section known by a name; a decorator."""
 
 _TAKEN = "content"
-"""An address on the page that is no section."""
+"""An address on the page other than a section."""
 
 
 def section(name: str) -> Callable[[Body], Make]:
@@ -161,12 +161,12 @@ def gallery(name: str, context: Context, drawn: Mapping[str, Sequence[Markup]]) 
 def sections_of(context: Context) -> dict[str, Section]:
     """Return the sections of a page by name, in order, without those that have no data.
 
-    Your own follow the built-in section that they name, and are sorted by name there.
+    Sections of users follow the built-in section that they name, sorted by name.
     """
     places = {name: place for place, name in enumerate(TABLE)}
     made: list[tuple[int, bool, str, Section]] = []
     found = SECTIONS.all().items()
-    for name, make in sorted(found, key=lambda each: each[0] in places):  # own ones may fail
+    for name, make in sorted(found, key=lambda each: each[0] in places):  # users' own may fail
         section = make(context)
         if name == _TAKEN:
             reason = "is taken by the page: write another name"

@@ -1,7 +1,7 @@
-"""The folder of a study, as the report sees it: read, checked, and in an order of its own.
+"""Read and check the folder of a study, and sort it for the report.
 
-Records come in the order in which work was done, which differs from run to run; here they are
-sorted by their keys, so that the same results give the same page.
+The order of records in a file differs from run to run.  Here they are sorted by their keys, so that
+the same results give the same page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SIZE = "n"
 
 @dataclass(frozen=True)
 class Study:
-    """All that a study left in its folder."""
+    """The content of the folder of a study."""
 
     folder: Path
     records: tuple[Record, ...]
@@ -44,7 +44,7 @@ class Study:
 
     @property
     def name(self) -> str:
-        """Name of the study, or of its folder while it has no record."""
+        """Name of the study, or of its folder if there is no record."""
         return self.records[0].study if self.records else self.folder.resolve().name
 
     @property
@@ -54,13 +54,13 @@ class Study:
 
     @property
     def title(self) -> str | None:
-        """The title of the study, with its substitute data for example."""
+        """The title of the study, for example with its substitute data."""
         title = self._described.get("title")
         return title if isinstance(title, str) else None
 
     @cached_property
     def _described(self) -> dict[str, Any]:
-        """The description as a table, empty where it is none."""
+        """The description as a table, empty if it is not one."""
         try:
             return tomllib.loads(self.description or "")
         except tomllib.TOMLDecodeError:
@@ -97,7 +97,7 @@ class Study:
 
     @cached_property
     def _paths(self) -> dict[str, str]:
-        """Files and modules of the description that lie somewhere, as a page names them."""
+        """Files and modules of the description with a path, as a page names them."""
         found: list[object] = [_file(record) for record in self.records]
         tables = [self._described.get(name) for name in ("instances", "modules")]
         for entry in (entry for table in tables if isinstance(table, list) for entry in table):
@@ -107,7 +107,7 @@ class Study:
         return shortened(sorted(absolute))
 
     def portable(self, text: str) -> str:
-        """Return a text without the folders in which files of the study lay when it was run."""
+        """Return a text without the folders of the files that the study used."""
         if self.folder.is_absolute():
             text = text.replace(f"{self.folder}/", "")
         for path in sorted(self._paths, key=len, reverse=True):
@@ -130,7 +130,7 @@ def read_study(folder: Path) -> Study:
     Raises
     ------
     InvalidInput
-        If it holds no study, or a file that is not as it was written.
+        If it has no study, or a file with other than its original content.
     """
     path = folder / FILE
     if not path.is_file():
@@ -167,7 +167,7 @@ def _check(record: Record) -> None:
 
 
 def _check_inside(certificate: str) -> None:
-    """Refuse a certificate that would lead out of the folder."""
+    """Refuse the path of a certificate outside of the folder."""
     path = PurePosixPath(certificate)
     if path.is_absolute() or {"..", "\0"} & {*path.parts, *certificate} or not path.name:
         reason = f"must be a path inside the folder, got {shown(certificate)}"
@@ -191,8 +191,8 @@ def _read_verdicts(path: Path) -> tuple[Verdict, ...]:
 def headed(records: Sequence[Record]) -> list[Record]:
     """Return records whose family is their heading.
 
-    Traffic at one rate is not comparable with traffic at another; so in seconds the keys of a
-    family in which records differ are part of the heading.
+    Traffic at different rates is not comparable.  So in seconds the heading has the keys of a
+    family in which records differ.
     """
     files = {(r.instance.name, _file(r)) for r in records if r.instance.family is None}
     places = shortened(place for _, place in files)

@@ -54,7 +54,7 @@ def families(study: Study) -> list[Family]:
 
 
 def _limits(record: Record) -> Mapping[str, object]:
-    """Return the limits of a record with the scope, which older records leave out."""
+    """Return the limits of a record with the scope, which older records omit."""
     return {**record.limits, "scope": str(record.scope)}
 
 
@@ -75,7 +75,7 @@ def mean_latencies(
 ) -> Curve:
     """Return the mean latency of a request at each place, which is the number of requests.
 
-    Where one is unknown there is none.
+    Omit places with an unknown latency.
     """
     curve: Curve = {}
     for place, mine in grouped(found, lambda pair: at(pair[0])).items():
@@ -90,7 +90,7 @@ def mean_latencies(
 
 
 def quantile_of(found: Sequence[Interval], share: Fraction) -> Interval:
-    """Return where the least number lies that so many of them do not exceed (nearest rank).
+    """Return the position of the least number that so many of them do not exceed (nearest rank).
 
     A quantile does not fall when one of the numbers rises.  So the quantile of the lower ends and
     that of the upper ends enclose the quantile of the numbers themselves.

@@ -25,7 +25,7 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 def size_of(record: Record) -> str:
-    """Return how large an instance is, and at which rate it arrives where that was changed."""
+    """Return the size of an instance, and its rate of arrival if that was changed."""
     instance = record.instance
     rate = instance.parameters.get("rate", 1)
     at = "" if rate == 1 else f", rate {rate:g}"
@@ -48,7 +48,7 @@ def optimum_of(record: Record) -> str:
 
 
 def _total(record: Record, total: int | None, *, up: bool = False) -> str:
-    """Return a total, of nanoseconds its mean in seconds, rounded outward; a dash for unknown."""
+    """Return a total, for nanoseconds its mean in seconds, rounded outward; a dash for unknown."""
     if total is None or not record.in_seconds:
         return "-" if total is None else f"{total:,}"
     mean = Fraction(total, max(record.instance.requests, 1) * NANOSECONDS)
@@ -56,7 +56,7 @@ def _total(record: Record, total: int | None, *, up: bool = False) -> str:
 
 
 def limits_of(record: Record) -> str:
-    """Return the limits of a record on one line; of a model of batch times its name."""
+    """Return the limits of a record on one line; a batch-time model by its name."""
     said = {
         name: value.get("name") or "without a name" if isinstance(value, dict) else value
         for name, value in record.limits.items()
@@ -70,7 +70,7 @@ def in_words(keys: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def differing(found: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys in which some tables differ, but for counts."""
+    """Return the keys in which some tables differ, except counts."""
     values: dict[str, set[str]] = {}
     for each in found:
         for key, value in each.items():
@@ -79,7 +79,7 @@ def differing(found: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def shortened(paths: Iterable[str]) -> dict[str, str]:
-    """Shorten paths to the ends that distinguish them: no page shows where it was made."""
+    """Shorten paths to the ends that distinguish them, so that no page shows other folders."""
     ends = {path: _ends(path) for path in paths}
     seen = Counter(end for mine in ends.values() for end in mine)
     return {path: next((e for e in mine if seen[e] == 1), path) for path, mine in ends.items()}

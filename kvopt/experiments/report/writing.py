@@ -1,8 +1,8 @@
 """``write_report``: from the folder of a study to its page and its table.
 
-The page is one file that needs nothing else and asks for nothing over a network.  Its policy of
-content allows this very style sheet and this very script, by their digests, and nothing from
-anywhere.  What a file of the study says can therefore not run, even if it got past the escaping.
+The page is one file that needs no other file and no network.  Its content security policy allows
+only its own style sheet and its own script, by their digests.  So content of a study cannot run as
+code, even if the escaping failed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SECONDS_COLUMNS = (
 """Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What makes a spreadsheet take a text for a formula."""
+"""Characters at the begin of a text that a spreadsheet reads as a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class Written:
     Parameters
     ----------
     page, table
-        The files; the table is None where the page went to a stream.
+        The files; the table is None if the page went to a stream.
     records
-        How many records they show.
+        Number of the records.
     warnings
-        Damaged lines that do not count.
+        Damaged lines, which are ignored.
     faults
         Certificates that are false, or differ from their records.
     """
@@ -85,13 +85,13 @@ def write_report(
     folder
         Folder of the study.
     output
-        The page; ``report.html`` in the folder when left out.
+        The page; by default ``report.html`` in the folder.
     table
         The records as CSV; by default next to the page, with the suffix ``.csv``.
     verify
         Verify every certificate and compare it with its records; faults are on the page.
     progress
-        Called with how many certificates are verified, and how many there are.
+        Called with the numbers of verified certificates and of all.
 
     Returns
     -------
@@ -101,13 +101,13 @@ def write_report(
     Raises
     ------
     InvalidInput
-        If the folder holds no study, a file in it is not as it was written, or nothing can be
-        written.
+        If the folder has no study, a file in it has other than its original content, or nothing
+        can be written.
     """
     study = read_study(Path(folder))
     target = Path(folder) / PAGE if output is None else Path(output)
     rows = None if table is None else Path(table)
-    if rows is None and own_descriptor(target) is None:  # a stream has no neighbour file
+    if rows is None and own_descriptor(target) is None:  # a stream has no folder for a second file
         rows = target.with_suffix(".csv")
     checked = check_certificates(study, progress) if verify else None
     made = _page(Context(study, target.parent, rows, checked))
@@ -133,7 +133,7 @@ def page_text(
     sections: Mapping[str, tuple[str, str]],
     source: str,
 ) -> str:
-    """Return a page that needs nothing else.
+    """Return a page that needs no other file.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def _digest(part: str) -> str:
 
 
 def _csv(study: Study) -> str:
-    """Return the records as CSV; a cell is empty where nothing is known."""
+    """Return the records as CSV; a cell is empty if unknown."""
     sink = io.StringIO(newline="")
     writer = csv.writer(sink, lineterminator="\n")
     columns = (*COLUMNS, *SECONDS_COLUMNS) if study.in_seconds else COLUMNS
@@ -198,5 +198,5 @@ def _cells(study: Study, record: Record) -> dict[str, object]:
 
 
 def _safe(cell: object) -> object:
-    """Put an apostrophe before text that a spreadsheet would run."""
+    """Put an apostrophe before text that a spreadsheet would read as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

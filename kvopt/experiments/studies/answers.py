@@ -21,23 +21,23 @@ from kvopt.experiments.studies.records import Record, grouped
 from kvopt.show.summary import UNDECIDED, counted, far_apart, rounded
 
 _ALL = 4
-"""Schedulers up to which each is named; of more, the one certain to be good and the worst."""
+"""Up to so many schedulers each is named; of more, the best and the worst one."""
 
 
 def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[str]:
-    """Return the sentences: claims that were put to the test, then how good each scheduler is.
+    """Return the sentences: tested claims, then the ratio of each scheduler.
 
     Parameters
     ----------
     records
-        Of the study.
+        Those of the study.
     verdicts
         Published claims with the results.
 
     Returns
     -------
     list of str
-        None where nothing completed and nothing was claimed.
+        Empty if nothing completed and nothing was claimed.
     """
     said = [_claims(verdicts)] if verdicts else []
     scopes = grouped(by_policy(records), lambda row: row.scope)
@@ -62,7 +62,7 @@ def _of_schedulers(rows: Sequence[Runs]) -> list[str]:
 
 
 def left_out(records: Iterable[Record]) -> list[str]:
-    """Return, for each trace, how many of its requests a study left out, and why."""
+    """Return, for each trace, how many requests a study excluded, and why."""
     found = {}
     for record in records:
         asked, name = record.instance.parameters, record.instance.name
@@ -86,7 +86,7 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
 
 
 def _worth(found: FamilyWorth) -> str:
-    """Return by how much the optimum falls where schedules may do more."""
+    """Return the share by which the optimum falls in a wider scope."""
     count = len(found.instances)
     beside = f"{found.family}: with scope {found.scope} the optimum is {percents(found.mean)}"
     beside += " below that of runs"
@@ -132,7 +132,7 @@ def _judged(rows: Sequence[Runs]) -> list[str]:
 
 
 def _over(rows: Sequence[Runs]) -> str:
-    """Return in words which instances schedulers met."""
+    """Describe the instances that schedulers ran on."""
     met = {frozenset(record.instance.hash for record in row.done) for row in rows}
     counts = sorted({len(each) for each in met})
     if len(met) > 1:

@@ -57,18 +57,17 @@ class Limits:
     policy_time_limit
         Seconds for each run of a policy.
     threads, seed
-        For the solvers.
+        Threads and seed of the solvers.
     batch_time
         How long a round lasts in a study in seconds, None in rounds.
     certify
         Whether the optimum is bounded; without it runs are simulated only.
     deadline
-        By when requests should be done, as `kvopt.problem.deadlines.Deadline` reads it; None for no
-        question of the kind.
+        Deadline of requests, as `kvopt.problem.deadlines.Deadline` reads it; None for no deadline.
     scope
         The scope of bounds and schedules.
     slower
-        Whether slower machines are looked for on which no schedule is as good as a run.
+        Whether to search for slower machines on which no schedule is as good as a run.
     """
 
     time_limit: float = 60.0
@@ -106,16 +105,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Draws from one source, and the policies that meet them.
+    """Draws from one source, and the policies that run on them.
 
     Parameters
     ----------
     source
-        Of the first draw; the seeds of the others follow on it.
+        Source of the first draw; later draws have the next seeds.
     draws
-        How many.
+        Number of draws.
     policies
-        With their prediction models.
+        Policies with their prediction models.
     """
 
     source: Source
@@ -124,7 +123,7 @@ class Entry:
 
     @property
     def instances(self) -> int:
-        """Return the number of its instances: of a game one for each opponent."""
+        """Return the number of its instances: a game has one for each opponent."""
         return self.draws * (len(self.policies) if self.source.kind == "game" else 1)
 
     def sources(self, most: int | None = None) -> Iterator[Source]:
@@ -136,7 +135,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Study:
-    """A study as it is described.
+    """The description of a study.
 
     Parameters
     ----------
@@ -145,9 +144,9 @@ class Study:
     entries
         Every source of instances with its policies.
     limits
-        Each instance is done once for each of them, which differ in times or in scopes.
+        Each instance is done once for each of these limits, which differ in times or in scopes.
     claims
-        Names of published claims to put to the test; see `kvopt.experiments.studies.claims`.
+        Names of published claims to test; see `kvopt.experiments.studies.claims`.
     modules
         Python modules, or files ending in ``.py``, that register policies.
     """
@@ -166,7 +165,7 @@ def read_study(path: str | Path) -> Study:
 
 
 def builtin_names() -> list[str]:
-    """Return the names of the built-in studies: a TOML file each, as a user would write one."""
+    """Return the names of the built-in studies, each a TOML file like one of a user."""
     found = (item.name for item in _BUILTIN.iterdir())
     return sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml"))
 
@@ -189,9 +188,9 @@ def study_from_text(
     """Build a study from the text of a TOML file; relative paths in it start at that file.
 
     With a folder ``data`` its instances are those of the tables ``[[data]]``, whose paths start at
-    that folder: public traces in place of stand-ins.
+    that folder: public traces instead of stand-ins.
 
-    To check it the first instance of each entry is made, which takes seconds for large ones.
+    As a check the first instance of each entry is drawn, which takes seconds for large ones.
     """
     top = Table.parsed(text, None if file is None else str(file))
     folder = Path() if file is None else file.parent
@@ -236,7 +235,7 @@ def study_from_text(
 
 
 def _loaded(value: object, folder: Path) -> tuple[str, ...]:
-    """Return modules that were imported."""
+    """Import modules and return their names."""
     modules = tuple(located(module, folder) for module in texts(value))
     import_modules(modules)
     return modules
@@ -341,8 +340,8 @@ def _entries(
 def resolved_text(study: Study) -> str:
     """Return the TOML text of a study, with every default.
 
-    Lists that stood for several entries are written out.  A batch-time model stands there itself,
-    so that no file has to be there.
+    Lists that give several entries are expanded.  A batch-time model is included in full, so that
+    no other file is needed.
     """
     first = study.limits[0]
     scopes, deadlines = (
@@ -380,7 +379,7 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    """Return a value as TOML; JSON texts are TOML texts, but for an unescaped delete."""
+    """Return a value as TOML; JSON texts are TOML texts, except for an unescaped delete."""
     if isinstance(value, dict):
         parts = (f"{json.dumps(key)} = {_toml(part)}" for key, part in value.items())
         return "{" + ", ".join(parts) + "}"

@@ -30,10 +30,10 @@ def made(folder: Path) -> Path:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder of a study; refuse it while another run holds it.
+    """Lock the folder of a study; refuse it while another run has the lock.
 
-    The file stays when the run ends, however it ends: what counts is the lock of the system on
-    it, which never outlives its process.
+    The file remains after the run: the lock of the operating system on it counts, which never
+    outlives its process.
     """
     path = folder / "lock"
     try:
@@ -56,7 +56,7 @@ def _holder(handle: int) -> str:
     try:
         holder = json.loads(os.pread(handle, 1000, 0))
         return f" (process {int(holder['pid'])} on {holder['host']})"
-    except (ValueError, KeyError, TypeError):  # it is about to write it, or about to end
+    except (ValueError, KeyError, TypeError):  # the other process is about to write it, or to end
         return ""
 
 
@@ -70,7 +70,7 @@ def sweep(folder: Path) -> None:
 def keep_description(folder: Path, study: Study) -> None:
     """Write the description of the study; refuse a folder that holds another study.
 
-    More draws of the same are the same study.
+    More draws of the same entries are the same study.
     """
     path, text = folder / "study.toml", resolved_text(study)
     if path.exists():
@@ -86,11 +86,11 @@ def _without_draws(text: str) -> list[str]:
 
 
 def append(folder: Path, done: TaskResult) -> None:
-    """Write the records of one task, to the disk and not only to the system.
+    """Write the records of one task, and wait until they are on the disk.
 
-    A certificate goes first, then its records in a single write: a process that is killed leaves
-    all records of an instance or none; half a line, after a crash of the machine, stays a line of
-    its own, which readers report.
+    A certificate is written first, then its records in a single write: a process that is killed
+    leaves all records of an instance or none.  After a crash of the machine half a line remains a
+    line of its own, which readers report.
     """
     path = folder / records.FILE
     try:

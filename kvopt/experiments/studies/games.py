@@ -1,8 +1,8 @@
 """Games of jaillet-2025: the adversary waits for the policy's first move, then answers it.
 
 A policy that is deterministic and online starts the first request at a round that does not
-depend on what arrives later.  So the game is played by running the policy on that request
-alone and building the rest of the instance around the round that it chose.
+depend on later arrivals.  So a game runs the policy on that request alone, and builds the rest of
+the instance around the chosen round.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from kvopt.timetable.schedule import Schedule
 Values = Mapping[str, Any]
 
 DEFAULT_MEMORY = 64
-"""Tokens of the cache, unless a game is told otherwise."""
+"""Tokens of the cache by default."""
 _LEAST_MEMORY = 4
-"""A game makes no sense below."""
+"""Least cache of a game."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Game:
     Parameters
     ----------
     source
-        Where it is from.
+        Source of the game.
     shape
-        Returns the prompt of all requests, how many rounds before the end of the long one the
-        others arrive, and how many there are, from the memory and the values of the keys.
+        From the memory and the values of the keys it returns the prompt of all requests, the rounds
+        from the arrival of the others to the end of the long one, and their number.
     parameters
         Its keys.
     """
@@ -55,7 +55,7 @@ def _half_the_memory(memory: int, values: Values) -> tuple[int, int, int]:  # no
 
 
 def _when_nothing_fits(memory: int, values: Values) -> tuple[int, int, int]:
-    """Let epsilon M requests (epsilon M, 1) arrive when the long one leaves no memory for any."""
+    """Let epsilon M requests (epsilon M, 1) arrive when the long one leaves no room for one."""
     share = round(float(values["epsilon"]) * memory)
     if not 1 <= share < memory / 2:
         reason = f"epsilon M is {share} for M = {memory}: it must be in 1 .. M / 2"
@@ -77,7 +77,7 @@ def check_game(
 ) -> tuple[int, dict[str, Any]]:
     """Return the memory and every key with its value.
 
-    A game, keys or opponents that it cannot be played with are refused.
+    Unknown games, and keys or opponents that do not fit, are refused.
     """
     if name not in GAMES:
         raise unknown_name(name, GAMES, "game")
@@ -100,7 +100,7 @@ def play(
     memory: int | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> Instance:
-    """Play a game against a policy and return the instance that came out.
+    """Play a game against a policy and return the resulting instance.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def play(
     policy
         The opponent, ``NAME[:key=value,...]``.
     memory
-        M, 64 when left out.
+        M, by default 64.
     parameters
         Keys of the game.
 
@@ -137,10 +137,10 @@ def play(
 
 
 def reference(instance: Instance) -> Schedule:
-    """Return the schedule that a proof compares a policy with, at the size that the game has.
+    """Return the schedule that the proof compares a policy with, at the size of the game.
 
-    Either the first request waits until all others are done, or it starts at once and the others
-    wait for its end where they come before that: the better of the two.
+    It is the better of two: the first request waits until all others are done, or it starts at once
+    and others that arrive before its end wait for it.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def reference(instance: Instance) -> Schedule:
 
 
 def _batches(instance: Instance, begin: int) -> list[int]:
-    """Return starts of all requests but the first, as many in a round as fit alone."""
+    """Return starts of all requests except the first, as many in a round as fit alone."""
     short = instance.requests[1:]
     together = instance.memory // max((request.peak for request in short), default=1)
     return [begin + position // together for position in range(len(short))]

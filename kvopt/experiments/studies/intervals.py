@@ -19,7 +19,7 @@ Ends = Sequence[Fraction | None]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Two ends that hold a number for certain; an end is None while nothing is known."""
+    """Two ends that certainly enclose a number; an end is None if unknown."""
 
     least: Fraction | None
     most: Fraction | None
@@ -64,7 +64,7 @@ def ratio_of(record: Record) -> Interval:
 def machine_of(record: Record) -> Interval:
     """Return how many times slower a machine may be on which a schedule is as good as the run.
 
-    The one of the run itself is such a machine.
+    It is at least 1: the machine of the run itself.
     """
     most = record.slower_than
     return Interval(Fraction(1), None if most is None else Fraction(round(1000 * most), 1000))
@@ -95,13 +95,13 @@ def percents(share: Interval) -> str:
 
 
 def places_of(value: Fraction | float | None) -> int:
-    """Return places behind the point that give a number four digits; none of a large one."""
+    """Return the decimal places that give a number four digits; 0 for a large one."""
     size = abs(float(value or 1))
     return max(3 - math.floor(math.log10(size)), 0)
 
 
 def four_digits(value: float) -> str:
-    """Return a number to four digits; of a whole number every digit before the point."""
+    """Return a number to four digits, with every digit before the point."""
     return f"{value:,.{places_of(value)}f}"
 
 
@@ -111,7 +111,7 @@ def _ends(intervals: Iterable[Interval]) -> tuple[Ends, Ends]:
 
 
 def _all_known(ends: Ends) -> list[Fraction]:
-    """Return the ends, none of them where one is unknown."""
+    """Return the ends, empty if one is unknown."""
     known = [end for end in ends if end is not None]
     return known if len(known) == len(ends) else []
 
@@ -125,9 +125,9 @@ class Runs:
     policy, scope
         The policy as given, and the scope of the bounds for it.
     records
-        Of the runs.
+        Those of the runs.
     family
-        Their group, if groups are told apart.
+        Their group, if there are groups.
     """
 
     policy: str
@@ -162,12 +162,12 @@ class Runs:
 
     @property
     def latency(self) -> float | None:
-        """Mean seconds of a request; None where not every run completed, and in rounds."""
+        """Mean seconds of a request; None if a run did not complete, and in rounds."""
         return mean_seconds(self.done) if len(self.done) == len(self.records) else None
 
     @cached_property
     def machine(self) -> Interval | None:
-        """Mean of how much slower a machine may be; None where a study does not ask."""
+        """Mean of how much slower a machine may be; None if the study does not ask."""
         is_asked = any(record.limits.get("slower") for record in self.done)
         return mean_of(map(machine_of, self.done)) if is_asked else None
 
@@ -177,7 +177,7 @@ class Runs:
         return sum(record.evictions for record in self.records)
 
     def ended(self, outcome: str) -> int:
-        """Return how many runs ended like this."""
+        """Return how many runs had this outcome."""
         return sum(record.outcome == outcome for record in self.records)
 
     @property
@@ -186,7 +186,7 @@ class Runs:
         return self.ended("completed") == len(self.records)
 
     def sized(self, size: int, among: Collection[str] | None = None) -> Runs:
-        """Return the runs on instances of one size alone, those with some hashes."""
+        """Return the runs on instances with these hashes."""
         mine = [r for r in self.records if r.instance.requests == size]
         known = mine if among is None else [r for r in mine if r.instance.hash in among]
         return replace(self, records=tuple(known))

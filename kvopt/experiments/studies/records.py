@@ -1,7 +1,7 @@
 """Records of a study: one JSON object a line, appended and never changed.
 
-A line carries a digest of itself: one that was half written or damaged later is reported and does
-not count.
+A line has a digest of itself: a line that was half written or damaged later is reported and
+ignored.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from kvopt.timetable.runs import PolicyRun
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"
 INTERRUPTED = "interrupted"
-"""Error in records of an instance that was broken off, which the next run of the study ends."""
+"""Error in records of an interrupted instance, which the next run of the study completes."""
 
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 
 _WHERE_KNOWN = ("times", "slower_than", "note", "attained", "ceiling", "best_attained")
-"""Fields that a line has only where they are known."""
+"""Fields that a line has only if they are known."""
 _DERIVED = ("schema", "ratio", "proved")
 """Fields that follow from others."""
 
 
 class DamagedRecord(UserWarning):
-    """A line of a record file is damaged; it does not count."""
+    """A line of a record file is damaged, and ignored."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class StudiedInstance:
     Parameters
     ----------
     name, family, parameters, seed
-        What it was drawn from; ``seed`` is None where nothing was drawn, ``family`` where a file
-        does not name one.
+        Source of the instance; ``seed`` is None if it was not drawn, ``family`` if a file does not
+        name one.
     requests, memory
         Its size.
     hash
@@ -75,7 +75,7 @@ class Record:
     Parameters
     ----------
     key
-        Of instance, policy, limits and version of kvopt; see `record_key`.
+        Key of instance, policy, limits and version of kvopt; see `record_key`.
     study
         Name of the study.
     instance
@@ -88,25 +88,25 @@ class Record:
     outcome
         ``completed``, ``livelock``, ``unfinished`` or ``error``.
     value, evictions, makespan, peak_memory
-        Of the run of the policy; total latency is None unless completed.  Times are rounds, or
+        Results of the policy's run; total latency is None unless completed.  Times are rounds, or
         nanoseconds in a study in seconds.
     upper, lower
         The optimum lies between them; None while a side is unknown.
     bounded_by, found_by
-        Where both sides came from.
+        Sources of both sides.
     seconds
-        Of the whole instance, shared by its records.
+        Time of the whole instance, shared by its records.
     certificate
         Path of the certificate in the folder of the study.
     error
-        What went wrong.
+        The reason of a failure.
     versions
-        Of kvopt and the solvers.
+        Versions of kvopt and the solvers.
     times
-        What users waited, in a study in seconds.
+        Waiting of users, in a study in seconds.
     attained, ceiling, best_attained
-        How many requests attain the deadline of the limits: in this run, at most in any, and in
-        the best run known; None where there is no deadline.
+        How many requests attain the deadline of the limits: in this run, at most in any run, and in
+        the best known run; None without a deadline.
     slower_than
         A factor: no schedule on a machine more than so many times slower is as good.
     note
@@ -169,7 +169,7 @@ class Record:
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
-        """Build a record from a parsed line; whatever is not as it was written is refused."""
+        """Build a record from a parsed line; refuse one with other than its original content."""
         content = dict(check_fields(value, "record", ("digest",), value, SCHEMA))
         if content.pop("digest") != digest(content):
             raise InvalidInput("does not fit the rest of the line", field="digest")
@@ -204,8 +204,8 @@ def read_records(
     Returns
     -------
     list of Record
-        One for each instance, policy and limits: the latest valid line counts.  A failure of a
-        whole instance is left out once the instance was done after all.
+        One for each instance, policy and limits: the latest valid line counts.  The failure
+        of a whole instance is dropped once the instance is done.
     """
     found: dict[tuple[str, str, str | None], Record] = {}
     for record in lines_of(directory, report):
@@ -219,7 +219,7 @@ def read_records(
 def lines_of(
     directory: str | Path, report: Callable[[str], None] | None = None
 ) -> Iterator[Record]:
-    """Yield every valid line, also those that later ones replace; see `read_records`."""
+    """Yield every valid line, also lines that later ones replace; see `read_records`."""
     path = Path(directory) / FILE
     try:
         lines = path.read_bytes().splitlines()
@@ -295,16 +295,16 @@ class Times:
     Parameters
     ----------
     latency, first_token
-        ``mean``, ``median`` and ``p99`` over what finished.
+        ``mean``, ``median`` and ``p99`` over completed requests.
     completed
-        Requests that finished.
+        Number of completed requests.
     tokens_per_second
-        Output tokens of what finished over the time to the last completion.
+        Output tokens of completed requests over the time to the last completion.
     arriving_tokens_per_second
-        Tokens, prompts included, of what finished by the last arrival, over the time until then;
+        Tokens, prompts included, of requests completed by the last arrival, over the time to it;
         None for a backlog.
     ended
-        When the last round ended.
+        End of the last round.
     mean_memory
         Tokens held, on average over that time.
     memory

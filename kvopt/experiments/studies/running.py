@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _SILENCE = 5.0
-"""Seconds without an answer after which those of a closed client are given up."""
+"""Seconds without an answer after which tasks of a closed client are abandoned."""
 _GROUPED = ("family", "requests", "memory", "policy")
 
 
@@ -48,23 +48,23 @@ def _group_of(instance: StudiedInstance) -> tuple[str, int, int]:
 
 
 class ClusterLost(KvoptError):
-    """The scheduler of a cluster went away."""
+    """The connection to the scheduler of a cluster was lost."""
 
 
 @dataclass(frozen=True)
 class StudyProgress:
-    """How far a study is.
+    """Progress of a study.
 
     Parameters
     ----------
     instances, done, failed
-        All instances; those with records; those of them where something failed.
+        All instances; those with records; those of them with a failure.
     before
-        Those that were done when this run began.
+        Instances that were done when this run began.
     seconds
-        Of this run.
+        Time of this run.
     worst
-        The record with the largest ratio that is certain, ``value / upper``.
+        The record with the largest certain ratio, ``value / upper``.
     """
 
     instances: int
@@ -86,7 +86,7 @@ class StudyProgress:
         return None if self.rate is None else (self.instances - self.done) / self.rate
 
     def counting(self, records: Sequence[Record]) -> StudyProgress:
-        """Return the same with one instance more, of which these are the records."""
+        """Return the progress after one more instance with these records."""
         known = () if self.worst is None else (self.worst,)
         return replace(
             self,
@@ -112,13 +112,13 @@ class StudyResult:
     study, directory
         The study and its folder.
     progress
-        Counts, at the end.
+        Final counts.
     records
         Every record of the folder, those of earlier runs included.
     verdicts
         Published claims with the results.
     damaged
-        A message for each line of the record file that does not count.
+        A message for each ignored line of the record file.
     signal_number
         The signal that ended the run, if any.
     """
@@ -162,7 +162,7 @@ class StudyResult:
         return latex(heads, rows, f"{self.study.title}\nmultiples of the optimum, certainly inside")
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw between which multiples of the optimum the mean of each policy lies."""
+        """Draw the mean of each policy as an interval of multiples of the optimum."""
         from kvopt.show.plots.charts import Bar, intervals
 
         bars = [
@@ -199,13 +199,13 @@ def run_study(
     out
         Its folder.  Finished work in it is not done again.
     jobs
-        Instances at a time, each in a process; by default as the number of cores allows.
+        Instances at a time, each in a process; by default by the number of cores.
     scheduler
         Address of a Dask scheduler whose workers do the work instead.
     limit
         Only so many draws of each entry.
     retry
-        Do again what failed before.
+        Repeat failed instances.
     observer
         Called with a `StudyProgress` when an instance is done.
 
@@ -277,7 +277,7 @@ class _Run:
                 except ClusterLost:
                     if self.signal_number is None:
                         raise
-                    continue  # it was not begun, or did not answer
+                    continue  # the task did not begin, or did not answer
                 folder.append(self.directory, found)
                 if not found.is_interrupted:
                     self.progress = self.progress.counting(found.records)
@@ -288,8 +288,8 @@ class _Run:
     ) -> Iterator[Future[TaskResult]]:
         """Yield tasks as they end.
 
-        A closed client of a cluster reports most of its tasks as cancelled, and
-        now and then nothing of some: they are not waited for.
+        A closed client of a cluster reports most of its tasks as cancelled.  Sometimes it does not
+        report a task at all, so it is not waited for.
         """
         while left:
             done, left = wait(left, _SILENCE, return_when=FIRST_COMPLETED)
@@ -327,7 +327,7 @@ class _Run:
 
 
 def _records_of(task: Task, earlier: Mapping[str, Record], directory: Path) -> list[Record] | None:
-    """Return the records of a task that was done before, None of another."""
+    """Return the records of a finished task, else None."""
     keys = [task.key(policy) for policy in task.policies]
     found = [earlier[key] for key in keys if key in earlier]
     if task.limits.certify:
@@ -343,5 +343,5 @@ def _came_of(future: Future[TaskResult], task: Task) -> TaskResult:
         return future.result()
     except CancelledError:
         raise ClusterLost("the scheduler is gone; what was done until then is kept") from None
-    except Exception as error:  # the machine that should do it failed, and others after it
+    except Exception as error:  # several machines in a row failed to do it
         return TaskResult((task.failure(f"{type(error).__name__}: {error}", 0.0),))

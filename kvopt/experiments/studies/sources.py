@@ -1,4 +1,4 @@
-"""Where the instances of a study come from: a family, a file, a trace, or a game."""
+"""Sources of the instances of a study: a family, a file, a trace, or a game."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kvopt.timetable.schedule import Schedule
 Kind = Literal["family", "file", "trace", "game", "inline"]
 
 FIXED: tuple[Kind, ...] = ("file", "trace", "inline")
-"""Kinds of sources that hold their requests: nothing is drawn."""
+"""Kinds of sources with fixed requests: nothing is drawn."""
 
 _FILES = ("file", "trace")
 
@@ -42,10 +42,10 @@ class Source:
         A family, the path of an instance or of a trace, a game that is played against each
         policy, or the name of an instance that is written in the description itself.
     seed
-        Of the draw; None for a file.
+        Seed of the draw; None for a file.
     n, memory, parameters
-        Its description; of an inline instance its ``requests``, of a trace what
-        `kvopt.import_trace` takes.
+        Its description; for an inline instance its ``requests``, for a trace the arguments of
+        `kvopt.import_trace`.
     rate, max_total
         Changes to it; see `kvopt.experiments.studies.sources`.
     workers
@@ -64,7 +64,7 @@ class Source:
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The requested source, as a record carries it."""
+        """The requested source, in the form of a record."""
         keys = ("n", "memory", "rate", "max_total", "workers")
         sizes = {key: size for key in keys if (size := getattr(self, key))}
         file = {"file": self.name} if self.kind in _FILES else {}
@@ -112,13 +112,13 @@ class Source:
         return found if self.workers is None else replace(found, workers=self.workers)
 
     def _held(self) -> Instance:
-        """Return the instance that a file, a trace or the description holds, not yet changed.
+        """Return the instance of a file, a trace or the description, before changes.
 
-        Requests that do not fit are refused later, once those that are too large are left out.
+        Requests that do not fit are refused later, after requests that are too large are excluded.
         """
         is_csv = self.name.lower().endswith(".csv")
         if self.kind == "file" and (self.memory is None or not is_csv):
-            return read_instance(self.name)  # whose cache the study may change; CSV has none
+            return read_instance(self.name)  # the study may change its cache; CSV has none
         if self.memory is None:
             raise InvalidInput("is missing", field="memory")
         memory = LARGEST_INTEGER if self.max_total or self.kind == "trace" else self.memory
@@ -139,7 +139,7 @@ class Source:
         return reference(instance) if self.kind == "game" else None
 
     def described(self, instance: Instance | None) -> StudiedInstance:
-        """Return the record fields of an instance from here, None for one not made yet."""
+        """Return the record fields of an instance from this source, None if it is not drawn yet."""
         name: str = self.name
         family: str | None = self.name
         notes = instance.notes if instance and isinstance(instance.notes, dict) else {}
@@ -187,11 +187,11 @@ def changed(
     instance
         The instance.
     memory
-        Its new cache size; the same when left out.
+        Its new cache size; by default the old one.
     rate
-        How many times as many requests arrive in the same time; see `at_rate`.
+        Factor on the number of requests that arrive in the same time; see `at_rate`.
     max_total
-        Requests of more tokens than that are left out, and counted in the notes.
+        Requests of more tokens are excluded, and counted in the notes.
 
     Raises
     ------
@@ -233,9 +233,9 @@ def changed(
 def at_rate(instance: Instance, requests: list[Request], rate: float) -> list[Request]:
     """Return requests of an instance with every arrival divided by a rate.
 
-    It is done in integers: a round is rounded up to the next whole one, seconds to the next
-    nanosecond, so that no request is there too early.  Requests whose rounds have a length get
-    arrivals in seconds, which would else be rounded to whole rounds.
+    In integers: rounds are rounded up to whole ones, seconds to whole nanoseconds, so that no
+    request arrives too early.  If rounds have a length, requests get arrivals in seconds, which
+    would otherwise be rounded to whole rounds.
     """
     checked_number(rate, "rate", positive=True)
     if not any(request.arrival or request.arrival_seconds for request in instance):

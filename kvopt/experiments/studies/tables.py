@@ -24,7 +24,7 @@ class Table:
     text, file
         Its file and line.
     name, place
-        Empty for the top, else the name in its header, and which one it is of several.
+        Name in its header, empty for the top table, and its position among several.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ def listed(value: object) -> list[Any]:
 
 
 def lists_of(value: object) -> dict[str, list[Any]]:
-    """Return the values that each key of a table runs through."""
+    """Return the list of values of each key of a table."""
     if not isinstance(value, dict):
         raise InvalidInput(f"must be a table, got {shown(value)}")
     return {key: listed(part) for key, part in value.items()}

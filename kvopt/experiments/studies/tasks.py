@@ -1,4 +1,4 @@
-"""The work of a study, piece by piece: an instance, the policies that meet it, and limits.
+"""Tasks of a study: an instance, the policies that run on it, and limits.
 
 A task is run from its instance to its records and a certificate that was verified.
 """
@@ -47,15 +47,15 @@ class Task:
     study
         Name of the study.
     source
-        Where the instance comes from.
+        Source of the instance.
     policies
-        What meets it.
+        Policies that run on it.
     limits
-        For this instance.
+        Limits for this instance.
     modules
-        To import before.
+        Modules to import first.
     instance
-        The instance as known beforehand; of a game only its description.
+        The instance as known in advance; for a game only its description.
     folder
         Folder of the study, for results and earlier runs.
     """
@@ -69,7 +69,7 @@ class Task:
     folder: Path | None = None
 
     def key(self, policy: str | None) -> str:
-        """Return the key of a record; the failure of the whole is one of all of its policies."""
+        """Return the key of a record; the failure of the whole task has that of all policies."""
         wanted = self.instance.hash if policy else f"{self.instance.hash} of {self.policies}"
         return record_key(wanted, policy, self.limits.to_json(), __version__)
 
@@ -94,9 +94,9 @@ class Task:
 
 
 def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
-    """Yield the work of a study, each piece once: the first ``most`` draws of each entry.
+    """Yield the tasks of a study, each once: the first ``most`` draws of each entry.
 
-    Draws that give the same instance are one; so are entries that overlap.
+    Equal instances count once, also in different entries.
     """
     planned: set[str] = set()
     for entry in study.entries:
@@ -119,16 +119,16 @@ Result = PolicyRun | str
 """Result of a policy: its run, perhaps ended by the limit, or its error."""
 
 Announce = Callable[[str, float], None]
-"""Called with what begins now, and within how many seconds it should end."""
+"""Called with the step that begins, and the seconds within which it should end."""
 
 _PATIENCE = 1.5
-"""Factor of its limit after which a policy counts as hung: it is asked between rounds only."""
+"""Multiple of its limit after which a policy counts as hung: it can stop between rounds only."""
 _SLACK = 30.0
-"""Seconds beyond a limit for other work than search: loading, ending a solver."""
+"""Seconds beyond a limit for work other than search: loading, ending a solver."""
 _COMPILING = 240.0
-"""Seconds beyond the limit for compiling, which limits do not count, on a busy machine."""
+"""Seconds beyond the limit for compilation, which limits do not count, on a busy machine."""
 _WORTH_KEEPING = 10.0
-"""Seconds of work from which on each further run is written down at once."""
+"""After so many seconds of work each further run is written at once."""
 _VERIFYING = 900.0
 """Seconds after which the verifier counts as hung; its own limits end it within minutes."""
 
@@ -144,7 +144,7 @@ class TaskResult:
     certificate
         Text of the certificate, whose path they name, or None.
     is_interrupted
-        Whether a signal came before the end; the next run of the study continues from there.
+        Whether a signal ended it early; the next run of the study continues from there.
     """
 
     records: tuple[Record, ...]
@@ -153,7 +153,7 @@ class TaskResult:
 
 
 class Unverified(KvoptError):
-    """The verifier does not agree with a certificate."""
+    """The verifier refuses a certificate."""
 
 
 def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskResult:
@@ -162,11 +162,11 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     Parameters
     ----------
     task
-        What to do.
+        The task.
     skip
         Policies that are known to fail, with their records.
     announce
-        Called before each step, so that a step that never ends can be ended from outside.
+        Called before each step, so that a step that hangs can be ended from outside.
     """
     began = time.monotonic()
     limits = task.limits
@@ -216,7 +216,7 @@ def _earlier_runs(path: Path | None) -> dict[str, PolicyRun]:
     """Return the finished runs in the certificate of a task that was interrupted."""
     try:
         found = read_certificate(path or "")
-    except InvalidInput:  # there is none, mostly
+    except InvalidInput:  # usually there is none
         return {}
     return {run.policy: run for run in found.runs if run.is_complete}
 
@@ -232,14 +232,14 @@ def _run(limits: Limits, instance: Instance, label: str) -> Result:
         )  # fmt: skip
     except Stopped:
         return PolicyRun.unknown(instance, label, Outcome.UNFINISHED, limits.clock)
-    except Exception as error:  # the code of others may raise anything
+    except Exception as error:  # code of users may raise anything
         return f"{type(error).__name__}: {error}"
 
 
 def _certified(
     instance: Instance, runs: Mapping[str, Result], task: Task, seconds: float = inf
 ) -> Certificate:
-    """Bound the optimum within the limit, or within some seconds, and judge the runs."""
+    """Bound the optimum within the limit, or within some seconds, and compare the runs with it."""
     limits = task.limits
     return certify(
         instance,
@@ -306,7 +306,7 @@ def _measures(run: Result) -> dict[str, Any]:
 
 
 def require_valid(text: str) -> None:
-    """Refuse a certificate that the verifier does not agree with."""
+    """Raise an error if the verifier refuses a certificate."""
     verdict = verify_text(text)
     if not verdict.valid:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")

@@ -1,8 +1,8 @@
-"""Where tasks run: processes of this machine, or a Dask cluster, behind one interface.
+"""Run tasks in processes of this machine or on a Dask cluster, behind one interface.
 
-Whatever a policy or a solver does, hang or crash, happens in a process of its own and not in the
-study.  A task goes there through a pipe; what begins, and what came of it, comes back.  The process
-ends with the pipe, so it never outlives the study.
+A policy or a solver that hangs or crashes does so in a process of its own, not in the study.  A
+pipe sends the task there, and steps and results back.  The process ends with the pipe, so it never
+outlives the study.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STARTING = 120.0
 _GRACE = 10.0
 """Seconds in which a process that is interrupted has to answer."""
 _TRIES = 2
-"""Tries of a task whose process ended, for example killed from outside."""
+"""Attempts at a task whose process ended, for example killed from outside."""
 
 _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -52,7 +52,7 @@ Submit = Callable[[Task], Future[TaskResult]]
 
 @contextmanager
 def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, Callable[[], None]]]:
-    """Yield a function that hands out tasks, here or on a cluster, and one that stops them."""
+    """Yield a function that distributes tasks, here or on a cluster, and one that stops them."""
     if scheduler is not None:
         with _cluster(scheduler) as (client, cluster):
             yield lambda task: cluster.submit(run, pickle.dumps(task), __version__), client.close
@@ -60,7 +60,7 @@ def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, Callable
     pool = WorkerPool(memory.default_budget() // jobs)
     executor = ThreadPoolExecutor(jobs, "kvopt-study")
     try:
-        # A thread does nothing but wait for the process that it has.
+        # A thread only waits for its process.
         yield lambda task: executor.submit(pool.run, task), pool.interrupt
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
@@ -78,14 +78,14 @@ def _cluster(address: str) -> Iterator[tuple[Any, Executor]]:
         reason = f"{address} does not answer: {str(error).splitlines()[0]}"
         raise InvalidInput(reason, field="scheduler") from None
     try:
-        # A worker that is lost is no fault of the task: another one gets it.
+        # If a worker is lost, another one gets its task.
         yield client, client.get_executor(pure=False, retries=5)
     finally:
         client.close(timeout=_PATIENCE)
 
 
 class WorkerLost(KvoptError):
-    """The process that worked on a task hung or is gone."""
+    """The process of a task hung or ended."""
 
     def __init__(self, reason: str, step: str, hung: bool = False) -> None:
         super().__init__(f"{step}: {reason}")
@@ -108,7 +108,7 @@ class Worker:
                 stdout=self._said,
                 stderr=self._said,
                 env={**os.environ, **budget},
-                start_new_session=True,  # Ctrl-C is for the study, which ends its workers
+                start_new_session=True,  # the study handles Ctrl-C and ends its workers
             )
 
     def ask(self, task: Task, skip: Mapping[str, str]) -> TaskResult:
@@ -131,7 +131,7 @@ class Worker:
         try:
             self._said.seek(0)
             said = self._said.read()[-2000:].decode(errors="replace").strip().splitlines()
-        except ValueError:  # it is closed: the study ends
+        except ValueError:  # the pipe is closed: the study ends
             said = []
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
         return f"the process ended {how}" + (f": {said[-1]}" if said else "")
@@ -141,14 +141,14 @@ class Worker:
         self._process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
-        """End the process, whatever it is doing; the pipe is closed when no thread waits for it."""
+        """Kill the process; the pipe is closed when no thread waits for it."""
         self._process.kill()
         self._process.wait()
         self._said.close()
 
 
 class WorkerPool:
-    """A worker for each thread that has tasks done, each with a budget of memory."""
+    """A worker for each thread that submits tasks, each with a budget of memory."""
 
     def __init__(self, ram: int | None = None) -> None:
         self._ram = ram
@@ -174,7 +174,7 @@ class WorkerPool:
                     return TaskResult((task.failure(str(lost), time.monotonic() - began),))
 
     def interrupt(self) -> None:
-        """Ask the workers to return their partial results soon, and hand out no more tasks."""
+        """Ask the workers to return their partial results soon, and distribute no more tasks."""
         with self._guard:
             self._closed = True
             for worker in self._workers.values():
@@ -183,7 +183,7 @@ class WorkerPool:
         self.close()
 
     def close(self) -> None:
-        """End every process, whatever it is doing."""
+        """Kill every process."""
         with self._guard:
             self._closed = True
             for worker in self._workers.values():
@@ -215,7 +215,7 @@ _HERE = WorkerPool()
 def run(task: bytes, version: str) -> TaskResult:
     """Run a pickled task on this machine, in workers that end with its process.
 
-    There and here kvopt has to be of the same version.
+    Both sides need the same version of kvopt.
     """
     if version != __version__:
         reason = f"is {version} where the study runs and {__version__} at the worker"
@@ -224,8 +224,8 @@ def run(task: bytes, version: str) -> TaskResult:
 
 
 def work(descriptor: int) -> None:
-    """Run tasks from a pipe until the study at its other end is gone: the main loop of a worker."""
-    os.set_inheritable(descriptor, False)  # a process that a solver starts must not keep it open
+    """Run tasks from a pipe until the study closes it: the main loop of a worker."""
+    os.set_inheritable(descriptor, False)  # a process that a solver starts must not inherit it
     pipe: Connection[Any, Any] = Connection(descriptor)
     tasks: SimpleQueue[tuple[Task, Mapping[str, str]]] = SimpleQueue()
 
@@ -234,7 +234,7 @@ def work(descriptor: int) -> None:
             while True:
                 tasks.put(pipe.recv())
         except (EOFError, OSError):
-            os._exit(0)  # unfinished work no longer counts
+            os._exit(0)  # unfinished work is dropped
 
     threading.Thread(target=listen, daemon=True).start()
     while True:

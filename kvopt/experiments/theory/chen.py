@@ -26,11 +26,11 @@ Formula = Callable[[float], float]
 
 _ALPHAS = tuple(k / 50 for k in range(1, 51))
 _ABOVE = 1.1
-"""A simulated ratio this much above a bound is more than the bound's vanishing term."""
+"""A simulated ratio this much above a bound exceeds the bound's vanishing term."""
 
 _QS = tuple(k / 20 for k in range(1, 20))
 _TAIL = 4000
-"""Outputs beyond have no weight that a float shows."""
+"""Larger outputs have a weight below the precision of floats."""
 
 
 @topic("rayleigh")
@@ -103,7 +103,7 @@ def theorem_2(simulation: Simulation) -> Parts:
 
 @topic("theorem-4")
 def theorem_4(simulation: Simulation) -> Parts:
-    """Theorem 4: no policy without full information is better than a-min."""
+    """Theorem 4: no policy with incomplete information is better than a-min."""
     games = {name: simulation.by_alpha(name) for name in ("a-min", "a-l", "a-max", "a-switch")}
     better = [
         f"{policy} {rows[k][1]:.2f} against {own:.2f} at alpha = {alpha:g}"
@@ -127,7 +127,7 @@ def _two_point(policy: str, theorem: str, bound: Formula) -> None:
         return ratio > _ABOVE * bound(alpha)
 
     def examined(simulation: Simulation) -> Parts:
-        # What vanishes with M is no contradiction: cases above are tried again, four times larger.
+        # A term that vanishes with M is allowed: cases above a bound are repeated four times larger.
         large = Simulation(simulation.draws, 4 * simulation.scale)
         rows = simulation.by_alpha(policy)
         pairs = [pair for pair, row in zip(PAIRS, rows, strict=True) if is_above(*row)]
@@ -199,7 +199,7 @@ def proposition_ec1(simulation: Simulation) -> Parts:
     betas = [k / 20 for k in range(4, 21)]
     memory, requests = 300 * simulation.scale, 1500 * simulation.scale
     drawn = backlog(two_point(4, 20, 5.0, requests), memory)
-    # Over h-sf in M, as the others: it cancels.
+    # Relative to h-sf in M, as the others: it cancels.
     whole, *scaled = (
         mean_ratio(drawn, f"a-random:memory={round(beta * memory)}", simulation.draws)
         for beta in (1, *betas)
@@ -218,7 +218,7 @@ def proposition_ec1(simulation: Simulation) -> Parts:
 
 @topic("lemma-1")
 def lemma_1_and_proposition_1(simulation: Simulation) -> Parts:
-    """Lemma 1 and Proposition 1: how many tries of a-min complete."""
+    """Lemma 1 and Proposition 1: the share of a-min's attempts that complete."""
     u, prompt, scale = 20, 1, simulation.scale
     tries = counted(1500 * scale, 750 * scale, u, prompt, simulation.draws)
     known = [

@@ -17,12 +17,12 @@ from kvopt.problem.requests import checked_integer
 
 @dataclass(frozen=True)
 class Curve:
-    """A formula over a range, or results of simulation at some places.
+    """A formula over a range, or results of simulations at some points.
 
     Parameters
     ----------
     label
-        Its label.
+        Its name in the legend.
     x, y
         Coordinates.
     kind
@@ -48,11 +48,11 @@ class Examination:
     curves
         Curves of a picture.
     x_label, y_label
-        Of the axes.
+        Labels of the axes.
     logarithmic
         Axes with a logarithmic scale: any of ``x`` and ``y``.
     values
-        Numbers behind the verdicts.
+        Numbers on which the verdicts depend.
     """
 
     topic: str
@@ -88,7 +88,7 @@ TOPICS: dict[str, Examiner] = {}
 _CLAIMED: dict[str, Any] = tomllib.loads(
     (files("kvopt.experiments.theory") / "claims.toml").read_text(encoding="utf-8")
 )
-"""What papers claim, and what pictures show, by topic."""
+"""Claims of papers, and captions of pictures, by topic."""
 
 
 def topic(name: str) -> Callable[[Examiner], Examiner]:
@@ -122,7 +122,7 @@ def examine(topic: str, *, draws: int = 2, scale: int = 1) -> Examination:
     draws
         Seeds of random policies.
     scale
-        Simulations are so many times as large.
+        Factor on the size of simulations.
 
     Examples
     --------

@@ -16,7 +16,7 @@ Fit = tuple[float, float, float]
 """a, b, c of ``a log(u + b) + c``."""
 
 PRINTED: Fit = (0.2555, 0.2793, 1.1587)
-"""The fit of the Rayleigh quotient as it is printed."""
+"""The printed fit of the Rayleigh quotient."""
 
 
 def a_max_upper(alpha: float) -> float:
@@ -63,7 +63,7 @@ def a_min_two_point(alpha: float) -> float:
 
 
 def a_l_two_point(alpha: float) -> float:
-    """Theorem 7: no more than this for outputs l and u."""
+    """Theorem 7: the upper bound for outputs l and u."""
     return 1 + alpha / (2 * (1 - alpha)) if alpha <= 0.5 else 1 + 2 * alpha**2
 
 
@@ -85,8 +85,8 @@ def matrices(u: int) -> tuple[Floats, Floats]:
 def largest_quotient(u: int) -> tuple[float, Floats]:
     """Return the largest ``x A x / x B x``, and shares x of the outputs 1..u that reach it.
 
-    It is the largest eigenvalue of ``A x = r B x``.  The paper asks for x > 0: the vector that
-    reaches it is positive, so nothing is lost.
+    It is the largest eigenvalue of ``A x = r B x``.  The paper requires x > 0, and the
+    maximal vector is positive.
 
     Examples
     --------
@@ -154,5 +154,5 @@ def r_squared(values: Sequence[float], fitted: Sequence[float]) -> float:
 
 
 def lemma_1(prompt: int, belief: int, output: int) -> float:
-    """Lemma 1: the share of a-min's tries with a belief that complete an output."""
+    """Lemma 1: the share of a-min's attempts with a belief that complete an output."""
     return (prompt + belief) / (prompt + output)

@@ -158,7 +158,7 @@ def _equal_ratio(output: int, times: int) -> Fraction:
 
 
 def _certain_regret(rate: float, rounds: int, draws: int) -> Fraction:
-    """Return the mean over draws of mc-sf less a schedule, a request."""
+    """Return the mean over draws of mc-sf less a schedule, for each request."""
     total = Fraction(0)
     for seed in range(draws):
         keys = {"rate": rate, "rounds": rounds, "prompt": 1, "batch": 2}

@@ -14,11 +14,11 @@ from kvopt.problem.requests import Request
 from kvopt.search.exact.starts import best_below
 
 _OUTPUTS = (3, 7, 15, 31, 63)
-"""Outputs of equal requests, odd: then those that start together end with a full cache."""
+"""Odd outputs of equal requests: requests that start together then end with a full cache."""
 
 
 def ratio_proved(alpha: Fraction) -> Fraction:
-    """Return the bound of Theorem 3.2 where no request needs more than ``alpha M`` alone."""
+    """Return the bound of Theorem 3.2 if no request needs more than ``alpha M`` alone."""
     return 1 + 2 / (1 - alpha)
 
 

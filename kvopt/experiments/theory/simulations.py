@@ -1,4 +1,4 @@
-"""Backlogs of one prompt and tiny instances, and how policies do on them."""
+"""Simulate policies on backlogs of one prompt and on tiny instances."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kvopt.problem.requests import Prediction, Request
 from kvopt.simulate.running import run
 
 HINDSIGHT = "mc-sf"
-"""For equal prompts it does what h-sf does, and faster: the shortest first are a largest set."""
+"""Same as h-sf for equal prompts, and faster: shortest first finds a largest set."""
 
 PAIRS = ((1, 20), (2, 20), (4, 20), (8, 20), (12, 20), (16, 20))
-"""Lower and upper ends (l, u) that are simulated."""
+"""Simulated lower and upper ends (l, u)."""
 _MIXES = (0.5, 1.0, 2.0)
-"""Multiples of u / l: short requests to one long one near which the bounds are largest."""
+"""Multiples of u / l: short requests for each long one near which the bounds are largest."""
 
 
 def latency(instance: Instance, policy: str) -> int:
@@ -75,7 +75,7 @@ class Simulation:
     draws
         Seeds of random policies.
     scale
-        They are so many times as large.
+        Factor on their size.
     """
 
     draws: int
@@ -105,7 +105,7 @@ class Simulation:
 
 
 class Tries(NamedTuple):
-    """Tries by belief at their start and true output, and those that ended with the request.
+    """Attempts by belief at their start and true output, and the completed ones.
 
     Beliefs begin with 1; lost tokens raise them.
     """
@@ -114,13 +114,13 @@ class Tries(NamedTuple):
     completed: Counter[tuple[int, int]]
 
     def share(self, belief: int, output: int) -> float | None:
-        """Return the share of tries that completed, or None without any."""
+        """Return the share of attempts that completed, or None without any."""
         begun = self.begun[belief, output]
         return self.completed[belief, output] / begun if begun else None
 
 
 def counted(n: int, memory: int, u: int, prompt: int, draws: int) -> Tries:
-    """Run a-min on backlogs with outputs uniform on 1..u and count its tries."""
+    """Run a-min on backlogs with outputs uniform on 1..u and count its attempts."""
     tries = Tries(Counter(), Counter())
     for seed in range(draws):
         rng, interval = Random(seed), Prediction(1, u)

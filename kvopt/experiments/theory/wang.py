@@ -20,12 +20,12 @@ from kvopt.simulate.policies.phase1.batch import starts_together
 
 _TOTAL = "mc-sf-total"
 _OTHERS = ("svf", "mc-sf", _TOTAL)
-"""Schedules to compare with: each is checked, so the optimum is no worse than the best."""
+"""Schedules to compare with; all are checked, so the optimum is at most the best of them."""
 
 
 @topic("theorem-2.1")
 def theorem_2_1(simulation: Simulation) -> Parts:
-    """Theorem 2.1: mc-sf where long prompts have short outputs."""
+    """Theorem 2.1: mc-sf if long prompts have short outputs."""
     ks = range(2, 6 + simulation.scale)
     rows = [(k**4, _over_best(generate("thm-2.1", parameters={"k": k}), "mc-sf")) for k in ks]
     bound = [(k**4, k / 11) for k in ks]
@@ -40,7 +40,7 @@ def theorem_2_1(simulation: Simulation) -> Parts:
 
 @topic("theorem-8.2")
 def theorem_8_2(simulation: Simulation) -> Parts:
-    """Theorem 8.2: mc-sf-total where short prompts have long outputs."""
+    """Theorem 8.2: mc-sf-total if short prompts have long outputs."""
     ks, roots = range(3, 16 + simulation.scale, 2), range(2, 6 + simulation.scale)
     rows = [(k**2, _over_best(generate("thm-8.2", parameters={"k": k}), _TOTAL)) for k in ks]
     mended = [(q**4, _over_best(_mended_8_2(q), _TOTAL)) for q in roots]

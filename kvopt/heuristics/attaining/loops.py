@@ -13,14 +13,14 @@ from kvopt.problem.arrays import Integers
 from kvopt.problem.batch_time import BatchTime
 
 LATE = -1
-"""In place of 1 for a request that was kept and is late all the same."""
+"""Mark, instead of 1, of a request that was kept and is late nevertheless."""
 
 
 class Timed(NamedTuple):
     """Requests on a clock of seconds, and how long rounds last; see `kvopt.problem.batch_time`.
 
-    ``coming`` are the requests in the order of arrival, and ``first`` says whether the first token
-    is what should be there by ``due``.
+    ``coming`` are the requests in the order of arrival, and ``first`` tells whether the first
+    token, not the last one, is due by ``due``.
     """
 
     memory: int
@@ -40,7 +40,7 @@ def timed_of(
     memory: int, model: BatchTime, arrivals: Integers, prompts: Integers, outputs: Integers,
     due: Integers | None = None, *, first: bool = False,
 ) -> Timed:  # fmt: skip
-    """Return requests on the clock of a model; without ``due`` none is due."""
+    """Return requests on the clock of a model; without ``due`` they have no deadlines."""
     return Timed(
         memory, arrivals, np.argsort(arrivals, kind="stable"), prompts, outputs,
         np.zeros(len(arrivals), dtype=np.int64) if due is None else due, first,
@@ -53,8 +53,8 @@ def timed_of(
 class Line(NamedTuple):
     """Waiting and active requests: arrays that a run writes to.
 
-    ``line`` has the requests by rank, ``waiting`` says of each rank whether it waits; ``active``
-    has a row of end, peak and request for each that is active, by its end.
+    ``line`` has the requests by rank, ``waiting`` tells for each rank whether it waits; ``active``
+    has a row of end, peak and request for each active request, by its end.
     """
 
     line: Integers
@@ -74,7 +74,7 @@ def round_length(timed: Timed, tokens: int, prompts: int, held: int) -> int:
 
 @compiled
 def fits(active: Integers, count: int, end: int, peak: int, memory: int) -> bool:
-    """Whether memory holds at all completions if one joins: tokens at t are offset + number t."""
+    """Whether memory suffices at all completions if one joins: it holds offset + number t at t."""
     offset, number, joined = 0, 0, False
     for place in range(count - 1, -1, -1):
         if not joined and end >= active[place, 0]:
@@ -90,7 +90,7 @@ def fits(active: Integers, count: int, end: int, peak: int, memory: int) -> bool
 
 @compiled
 def join(active: Integers, count: int, end: int, peak: int, request: int) -> None:
-    """Put a request where its end belongs."""
+    """Insert a request by its end."""
     place = count
     while place > 0 and active[place - 1, 0] > end:
         for entry in range(3):
@@ -106,8 +106,8 @@ def _delays(
 ) -> bool:  # fmt: skip
     """Whether an active request would be late only if one more joins.
 
-    Then the next round lasts ``first``, and those that follow are estimated to last ``later``;
-    without it they are estimated times the care.
+    Then the next round lasts ``first``, and later ones are estimated to last ``later``; without
+    the new request estimates are multiplied by the care.
     """
     number, tokens = len(active), 0
     for place in range(number):
@@ -126,12 +126,12 @@ def serve(
     timed: Timed, lines: Line, kept: Integers, window: int, patience: float, care: float,
     starts: Integers, resumed: Integers,
 ) -> tuple[int, int]:  # fmt: skip
-    """Run those that are kept, by rank, then all others; return how many attain, and idle times.
+    """Run kept requests by rank, then all others; return how many attain, and idle times.
 
-    What would be late is not started, and no longer kept: its time is estimated from the batch of
-    the moment, times the patience for all rounds but the first.  What is late all the same is
-    marked as `LATE`.  So many that do not fit are passed over, or that would make others late, of
-    which rounds are estimated times the care.
+    A request that would be late is not started, and no longer kept: its time is estimated from the
+    current batch, times the patience for all rounds except the first.  A request that is late
+    nevertheless is marked as `LATE`.  Requests that do not fit, or would make others late by rounds
+    estimated times the care, are passed over, up to a number of them.
     """
     count = len(starts)
     hopeful, coming, waiting, attained, waits = kept.sum(), 0, 0, 0, 0

@@ -1,10 +1,10 @@
 """Schedules in rounds in which many requests attain their deadlines.
 
-Requests are placed one by one, each at the first round at which it fits beside those before it; one
-that cannot attain there is left out.  What is left out runs when all others are done, which is
-always possible.  The order decides: those that are cheap at the prices of the ceiling first, by
-deadline, then the others by volume.  From the best order on, a few requests near a late one are
-taken out again and again, and put back with it.
+Requests are placed one by one, each at the first round at which it fits next to the placed ones.  A
+request that would be late there is postponed until all others are done, which is always possible.
+The order matters: requests that are cheap at the prices of the ceiling come first, by deadline,
+then the others by volume.  The best order is improved by a move: remove a few requests near a late
+one, and insert them again together with it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from kvopt.heuristics.reinsertion import Placement
 
 _LIMITS = (0.95, 1.0, 0.9, 1.05, 0.8, 1.2)
-"""Costs up to which requests are placed by deadline, in the order in which they are tried."""
+"""Limits of cost up to which requests are placed by deadline, in the order of the attempts."""
 _HURRIES = (0.0, 0.5, 0.75)
-"""Shares of its length by which a request is taken for due earlier: long ones cannot wait."""
+"""Shares of its length by which a deadline is moved earlier: long requests cannot wait."""
 _NOISE = 0.05
-"""By how much costs are varied, as a share."""
+"""Relative variation of costs."""
 _TRIALS = 60
-"""Orders that are tried with varied costs."""
+"""Number of orders with varied costs."""
 _STEPS = 2000
-"""Steps of exchanges at once, after which requests are lined up anew."""
+"""Steps of exchanges after which requests are sorted again."""
 _IDLE = 200
-"""Steps in a row, for each request, without one that helps, after which exchanges end."""
+"""Exchanges end after so many steps in a row, for each request, without an improvement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class Attaining:
     Parameters
     ----------
     count
-        How many attain.
+        Number of requests that attain.
     starts, workers
-        Of each request; workers are empty where there is one.
+        Those of each request; workers are empty for a single one.
     resumed
-        In seconds, when a server began to work after it was idle: round, time and worker.
+        In seconds, begins of work after idle times: round, time and worker.
     """
 
     count: int
@@ -74,18 +74,18 @@ def attaining_in_rounds(
     time_limit: float = math.inf,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Attaining | None:
-    """Return the best schedule of some orders, None where rounds are too many for a profile.
+    """Return the best schedule of some orders, None if there are too many rounds for a profile.
 
     Parameters
     ----------
     instance, allowed, aim
-        The problem, how long each request may take, and to what.
+        The problem, the time that each request may take, and to which token.
     costs
-        What each request pays at the prices of the ceiling; infinite if it misses for sure.
+        Payment of each request at the prices of the ceiling; infinite for a sure miss.
     seed
-        For varied costs.
+        Seed of varied costs.
     time_limit, should_stop
-        When the best so far is enough.
+        When to return the best so far.
     """
     empty = _empty(instance, allowed, aim)
     if empty is None:
@@ -104,7 +104,7 @@ def attaining_in_rounds(
 
 
 def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Placement | None:
-    """Return workers that hold nothing, None where rounds are too many for a profile."""
+    """Return empty workers, None if there are too many rounds for a profile."""
     from kvopt.heuristics.reinsertion import nowhere  # it loads numba
 
     arrivals, _, outputs = columns_of(instance)
@@ -139,7 +139,7 @@ def _filled(
 
 
 def _exchanged(places: Placement, late: Integers, seed: int, is_over: Callable[[], bool]) -> int:
-    """Exchange requests until none is late or nothing helps; return how many more attain."""
+    """Exchange requests until none is late or nothing improves; return how many more attain."""
     from kvopt.heuristics.reinsertion import reinsert, without_loads
 
     random, idle, before = np.array([seed]), 0, len(late)
@@ -166,14 +166,14 @@ def _orders(
 
 
 def _order(places: Placement, costs: Floats, volumes: Floats, hurry: float) -> Integers:
-    """Return those of a cost below 1 by deadline less a share of their length, others by volume."""
+    """Return requests of cost below 1 by deadline less a share of their length, then by volume."""
     late = costs >= 1.0
     due = places.latest + (1.0 - hurry) * places.outputs
     return np.lexsort((volumes, np.where(late, 0.0, due), late))
 
 
 def _completed(instance: Instance, fleet: Placement, count: int, first: int) -> Attaining:
-    """Return it with the other requests after all of these, on the first worker."""
+    """Return the schedule with the other requests after all of these, on the first worker."""
     starts = [start if start < 0 else start + first for start in fleet.starts.tolist()]
     rows = zip(starts, instance, strict=True)
     end = max((start + r.output for start, r in rows if start >= 0), default=0)

@@ -1,12 +1,12 @@
 """Runs in seconds in which many requests attain their deadlines.
 
-A server takes requests in a fixed order, passes over a few that do not fit, and puts off what would
-be late until all others are done.  Which requests count from the beginning, in which order, and how
-late one looks from far away, is tried out: a run takes a few milliseconds.
+A server takes requests in a fixed order, passes over a few that do not fit, and postpones requests
+that would be late until all others are done.  The initial requests, their order, and the estimate
+of lateness are varied: a run takes a few milliseconds.
 
-Where there are several workers each request is dealt to the one that would be done first.  Then
-each worker looks for a better way by itself, and what one puts off moves to another one where it
-attains.
+With several workers each request is assigned to the one that would be done first.  Then each worker
+searches for better parameters by itself, and a request that one postpones moves to another one
+where it attains.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kvopt.problem.instance import Instance
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A server: costs up to which requests count, their order, and the rest as in `serve`."""
+    """Parameters of a server: limit of costs, order, and the others as in `serve`."""
 
     limit: float = 1.0
     by_deadline: bool = False
@@ -44,7 +44,7 @@ class Way:
 
 
 _FIRST_WAY = Way()
-"""The way that the others vary."""
+"""The first parameters, which others vary."""
 
 _CHOICES: dict[str, tuple[float, ...]] = {
     "limit": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, math.inf),
@@ -54,17 +54,17 @@ _CHOICES: dict[str, tuple[float, ...]] = {
     "window": (1, 4, 8, 32),
     "noise": tuple(range(9)),
 }
-"""What is tried, one part of a way after the other."""
+"""Values to try, one parameter after the other."""
 _NOISE = 0.05
-"""By how much costs and volumes are varied, as a share."""
+"""Relative variation of costs and volumes."""
 _TURNS = 4
-"""How often each part of the best way is varied, at most."""
+"""Limit of the variations of each of the best parameters."""
 _LIMITS = (1.0, 0.8, math.inf)
-"""Costs up to which a request counts as load of its worker when it is dealt."""
+"""Up to this cost a request counts as load of its worker in the assignment."""
 _BESIDE = 0.7
-"""Probability that a request beside a late one moves in its place."""
+"""Probability that a request near a late one moves instead of it."""
 _IDLE = 20
-"""Moves in a row, for each request, without one that helps, after which the search ends."""
+"""The search ends after so many moves in a row, for each request, without an improvement."""
 
 
 def attaining_in_seconds(
@@ -78,9 +78,9 @@ def attaining_in_seconds(
     time_limit: float = math.inf,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Attaining | None:
-    """Return the best of some runs, None where times do not fit into 64 bits.
+    """Return the best of some runs, None if times do not fit into 64 bits.
 
-    Arguments are as of `kvopt.heuristics.attaining.rounds.attaining_in_rounds`, beside the model.
+    The other arguments are those of `kvopt.heuristics.attaining.rounds.attaining_in_rounds`.
     """
     table = Table.of(instance, model, allowed, costs)
     if table is None:
@@ -112,7 +112,7 @@ def attaining_in_seconds(
 class Table(NamedTuple):
     """Requests as arrays, in nanoseconds: arrivals, deadlines and costs.
 
-    ``takes`` are the shares of the machine that each takes at least, times the memory.
+    ``takes`` is the least machine time of each, times the memory.
     """
 
     arrivals: Integers
@@ -126,7 +126,7 @@ class Table(NamedTuple):
     def of(
         cls, instance: Instance, model: BatchTime, allowed: Sequence[int], costs: Floats
     ) -> Table | None:
-        """Return those of an instance, None where there are none, or times are too large."""
+        """Return the requests of an instance, None if there are none, or times are too large."""
         arrivals = arrivals_ns(instance)
         part = shares(instance, model, model.lines, object)
         if not arrivals or not fits(max(arrivals) + sum(part.alone)):
@@ -138,21 +138,21 @@ class Table(NamedTuple):
         return cls(moments[0], prompts, outputs, moments[1], np.asarray(takes, dtype=float), costs)
 
     def some(self, members: Integers) -> Table:
-        """Return those of some requests."""
+        """Return a table of some of the requests."""
         return Table._make(column[members] for column in self)
 
 
 class Server:
-    """Serves the requests of a table in several ways, and keeps the best run.
+    """Serves the requests of a table with several parameters, and keeps the best run.
 
     Attributes
     ----------
     best, way
-        The best run so far, and how it came about.
+        The best run so far, and its parameters.
     in_time
-        Of each request whether it was kept in that run, and attains.
+        Whether each request was kept in that run and attains.
     most
-        How many can attain alone.
+        Number of requests that can attain alone.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class Server:
         self.tried(self.way)
 
     def search(self, is_over: Callable[[], bool]) -> None:
-        """Vary one part of the best way after the other, until nothing improves any more."""
+        """Vary one of the best parameters after the other, until nothing improves any more."""
         for _ in range(_TURNS):
             before = self.best.count
             for name, values in _CHOICES.items():
@@ -185,7 +185,7 @@ class Server:
                 return
 
     def tried(self, way: Way) -> bool:
-        """Run a way; whether it is the best so far."""
+        """Run with some parameters; return whether the run is the best so far."""
         from kvopt.heuristics.attaining.loops import Line, serve
 
         costs, count = self._table.costs, len(self._table.costs)
@@ -216,9 +216,9 @@ class Server:
 
 
 def _dealt(table: Table, instance: Instance, limit: float) -> Integers:
-    """Deal each request, as it arrives, to the worker that would be done with the others first.
+    """Assign each request, as it arrives, to the worker that would complete its others first.
 
-    Those that cost more than a limit take nothing: they are likely to be put off.
+    Requests that cost more than a limit add no load: they are likely to be postponed.
     """
     free = np.zeros(instance.workers)
     found = np.zeros(len(instance), dtype=np.int64)
@@ -231,7 +231,7 @@ def _dealt(table: Table, instance: Instance, limit: float) -> Integers:
 
 
 class _Fleet:
-    """Workers with their requests, each with the best run that it found."""
+    """Workers with their requests, each with its best run."""
 
     def __init__(self, on: Integers, workers: int, served: Callable[..., Server]) -> None:
         self._on, self._served = on, served
@@ -249,7 +249,7 @@ class _Fleet:
         return sum(server.most for server in self.servers)
 
     def move(self, table: Table, random: np.random.Generator, is_over: Callable[[], bool]) -> None:
-        """Move late requests and some near them, as long as no fewer attain."""
+        """Move late requests and some near them, unless fewer attain then."""
         idle = 0
         while idle < _IDLE * len(self._on) and self.count < self.most and not is_over():
             before = self.count
@@ -264,14 +264,14 @@ class _Fleet:
             idle = idle + 1 if self.count == before else 0
 
     def _in_time(self) -> Flags:
-        """Return of each request whether it attains."""
+        """Return for each request whether it attains."""
         found = np.zeros(len(self._on), dtype=np.bool_)
         for own, server in zip(self._members, self.servers, strict=True):
             found[own] = server.in_time
         return found
 
     def _moved(self, i: int, worker: int) -> None:
-        """Move a request to a worker if as many attain then."""
+        """Move a request to a worker if at least as many attain then."""
         old = int(self._on[i])
         if old == worker:
             return

@@ -1,1 +1,1 @@
-"""Schedules of a fleet: which worker serves which request, and in which order."""
+"""Schedules of a fleet: assign requests to workers, and order them."""

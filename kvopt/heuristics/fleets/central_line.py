@@ -1,4 +1,4 @@
-"""Quick schedules of a fleet: one line, from which a request goes to a worker where it fits."""
+"""Quick schedules of a fleet: one line, from which a request starts on a worker where it fits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.magnitudes import NEVER
 
 _HABITS = ((8.0, 32.0), (32.0, 16.0), (1.0, 0.0), (100.0, 50.0))
-"""Windows and patience that are tried, the usually best ones first."""
+"""Windows and patience to try, the usually best ones first."""
 
 
 def offer_central_lines(search: Search) -> None:

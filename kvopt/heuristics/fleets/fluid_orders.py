@@ -1,13 +1,13 @@
 """Schedules of a fleet in the order in which a slower fluid serves requests.
 
 The fluid of the volume bound (`kvopt.bounds.fluid`) uses all memory of all workers.  No fleet
-does: where a request leaves, what is left beside the others rarely is as large as the next one.
-A fluid with a few percent less memory, its **pace**, begins requests about when a good fleet
-does, and knows what memory is worth to it.  So requests are placed in that order
-(`kvopt.heuristics.fleets.placing`), at those prices.
+does: after a completion the free memory next to the other requests rarely fits the next one.  A
+fluid with a few percent less memory, its **pace**, begins requests about when a good fleet does,
+and yields prices of that memory.  So requests are placed in its order
+(`kvopt.heuristics.fleets.placing`), at its prices.
 
-Paces are compared by what they give.  Better orders lose less memory, so the best pace rises
-with their number.
+Paces are compared by their schedules.  Better orders lose less memory, so the best pace rises
+with the number of orders.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
 
 _PACES = tuple(1 - 0.02 * k for k in range(11))
-"""Paces that are tried first, until two in a row are worse."""
+"""First paces, until two in a row are worse."""
 _FIRST_STEP, _LEAST_STEP = 0.01, 0.00125
-"""Distance of the two paces that are compared, at first and at least."""
+"""First and least distance of two paces to compare."""
 _FIRST_ORDERS, _MOST_ORDERS = 4, 4096
-"""Orders of each few requests in the first turn, and at most."""
+"""Orders of each few requests in the first pass, and their limit."""
 _IDLE_TURNS = 3
-"""Turns without improvement after which the search ends."""
+"""The search ends after so many passes without improvement."""
 _SLICE = 4_000
-"""Placements between two questions whether to stop."""
+"""Placements between two checks of the stop flag."""
 _SPARE = 50
-"""Longest outputs by which loads are longer than the fluid, at first."""
+"""First length of loads beyond the fluid, in longest outputs."""
 _NAME = "fluid order"
 
 Found = tuple[list[int], list[int]]
@@ -74,7 +74,7 @@ def fluid_of(instance: Instance, pace: float) -> Fluid:
 def search_fluid_orders(search: Search, seconds: float, seed: int = 0) -> None:
     """Try paces, then more and more orders at the best ones, for so long.
 
-    The first paces are tried to their end.  Without a limit it ends when nothing improves.
+    The first paces are never cut short.  Without a limit the search ends if nothing improves.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def search_fluid_orders(search: Search, seconds: float, seed: int = 0) -> None:
 
 
 def _next_orders(orders: int, took: float, left: float) -> int:
-    """Return twice as many, unless another turn with as many would not end in time."""
+    """Return twice the number of orders, or fewer if the next pass would not end in time."""
     if left == math.inf or left > 2 * took:
         return min(2 * orders, _MOST_ORDERS)
     return max(1, int(orders * left / max(took, 1e-3)))
@@ -115,7 +115,7 @@ class _Paces:
         )
         self._shifted = replace(search.instance, requests=tuple(requests))
         self._fluids: dict[float, Fluid] = {}
-        # Before there are prices for all of these rounds.
+        # Too early for prices of all these rounds.
         refuse_too_long(self._shifted.workers, fluid_end(self._shifted.pooled()))
 
     def is_over(self) -> bool:
@@ -123,7 +123,7 @@ class _Paces:
         return working_time() >= self._end or self._search.should_stop()
 
     def first(self) -> float:
-        """Return the best of the first paces, where no other orders are tried."""
+        """Return the best of the first paces, without other orders."""
         values: list[float] = []
         for pace in _PACES:
             values.append(self._offer(self._made(pace, Tries(1, 0), self._search.should_stop)))
@@ -132,7 +132,7 @@ class _Paces:
         return _PACES[values.index(min(values))]
 
     def best_of(self, paces: Sequence[float], tries: Tries) -> float:
-        """Offer what each pace gives; return the best of them, the first one in a tie."""
+        """Offer the schedule of each pace; return the best pace, the first one in a tie."""
         kept = [pace for pace in paces if pace <= 1]
         work = [self._pool.submit(self._made, pace, tries, self.is_over) for pace in kept]
         values = [self._offer(part.result()) for part in work]
@@ -157,7 +157,7 @@ class _Paces:
 def placed(
     instance: Instance, fluid: Fluid, tries: Tries, should_stop: Callable[[], bool]
 ) -> Found | None:
-    """Return where requests are placed, None if it had to stop before the end.
+    """Return the placement of requests, None if the search had to stop before its end.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def _nothing_placed(instance: Instance, fluid: Fluid) -> Placing:
 
 
 def _lengthened(placing: Placing) -> Placing:
-    """Return it with twice the rounds."""
+    """Return the arrays with twice the rounds."""
     workers, span = placing.fleet.loads.shape
     refuse_too_long(workers, 2 * span)
     loads = np.pad(placing.fleet.loads, ((0, 0), (0, span)))

@@ -1,14 +1,14 @@
-"""Placing the requests of a fleet one by one, each few in the best of many orders.
+"""Place the requests of a fleet one by one, each few in the best of many orders.
 
-Each request goes to the worker and the round where it starts earliest beside those placed before
-it.  A large one waits for its place on one worker, and those behind it in the line start on the
-others, or beside it.
+Each request goes to the worker and the round where it starts earliest next to the placed ones.  A
+large one waits for its place on one worker, while later ones in the line start on the other
+workers, or next to it.
 
-Which of two neighbours in the line goes first decides what fits.  So those next in line are
-placed in many orders that differ a little, some with one further behind in place of one of
-them, and the first few of the cheapest order stay.  An order costs the starts of its requests,
-and the price of the tokens that they hold beyond a *horizon*, the time until which memory that
-they leave empty is taken for lost.  One that is left out counts as if it started there.
+The order of two neighbours in the line decides which requests fit.  So the next in line are placed
+in many orders that differ a little, sometimes with a later request instead of one of them, and the
+first few of the cheapest order stay.  The cost of an order is the starts of its requests, and the
+price of the tokens that they hold beyond a *horizon*; memory that is empty before the horizon
+counts as lost.  A request that is replaced counts as if it started at the horizon.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
 from kvopt.problem.arrays import Floats, Integers
 
 _KEPT, _SEEN = 5, 25
-"""Requests that stay where the best order has them, and requests whose order is tried."""
+"""Requests that stay as in the best order, and requests whose order varies."""
 _REACH = 100
-"""How far behind those seen a request may be that takes the place of one of them."""
+"""Largest distance in the line of a request that replaces one of these."""
 _EXCHANGES = 0.3
-"""Share of the orders in which one does."""
+"""Share of the orders with such a replacement."""
 _LATE = 0.6
-"""Where the horizon is between the mean start of those seen and their last."""
+"""Position of the horizon between their mean start and their last start."""
 _LARGEST_BLUR, _LEAST_BLUR = 0.5, 0.01
-"""By how much places in the line are blurred, as a share of those seen."""
+"""Deviation of random places in the line, as a share of their number."""
 
 
 class Placing(NamedTuple):
-    """How far requests have been placed.
+    """State of the placement of requests.
 
     Parameters
     ----------
     fleet
-        The instance, and where requests are.
+        The instance, and the placed requests.
     line
-        The order in which they are placed, as it has become; the first of it are placed.
+        The current order of placement; its first requests are placed.
     paid, moment
         Sums of prices ``p_t`` of a token and of ``t p_t`` up to each time.
     floors
-        For each request and worker a round before which it does not start beside those placed.
+        For each request and worker the first round at which it can start next to the placed ones.
     reached
-        How many are placed, and the last time with tokens.
+        Number of placed requests, and the last time with tokens.
     """
 
     fleet: Placement
@@ -61,7 +61,7 @@ class Placing(NamedTuple):
 
 
 class Tries(NamedTuple):
-    """How requests are placed: orders that are tried, and the seed of the random generator."""
+    """Parameters of the placement: number of orders, and the seed of the random generator."""
 
     orders: int
     seed: int
@@ -69,12 +69,12 @@ class Tries(NamedTuple):
 
 @compiled
 def place_next(placing: Placing, tries: Tries, until: int) -> None:
-    """Place requests up to a position of the line, or as far as there is room in the loads."""
+    """Place requests up to a position of the line, or up to the end of the loads."""
     fleet, line, reached = placing.fleet, placing.line, placing.reached
     random, count = np.zeros(1, dtype=np.int64), len(line)
     while reached[0] < until:
         first, stop = reached[0], min(reached[0] + _SEEN, count)
-        # Each starts when all others end, at last.
+        # At the latest each starts when all others end.
         end, longest = reached[1], 0
         for i in line[first : min(stop + _REACH, count)]:
             end, longest = max(end, fleet.arrivals[i]), max(longest, fleet.outputs[i])
@@ -103,7 +103,7 @@ def _raise_floors(placing: Placing, i: int) -> None:
 
 @compiled
 def _improve(placing: Placing, first: int, stop: int, orders: int, random: State) -> None:
-    """Change the order of some requests in the line to the cheapest one that is met."""
+    """Change the order of some requests in the line to the cheapest one that was tried."""
     line = placing.line
     best = line[first:stop]
     _place(placing, best)
@@ -116,7 +116,7 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
         for place in range(len(best)):
             keys[place] += blur * normal(random)
         tried = best[np.argsort(keys)]
-        # Some take one from behind, in place of any of them.
+        # Some orders take a later request instead of any of them.
         behind, place, count = 0, 0, min(_REACH, len(line) - stop)
         if count > 0 and uniform(random) < _EXCHANGES:
             drawn = stop + int(count * uniform(random) ** 2)
@@ -143,7 +143,7 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
 
 @compiled
 def _place(placing: Placing, order: Integers) -> None:
-    """Place requests one by one where each starts earliest."""
+    """Place requests one by one at their earliest starts."""
     fleet = placing.fleet
     for i in order:
         room, output, floors = fleet.memory - fleet.prompts[i], fleet.outputs[i], placing.floors[i]
@@ -159,7 +159,7 @@ def _place(placing: Placing, order: Integers) -> None:
 
 @compiled
 def _taken_out(placing: Placing, members: Integers, horizon: int) -> float:
-    """Take requests out again, and return what they cost where they were."""
+    """Remove requests, and return the cost of their placement."""
     cost = 0.0
     for i in members:
         cost += _cost_at(placing, i, placing.fleet.starts[i], horizon)
@@ -169,6 +169,6 @@ def _taken_out(placing: Placing, members: Integers, horizon: int) -> float:
 
 @compiled
 def _cost_at(placing: Placing, i: int, start: int, horizon: int) -> float:
-    """Return a start, and the price of the tokens that a request then holds after the horizon."""
+    """Return a start plus the price of the tokens that the request then holds after the horizon."""
     prompt, output = placing.fleet.prompts[i], placing.fleet.outputs[i]
     return start + tokens_of(placing.paid, placing.moment, start, prompt, output, horizon)

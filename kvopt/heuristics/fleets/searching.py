@@ -11,9 +11,9 @@ from kvopt.incumbent.shares import EACH_WORKER, PLACED_FEW, PLACED_MANY, share_o
 from kvopt.kernels.compile_clock import working_time
 
 _SOON_IN_LINE = 2_000
-"""Requests up to which all rules of one line take moments."""
+"""Up to so many requests all rules of one line are fast."""
 _LONGER = 2.0
-"""How many times as long as arrivals a fluid must take for most requests to wait for long."""
+"""Most requests wait for long if the fluid takes so many times as long as the arrivals."""
 
 
 def improve_fleet(search: Search, seconds: float = math.inf) -> None:
@@ -33,10 +33,11 @@ def improve_fleet(search: Search, seconds: float = math.inf) -> None:
 
 
 def _place(search: Search, seconds: float) -> None:
-    """Place all requests anew: from one line for all, and in orders of fluids.
+    """Place all requests again: from one line for all, and in orders of fluids.
 
-    Beams find more where most of many requests wait for long, as in a backlog; orders of fluids
-    near saturation.  These need an integer for each round: where there are too many it is beams.
+    Beams find more if most of many requests wait for long, as in a backlog; orders of fluids find
+    more near saturation.  These need an integer for each round: beams replace them if there are too
+    many rounds.
     """
     from kvopt.bounds.fluid import fluid_end
     from kvopt.heuristics.fleets.central_line import offer_central_lines
@@ -61,7 +62,7 @@ def _place(search: Search, seconds: float) -> None:
 
 
 def improve_workers(search: Search, seconds: float) -> None:
-    """Improve the schedule of each worker by itself, in shares of the time by its requests."""
+    """Improve the schedule of each worker by itself, with a share of the time by its requests."""
     schedule = search.schedule
     assert schedule is not None
     starts, end, left = list(schedule.starts), working_time() + seconds, len(schedule.starts)

@@ -1,7 +1,7 @@
 """Beam search over runs in seconds: nodes of a server advance together.
 
-As in rounds (`kvopt.heuristics.beams`), with prices of machine time for prices of memory, and up
-to the same time instead of the same round: rounds of two runs last differently long.
+As in rounds (`kvopt.heuristics.beams`), with prices of machine time instead of memory, and up to
+the same time instead of the same round: rounds of two runs differ in length.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ from kvopt.kernels.random_numbers import State, factor, normal, uniform
 from kvopt.problem.arrays import Flags, Floats, Integers
 
 _WIDEST, _FULLEST = 80.0, 100.0
-"""Largest window in requests, and strongest preference for long prompts, that are drawn."""
+"""Limits of the draws: window in requests, and preference for long prompts."""
 _USUAL = (20.0, 50.0, 1.0)
-"""Parts of `Rules` to begin with."""
+"""Parts of the first `Rules`."""
 _BLURRED = 200
 """Requests in line whose keys are blurred."""
 
 
 def room_for(server: Server) -> Room:
-    """Return room for a try."""
+    """Return work arrays for an expansion."""
     count = len(server.timed.arrivals)
     done = Done(np.zeros(count, dtype=np.int64), np.zeros((count + 1, 2), dtype=np.int64))
     return Room(empty_node(count), done, np.zeros(count))
 
 
 def bytes_of_node(server: Server) -> int:
-    """Return the largest memory of a node on both sides."""
+    """Return the bytes of a node, in both layers."""
     return 16 * (len(server.timed.arrivals) + 3 * _most_active(server))
 
 
@@ -70,7 +70,7 @@ def _most_active(server: Server) -> int:
 
 
 def run_alone(server: Server, room: Room) -> TimedNode:
-    """Return how a run ends that is made without tries."""
+    """Return the end of a run with the first rule alone."""
     return _made_again(server, BeamPlan(1, 1, NEVER, 0, 0), room, Past([], []))
 
 
@@ -83,12 +83,12 @@ def run_of_beam(
 ) -> TimedNode:
     """Return the end of the best run of a beam; its events are in the first work array.
 
-    Once it is late, the node that looks cheapest goes on without tries.
+    After the time limit the cheapest node is completed without other rules.
     """
     beam = _beam_for(server, plan)
     course, ended = run_beam(pool, rooms, beam, _work_on(server, plan), plan, is_late)
     if ended is None:
-        return _made_again(server, plan, rooms[0], course.past(0))  # the first looks cheapest
+        return _made_again(server, plan, rooms[0], course.past(0))  # the first is the cheapest
     latencies = ended.here.counts[: len(course.chosen[-1]), LATENCY]
     row = int(np.argmin(latencies))
     node = _made_again(server, plan, rooms[0], course.past(row))
@@ -145,7 +145,7 @@ def _drawn(
 ) -> Rules:
     """Blur the keys of the first in line, and return a dispatch rule.
 
-    The plain way is to go on as before.  Otherwise it is near the one before, or new.
+    By default it is the last rule again.  Otherwise it is near the last one, or new.
     """
     for rank in range(len(room.noise)):
         room.noise[rank] = 0.0

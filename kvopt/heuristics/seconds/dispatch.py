@@ -1,13 +1,12 @@
-"""A list scheduler on a clock of seconds that can be copied, run on, and judged by its way.
+"""A list scheduler on a clock of seconds whose state can be copied, extended and evaluated.
 
-Of the first in line that fit, it starts the one of least key, where the key is what a request
-takes of the machine less a preference for long prompts.  That fills memory that would stay
-empty: what is left beside a long prompt is filled by a short one later, and not the other way
-round.
+Of the first in line that fit, it starts the one of least key: the machine time of a request less a
+preference for long prompts.  This fills memory that would stay empty: a short prompt can fill the
+memory next to a long one later, but not the other way round.
 
 The total latency of a run is a bound by prices of machine time (``docs/seconds-bounds.md``), plus
 the *reduced costs* of starts, plus the price of all time that no request takes.  So a run can be
-judged by its first rounds.
+evaluated by its first rounds.
 """
 
 from __future__ import annotations
@@ -23,22 +22,23 @@ from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Floats, Integers
 
 COME, ACTIVE, BASE, NOW, TIME, DONE, _ASK, WAITING, WAITS, _IDLE, LATENCY = range(11)
-"""Entries of `TimedNode.counts`: how many have arrived, are active, the sum of their prompts less
-starts, the round, its time, how many are completed, whether to ask the line, how many wait, how
-often the server resumed work, whether it is idle, the total latency of those completed."""
+"""Entries of `TimedNode.counts`: numbers of arrived and of active requests, the sum of their
+prompts less starts, the round, its time, the number of completed ones, whether to scan the line,
+the number of waiting ones, how often the server resumed work, whether it is idle, the total latency
+so far."""
 _UNHURRIED = 300
-"""Requests in a row that lose nothing by waiting, after which those behind are not asked."""
+"""After so many requests in a row that lose nothing by waiting, later ones are not tried."""
 
 
 class Rules(NamedTuple):
-    """How requests are taken from the line; all floats, so that loops can go through the parts.
+    """Dispatch rule: how requests are taken from the line; all floats, so that loops can vary them.
 
     Parameters
     ----------
     window
-        Requests that are looked at.
+        Requests to try.
     fill
-        How much a prompt of all of the memory counts, as a power of e of what a request takes.
+        A prompt of all memory divides the machine time in the key by e to this power.
     together
         Requests that may start with one round.
     """
@@ -49,15 +49,15 @@ class Rules(NamedTuple):
 
 
 class Times(NamedTuple):
-    """Prices of machine time, and what requests take of it.
+    """Prices of machine time, and the machine time of requests.
 
     Parameters
     ----------
     prices, begin, step
         Prices of a nanosecond from ``begin`` on, every ``step`` nanoseconds, with 0 after the last.
     takes, works, waits
-        Of each request: what it takes, the work of its first round, and the time from its start to
-        its mean service.
+        For each request its machine time, the work of its first round, and the time from its start
+        to its mean service.
     least, cheapest
         Least cost of each request, and a start that has it.
     fixed, decode
@@ -77,16 +77,16 @@ class Times(NamedTuple):
 
 
 class TimedNode(NamedTuple):
-    """How far a run has got.
+    """State of a run.
 
     Parameters
     ----------
     counts
-        Numbers, see `NOW` and others.
+        Numbers with the entries `NOW` and others.
     queue
         Ranks of waiting requests, ascending.
     active
-        End, peak and request of each active one, by its end.
+        End, peak and position of each active request, by its end.
     """
 
     counts: Integers
@@ -95,7 +95,7 @@ class TimedNode(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """Requests by rank, the ranks, and the logarithms of what requests take."""
+    """Requests by rank, the ranks, and the logarithms of machine times."""
 
     line: Integers
     ranks: Integers
@@ -142,7 +142,7 @@ def empty_node(count: int) -> TimedNode:
 
 @compiled
 def copy_timed(node: TimedNode, copy: TimedNode, seen: int) -> None:
-    """Copy a node, with so many of its waiting requests."""
+    """Copy a node, with the given number of its waiting requests."""
     copy_into(copy.counts, node.counts, len(node.counts))
     waiting = copy.counts[WAITING] = min(node.counts[WAITING], seen)
     copy_into(copy.queue, node.queue, waiting)
@@ -198,7 +198,7 @@ def _pass_rounds(
     timed: Timed, times: Times, node: TimedNode, started: int, prompts: int, works: float,
     until: int,
 ) -> float:  # fmt: skip
-    """Let rounds pass until the line is asked again; return the price of what no request takes."""
+    """Let rounds pass until the next scan of the line; return the price of the unused time."""
     counts, active = node.counts, node.active
     now, time, number = counts[NOW] + 1, counts[TIME], counts[ACTIVE]
     stop = now if counts[_ASK] else active[0, 0]
@@ -236,7 +236,7 @@ def _pass_rounds(
 def _next(
     timed: Timed, ranked: Ranked, noise: Floats, rules: Rules, node: TimedNode
 ) -> int:  # fmt: skip
-    """Start one of the first in line, and return which; -1 where none fits."""
+    """Start one of the first in line, and return it; -1 if none fits."""
     counts, queue, now = node.counts, node.queue, node.counts[NOW]
     number, best, least = counts[ACTIVE], -1, np.inf
     room, first = timed.memory - counts[BASE], node.active[0, 0] if number else NEVER
@@ -245,7 +245,7 @@ def _next(
         i = ranked.line[rank]
         prompt, output = timed.prompts[i], timed.outputs[i]
         key = ranked.keys[i] + noise[rank] - rules.fill * prompt / timed.memory
-        soon = min(first, now + output)  # the first completion, where most is refused
+        soon = min(first, now + output)  # the first completion, where most requests fail
         if key >= least or (number + 1) * soon + prompt - now > room:
             continue
         if fits(node.active, number, now + output, prompt + output, timed.memory):
@@ -265,7 +265,7 @@ def _next(
 
 @compiled
 def cost_of_line(server: Server, node: TimedNode) -> float:
-    """Return what waiting requests have lost by now against their cheapest starts."""
+    """Return the loss of waiting requests by now against their cheapest starts."""
     cost, unhurried, now = 0.0, 0, node.counts[TIME]
     timed, times = server.timed, server.times
     for place in range(node.counts[WAITING]):
@@ -282,7 +282,7 @@ def cost_of_line(server: Server, node: TimedNode) -> float:
 
 @compiled
 def reduced_cost(timed: Timed, times: Times, i: int, start: int) -> float:
-    """Return by how much a start costs more than the cheapest, about."""
+    """Return about the reduced cost of a start."""
     served = start + times.waits[i]
     paid = times.takes[i] * price_at(times, served)
     return float(served - timed.arrivals[i] + paid - times.least[i])
@@ -301,7 +301,7 @@ def price_at(times: Times, time: float) -> float:
 
 @compiled
 def find_cheapest(timed: Timed, times: Times) -> None:
-    """Find the least cost of each request, at its arrival or where prices are given."""
+    """Find the least cost of each request, at its arrival or at the times of given prices."""
     for i in range(len(timed.arrivals)):
         arrival = timed.arrivals[i]
         served = arrival + times.waits[i]

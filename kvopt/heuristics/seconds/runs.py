@@ -1,10 +1,10 @@
 """Good runs in seconds: orders behind routers, then moves and swaps between workers.
 
-In seconds every worker has rounds of its own, which last as long as its batch, so what a move is
-worth is not known before it is tried: both workers are simulated again, as servers alone.  A run
-is then a set of requests for each worker, and for each request a *key*: a worker starts what waits
-in ascending order of keys.  The first keys are the times of the starts of the run to improve, so
-that each worker does about what it did, and a request that moves keeps its time.
+In seconds every worker has rounds of its own, which last as long as its batch.  So the gain of a
+move is known only after both workers are simulated again.  A run is a set of requests for each
+worker, and a *key* for each request: a worker starts waiting requests in ascending order of keys.
+The first keys are the start times of the run to improve, so that each worker repeats about its old
+run, and a request that moves keeps its time.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.runs import PolicyRun
 
 POLICIES = ("svf", "mc-sf", "fcfs")
-"""Policies that are tried first."""
+"""First policies to try."""
 ROUTERS = (
     "central", "least-volume", "least-requests", "two-choices", "round-robin", "least-tokens",
     "random",
 )  # fmt: skip
-"""Routers that are tried, the usually best ones first."""
+"""Routers to try, the usually best ones first."""
 _HABITS = ((10, 30), (1, 0))
 """Windows and patience of the orders."""
 _NEAR = 8
-"""How far apart in the order of starts two requests are that are swapped, at most."""
+"""Largest distance in the order of starts of two requests to swap."""
 _IDLE_STEPS, _IDLE_WORK = 200, 100_000
-"""Steps for each worker without improvement after which moves end, and requests of the fleet times
-steps; with a limit ten times as many."""
+"""Moves end after so many steps for each worker without improvement, and after so many requests
+times steps; with a time limit ten times as many."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """An order of requests, and how strictly it is kept.
+    """An order of requests, and its window and patience.
 
     Parameters
     ----------
     name
-        What the keys are.
+        Name of the keys.
     keys
-        By request; the least goes first.
+        Key of each request; the least goes first.
     window, patience
         As of `LeastShare`.
     """
@@ -86,7 +86,7 @@ def policies_for(instance: Instance) -> tuple[str, ...]:
 
 
 def search_runs(search: Search) -> None:
-    """Look for better runs: orders behind routers, then moves between workers."""
+    """Search for better runs: orders behind routers, then moves between workers."""
     search_routed(search)
     if not search.should_stop():
         search.engine = "moves"
@@ -94,7 +94,7 @@ def search_runs(search: Search) -> None:
 
 
 def offer_one_by_one(search: Search) -> None:
-    """Offer a run in which a worker serves one request at a time: poor, but there at once.
+    """Offer a run in which a worker serves one request at a time: poor, but immediate.
 
     The next request goes to the worker that is free first.
     """
@@ -102,12 +102,12 @@ def offer_one_by_one(search: Search) -> None:
     arrivals, count = search.clock.arrivals(instance), len(instance)
     starts, workers = [0] * count, [0] * count
     resumed: list[dict[int, int]] = [{} for _ in range(instance.workers)]
-    free = [(0, worker, 0) for worker in range(instance.workers)]  # until when, and the next round
+    free = [(0, worker, 0) for worker in range(instance.workers)]  # its end, and the next round
     for i in sorted(range(count), key=lambda i: (arrivals[i], i)):
         time, worker, number = free[0]
         prompt, output = instance.requests[i].shape
         begin = max(time, arrivals[i])
-        if begin > time or not number or instance.extras:  # who hits a cache is done earlier
+        if begin > time or not number or instance.extras:  # cached blocks shorten rounds
             resumed[worker][number] = begin
         starts[i], workers[i] = number, worker
         end = begin + model.round_ns(1, prompt, prompt + 1)
@@ -118,7 +118,7 @@ def offer_one_by_one(search: Search) -> None:
 
 
 def offer_policies(search: Search, known: Container[str] = ()) -> None:
-    """Offer the runs of policies, but for those that are known."""
+    """Offer the runs of policies, except known ones."""
     for label in policies_for(search.instance):
         if label not in known:
             _offer_policy(search, label, label)
@@ -149,7 +149,7 @@ def _offer_policy(
 
 
 def search_moves(search: Search, seed: int = 0) -> None:
-    """Improve the run by moves and swaps between workers and by other keys, while they do."""
+    """Improve the run by moves and swaps between workers and by other keys, while these gain."""
     made = search.best
     if not isinstance(made, PolicyRun) or made.segments or len(search.instance) < 2:
         return
@@ -166,7 +166,7 @@ def search_moves(search: Search, seed: int = 0) -> None:
 
 
 class _Dealt:
-    """Requests as they are dealt to workers, their keys, and what each worker does."""
+    """The worker and the key of each request, and the run of each worker."""
 
     def __init__(self, search: Search, made: PolicyRun) -> None:
         self._search = search
@@ -176,7 +176,7 @@ class _Dealt:
         self._members, self._parts = made.members, list(made.parts)
 
     def step(self, random: Random) -> bool:
-        """Try a move, a swap or another key; keep it if it is better, and say whether it is."""
+        """Try a move, a swap or another key; keep it if it is better, and return whether it is."""
         place = random.randrange(len(self._line))
         near = min(max(place + random.randint(-_NEAR, _NEAR), 0), len(self._line) - 1)
         i, other = self._line[place], self._line[near]
@@ -216,7 +216,7 @@ class _Dealt:
         return run(part, policy, clock=search.clock, should_stop=search.should_stop)
 
     def _whole(self) -> PolicyRun:
-        """Return what all workers do as one run."""
+        """Return the runs of all workers as one run."""
         count = len(self._line)
         starts, workers = [0] * count, [0] * count
         for worker, (members, part) in enumerate(zip(self._members, self._parts, strict=True)):
@@ -232,7 +232,7 @@ def joined_run(
     search: Search, label: str, starts: Sequence[int], workers: Sequence[int],
     resumed: Sequence[Mapping[int, int]], began: float,
 ) -> PolicyRun:  # fmt: skip
-    """Return a run from where requests are, and from when each worker began after it was idle."""
+    """Return a run from the workers and starts of requests, and the ends of idle times."""
     return PolicyRun(
         search.instance, starts, workers, clock=search.clock, resumed=resumed, policy=label,
         wall_seconds=working_time() - began,

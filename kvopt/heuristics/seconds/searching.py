@@ -30,21 +30,21 @@ from kvopt.problem.instance import Instance
 from kvopt.timetable.runs import PolicyRun
 
 SLOWER = (1.05, 1.03, 1.07, 1.0)
-"""How many times as slow the machine of the prices is, in turn."""
+"""Factors by which the machine of the prices is slower, in turn."""
 STARTS, AHEAD = (2.0, 1.0, 4.0), (1.0, 2.0, 1.0)
-"""In turn: requests that start in a stretch, and look-ahead in mean times of requests alone."""
+"""In turn: requests that start in a layer, and look-ahead in mean times of requests alone."""
 DRAWS = 16
-"""Tries to go on from a node."""
+"""Expansions of a node."""
 WIDEST, WIDEST_WITHOUT_LIMIT = 1024, 8
-"""Nodes that are kept at most, and where there is no limit of time."""
+"""Limits of the width of a beam with and without a time limit."""
 _MOST_WITHOUT_LIMIT = 30_000
-"""Nodes times requests where there is no limit of time: ten seconds of a beam, or thirty."""
+"""Limit of nodes times requests without a time limit: ten to thirty seconds for a beam."""
 IDLE_TURNS = 4
-"""Beams without improvement after which they end."""
+"""The search ends after so many beams without improvement."""
 _MOST_ROUNDS = 20_000_000
-"""Limit of rounds, which are gone through one by one."""
+"""Limit of rounds, which are simulated one by one."""
 _ROOM = 2**29
-"""Bytes for the nodes of a beam, at most."""
+"""Limit of the bytes for the nodes of a beam."""
 
 
 def beams_in_seconds(
@@ -58,7 +58,7 @@ def beams_in_seconds(
     room: int = _ROOM,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> PolicyRun | None:
-    """Return the best run of wider and wider beams; None where they would be too large.
+    """Return the best run of wider and wider beams; None if they would be too large.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ def beams_in_seconds(
     time_limit
         Seconds; without a limit beams remain narrow.
     threads
-        Threads that share the tries of a beam.
+        Threads that share the expansions of a beam.
     seed
-        Of the random generator.
+        Seed of the random generator.
     room
         Bytes that the nodes of a beam may take.
     should_stop
-        Asked now and then.
+        Checked now and then.
     """
     start = working_time()
     end = start + time_limit
@@ -104,7 +104,7 @@ def beams_in_seconds(
 def _beams_of(
     instance: Instance, clock: Seconds, lines: Sequence[int], threads: int, seed: int, room: int
 ) -> _Beams | None:
-    """Return what searches an instance, None where it is too large for the loops."""
+    """Return a search over an instance, None if it is too large for the loops."""
     arrivals, count = arrivals_ns(instance), len(instance)
     part = shares(instance, clock.batch_time, [clock.batch_time.lines[i] for i in lines], float)
     late = max(arrivals, default=0) + float(part.alone.sum())
@@ -116,7 +116,7 @@ def _beams_of(
 
 
 class _Beams:
-    """Beams over one instance, and the best run so far: at first one without tries."""
+    """Beams over one instance, and the best run so far: at first that of the first rule."""
 
     def __init__(
         self, instance: Instance, clock: Seconds, lines: Sequence[int], part: Shares, threads: int,
@@ -129,11 +129,11 @@ class _Beams:
         self._rooms = [room_for(server) for _ in range(threads)]
         self.widest = max(1, min(WIDEST, min(room, _ROOM) // bytes_of_node(server)))
         self.best = self._as_run(run_alone(server, self._rooms[0]))
-        self._between = float(part.takes.mean()) / instance.memory  # starts, on a busy machine
+        self._between = float(part.takes.mean()) / instance.memory  # start-up on a busy machine
         self._alone = float(part.alone.mean())
 
     def effort(self, turn: int) -> float:
-        """Return about how long a node of a beam takes, in runs."""
+        """Return about the effort of a node of a beam, in runs."""
         stretch, ahead = self._horizons(turn)
         return DRAWS * (1 + ahead / stretch)
 

@@ -1,4 +1,4 @@
-"""A server on a clock of seconds as arrays: its requests, and what prices say about them."""
+"""A server on a clock of seconds as arrays: its requests, and their costs at prices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.instance import Instance
 
 _GRID = 16_384
-"""Times at which prices are kept."""
+"""Number of times with stored prices."""
 
 
 def server_of(
@@ -31,11 +31,11 @@ def server_of(
     lines
         Positions of the lines of the bound.
     arrivals
-        In nanoseconds.
+        Arrivals in nanoseconds.
     part
-        What requests take of the machine, by these lines.
+        Machine time of requests, by these lines.
     slower
-        How many times as slow the machine of the prices is.
+        Factor by which the machine of the prices is slower.
     """
     _, prompts, outputs = columns_of(instance)
     moments = np.array(arrivals, dtype=np.int64)

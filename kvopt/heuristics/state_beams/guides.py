@@ -1,4 +1,4 @@
-"""What prices of states say about starts and rounds, in floats: they guide, they prove nothing.
+"""Costs of starts and rounds by prices of states, in floats: they guide and prove nothing.
 
 With prices F_t(h, r) the total latency of a schedule is their bound, plus the reduced costs of
 its starts, plus the slack of each time (Claim 7 of docs/configurations.md).  Costs of starts
@@ -19,7 +19,7 @@ from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 
 _CELLS = 1000
-"""Rounds of the grid, at most, on which costs of starts are known."""
+"""Limit of the rounds of the grid of costs of starts."""
 
 
 class Guide(NamedTuple):
@@ -30,8 +30,8 @@ class Guide(NamedTuple):
     memory, most, smallest
         M, how many requests can be active together, and the least prompt.
     arrivals, prompts, outputs, firsts, shapes, twins
-        Of each request: `firsts` as in `States`, its row in ``costs``, and the request of the
-        same shape that is to start before it, -1 if there is none.
+        Columns of requests: `firsts` as in `States`, the row in ``costs``, and the request of the
+        same shape that starts before it, -1 if there is none.
     last, step
         The last priced time, and rounds from one column of ``costs`` to the next.
     costs, later
@@ -39,11 +39,11 @@ class Guide(NamedTuple):
     least
         Least cost of each request, counted in the same way.
     knots, shares
-        Of each time the knot before it, and the share of the knot after it.
+        For each time the knot before it, and the share of the knot after it.
     prices
-        Of states at each knot, and zeros after the last.
+        Prices of states at each knot, and zeros after the last.
     largest, paid
-        The most that a configuration is worth at each time, and its sum up to then.
+        Largest price of a configuration at each time, and the sum up to then.
     """
 
     memory: int
@@ -74,7 +74,7 @@ def guide_by(instance: Instance, stage: StatePrices) -> Guide:
 
 
 def guide_of(instance: Instance, states: States, knots: Knots, prices: Floats) -> Guide:
-    """Return what such prices say."""
+    """Return the search data of prices at knots."""
     prices = np.maximum(prices, 0.0)
     table = np.array([(r.prompt, r.output) for r in instance], dtype=np.int64)
     unique, which = np.unique(table, axis=0, return_inverse=True)
@@ -105,7 +105,7 @@ def guide_of(instance: Instance, states: States, knots: Knots, prices: Floats) -
 
 
 def _twins(arrivals: Integers, shapes: Integers) -> Integers:
-    """Return of each request the one of its shape that comes before it, -1 if there is none."""
+    """Return for each request the last one of its shape before it, -1 if there is none."""
     order = np.lexsort((arrivals, shapes))
     twins = np.full(len(shapes), -1, dtype=np.int64)
     same = shapes[order[1:]] == shapes[order[:-1]]
@@ -114,7 +114,7 @@ def _twins(arrivals: Integers, shapes: Integers) -> Integers:
 
 
 def _largest(states: States, prices: Floats) -> Floats:
-    """Return the most that a configuration is worth at each knot."""
+    """Return the largest price of a configuration at each knot."""
     copies = np.zeros(len(states.holds), dtype=np.int64)
     for first, output in zip(states.firsts.tolist(), states.outputs.tolist(), strict=True):
         copies[first : first + output] += 1
@@ -145,7 +145,7 @@ def _fill_costs(
 def line_at(guide: Guide, row: Floats, now: int) -> tuple[float, float]:
     """Return the entry of a round, and its change from one round to the next.
 
-    It is interpolated, and after the last column continued.
+    It is interpolated, and extrapolated after the last column.
     """
     cell = min(now // guide.step, len(row) - 2)
     slope: float = (row[cell + 1] - row[cell]) / guide.step

@@ -15,13 +15,13 @@ Words = npt.NDArray[np.uint64]
 """Sets of requests, 64 to a word."""
 
 ACTIVE, LEFT, BEGAN, HASH, TRAIL, NEWEST = range(6)
-"""Integers of a label: requests that run and that wait, the sum of starts, what is equal for labels
-that leave the same work, the last start in the trail, and the candidate that this round started
-last; the last two are -1 if there is none."""
+"""Integers of a label: numbers of active and of waiting requests, the sum of starts, a hash of its
+future work, the last start in the trail, and the candidate that this round started last; the last
+two are -1 if there is none."""
 
 SPENT, LATER, SLOPE, SCORE = range(4)
-"""Floats of a label: reduced costs and slacks so far, least reduced costs of all that waits and
-what a round adds to them, and what schedules that go on from it may cost."""
+"""Floats of a label: reduced costs and slacks so far, least reduced costs of waiting requests and
+their growth in a round, and the estimated cost of schedules that extend it."""
 
 
 class Labels(NamedTuple):
@@ -30,13 +30,13 @@ class Labels(NamedTuple):
     Parameters
     ----------
     members, ends
-        Requests that run, and when they complete.
+        Active requests, and their completions.
     waiting
         The set of requests that have not started.
     integers, floats
         Numbers of each label, see above.
     loads, values
-        Tokens held, and what that is worth, so many rounds after now.
+        Tokens held, and their price, for each number of rounds after now.
     """
 
     members: Integers
@@ -49,7 +49,7 @@ class Labels(NamedTuple):
 
 
 def room_for(many: int, guide: Guide, horizon: int) -> Labels:
-    """Return room for so many labels."""
+    """Return arrays for so many labels."""
     members, ends = np.zeros((2, many, guide.most + 1), dtype=np.int64)
     return Labels(
         members,
@@ -70,13 +70,13 @@ def waits(waiting: Words, i: int) -> bool:
 
 @steering
 def take_out(waiting: Words, i: int) -> None:
-    """Take a request out of the set."""
+    """Remove a request from the set."""
     waiting[i >> 6] &= ~(np.uint64(1) << np.uint64(i & 63))
 
 
 @steering
 def is_first(twins: Integers, waiting: Words, i: int) -> bool:
-    """Whether a request waits, and no twin of it that is to start before."""
+    """Whether a request waits, and no earlier twin of it does."""
     return waits(waiting, i) and (twins[i] < 0 or not waits(waiting, twins[i]))
 
 
@@ -99,8 +99,8 @@ def add_life(
 
 @steering
 def copy_label(labels: Labels, row: int, others: Labels, other: int, passed: int) -> None:
-    """Copy a label; where a round has passed, what lies ahead moves on."""
-    for x in range(labels.integers[row, ACTIVE]):  # slices take longer
+    """Copy a label; after a round its later loads and prices are shifted."""
+    for x in range(labels.integers[row, ACTIVE]):  # slices are slower
         others.members[other, x] = labels.members[row, x]
         others.ends[other, x] = labels.ends[row, x]
     for x in range(labels.waiting.shape[1]):

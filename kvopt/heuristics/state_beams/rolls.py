@@ -13,7 +13,7 @@ from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Floats, Integers
 
 _LEAST_LISTED = 8
-"""Candidates that are listed however much their starts cost."""
+"""Least number of listed candidates, at any cost of their starts."""
 
 
 class Candidates(NamedTuple):
@@ -24,10 +24,10 @@ class Candidates(NamedTuple):
     requests, prompts, outputs
         Requests and their shapes.
     costs, laters
-        Reduced cost of a start when the list was made, and the least one from then on; in the
-        second column what a round adds.
+        Reduced cost of a start when the list was made, and the least one from then on; the second
+        column has the growth in a round.
     counts
-        How many there are, when the list was made, and when the next request arrives.
+        Number of requests, the round of the list, and the arrival of the next request.
     """
 
     requests: Integers
@@ -64,7 +64,7 @@ def cost_at(costs: Floats, y: int, since: int) -> float:
 def list_candidates(
     guide: Guide, some: Words, now: int, dearest: float, listed: int, found: Candidates
 ) -> None:
-    """List requests that wait in some label and have arrived, the most pressing ones first."""
+    """List arrived requests that wait in some label, those of largest extra cost first."""
     following = min(now // guide.step, guide.costs.shape[1] - 2) + 1
     count, arrival = 0, NEVER
     waiting, keys = np.empty(len(guide.outputs), dtype=np.int64), np.empty(len(guide.outputs))
@@ -98,7 +98,7 @@ def list_candidates(
 def fill_caps(guide: Guide, loads: Integers, ahead: int, caps: Integers) -> int:
     """Fill in the largest prompt that fits so many rounds ahead, by output.
 
-    Returned is the largest output that fits with the least prompt.
+    Returns the largest output that fits with the least prompt.
     """
     memory, least = guide.memory, guide.smallest
     cap = memory

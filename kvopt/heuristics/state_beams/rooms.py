@@ -1,4 +1,4 @@
-"""A beam of labels that prices of states guide: its plan, its arrays, and where it begins."""
+"""A beam of labels guided by prices of states: its parameters, its arrays, and its first label."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from kvopt.kernels.random_numbers import State
 from kvopt.problem.arrays import Floats, Integers
 
 STEPS = 6
-"""Requests that a label may start in one round, at most."""
+"""Most requests that a label may start in one round."""
 _CHOICES = 256
-"""Starts of which the best are looked at, for each label of the width."""
+"""Possible starts from which the best are chosen, for each label of the width."""
 _TRAIL = 1 << 14
-"""Starts of which a trail can tell at first."""
+"""First length of the trail of starts."""
 
 ALIVE, NOW, TRAILED, BEST, BEST_TRAIL = range(5)
 """Entries of `Beam.counts`."""
@@ -45,13 +45,13 @@ class Plan(NamedTuple):
     horizon
         Rounds of the greedy runs.
     listed, dearest
-        Candidates at most, and the most that a start now may cost more than a later one.
+        Most candidates, and the largest extra cost of a start now over a later one.
     urgency
-        Weight of what waiting costs: more than 1 as it is often more than the least.
+        Weight of the cost of waiting: above 1, since it often exceeds the least cost.
     noise
         Deviation of random numbers that are added to scores, times the largest sum of the time.
     depth
-        Rounds of which the greedy runs compare what a start is worth.
+        Rounds over which the greedy runs compare the value of a start.
     """
 
     width: int
@@ -65,26 +65,26 @@ class Plan(NamedTuple):
 
 
 class Beam(NamedTuple):
-    """Labels of a round, and room for the next.
+    """Labels of a round, and arrays for the next.
 
     Parameters
     ----------
     kept, opened
-        Labels at the beginning of a round, and those that come out of it.
+        Labels at the begin and at the end of a round.
     rows, filled
         Prices of states in the next rounds, and the last time that has them.
     candidates, work
-        Of the round, and room for a greedy run.
+        Candidates of the round, and work arrays of a greedy run.
     parents, places, scores
-        Of children: the label, the place of the request in the list, what it may cost.
+        For children the label, the place of the request in the list, and the estimated cost.
     trail
         For each start the one before it, the request and the round.
     table
-        Hashes of labels that were kept.
+        Hashes of kept labels.
     salts
         Two random numbers of each request, for hashes.
     counts
-        Labels kept, the round, starts in the trail, and the least sum of starts with its trail.
+        Number of labels, round, starts in the trail, and the least sum of starts with its trail.
     random
         State of the random numbers.
     """
@@ -143,7 +143,7 @@ def with_room(beam: Beam) -> Beam:
 
 
 def starts_of(beam: Beam, starts: Integers) -> Integers:
-    """Return the starts of the best complete label, with those that the beam began from."""
+    """Return the starts of the best complete label, with the given starts of the beam."""
     found = starts.copy()
     at = int(beam.counts[BEST_TRAIL])
     while at >= 0:

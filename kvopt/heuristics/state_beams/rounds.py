@@ -1,10 +1,10 @@
 """Beam search round by round over labels, by prices of states.
 
-In each round a label may start nothing, or one candidate after another that still fits.  What it
-may then cost is what it has spent, what waiting will cost, and what a greedy run of the next
-rounds adds.  Slack of the next rounds depends on what starts in them; a greedy run finds something
-that fits, so a label is evaluated by what it can be filled with and not by a bound, which would
-favour labels of which little is known.
+In each round a label may start nothing, or one candidate after another that still fits.  Its
+estimated cost is the spent cost, the cost of waiting, and the cost of a greedy run of the next
+rounds.  Slack of the next rounds depends on their starts.  A greedy run finds feasible starts, so a
+label is evaluated by a schedule and not by a bound, which would favour labels with little
+information.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from kvopt.kernels.random_numbers import normal
 from kvopt.problem.arrays import Integers
 
 _CHILDREN = 4
-"""Labels with one more start that are looked at, for each label of the width."""
+"""Evaluated labels with one more start, for each label of the width."""
 ENDED, ONGOING, CROWDED = range(3)
-"""What `go_on` returns: all has started, there is more to do, the trail is full."""
+"""Results of `go_on`: all requests have started, more rounds remain, the trail is full."""
 
 
 @steering
 def go_on(guide: Guide, plan: Plan, beam: Beam, rounds: int) -> int:
-    """Advance so many rounds, or to the end; return how that ended."""
+    """Advance so many rounds, or to the end; return the outcome."""
     counts = beam.counts
     for _ in range(rounds):
         if counts[ALIVE] == 0:
@@ -101,7 +101,7 @@ def _skip_idle_rounds(guide: Guide, beam: Beam) -> None:
 
 @steering
 def _refresh(guide: Guide, plan: Plan, beam: Beam) -> None:
-    """List candidates anew from time to time, and add up again what waiting costs."""
+    """From time to time list candidates again, and add up the costs of waiting."""
     kept, now = beam.kept, beam.counts[NOW]
     fill_rows(guide, beam.rows, beam.filled, now + kept.values.shape[1] - 1)
     candidates = beam.candidates
@@ -179,7 +179,7 @@ def _find_children(guide: Guide, plan: Plan, beam: Beam, lower: int, upper: int)
 
 @steering
 def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int:
-    """Start the requests of the best children; return how many labels there are then."""
+    """Start the requests of the best children; return the number of labels."""
     labels, found = beam.opened, beam.candidates
     limit = _CHILDREN * plan.width
     if many > limit:
@@ -285,7 +285,7 @@ def _scored(guide: Guide, plan: Plan, beam: Beam, row: int, chosen: int) -> floa
 
 @steering
 def _close(guide: Guide, plan: Plan, beam: Beam, opened: int, is_crowded: bool) -> None:
-    """Keep the best labels that leave different work, with the slack of the next time."""
+    """Keep the best labels with different future work, with the slack of the next time."""
     labels, kept, counts, table = beam.opened, beam.kept, beam.counts, beam.table
     now, first = counts[NOW], counts[ALIVE]
     if not is_crowded:
@@ -308,7 +308,7 @@ def _close(guide: Guide, plan: Plan, beam: Beam, opened: int, is_crowded: bool) 
             labels.floats[row, SPENT] += guide.largest[now + 1] - labels.values[row, 1]
         copy_label(labels, row, kept, alive, 1)
         left = 0
-        for x in range(labels.integers[row, ACTIVE]):  # without those that complete
+        for x in range(labels.integers[row, ACTIVE]):  # without completing requests
             i, end = kept.members[alive, x], kept.ends[alive, x]
             if end > now + 1:
                 kept.members[alive, left], kept.ends[alive, left] = i, end
@@ -322,7 +322,7 @@ def _close(guide: Guide, plan: Plan, beam: Beam, opened: int, is_crowded: bool) 
 
 @steering
 def _is_idle(guide: Guide, labels: Labels, row: int, now: int) -> bool:
-    """Whether nothing runs although something could."""
+    """Whether nothing is active although a request could be."""
     if labels.integers[row, ACTIVE] > 0:
         return False
     for i in range(len(guide.outputs)):
@@ -333,8 +333,8 @@ def _is_idle(guide: Guide, labels: Labels, row: int, now: int) -> bool:
 
 @steering
 def _is_new(table: Integers, label: int) -> bool:
-    """Add a hash to a table; return whether it was not there."""
-    label |= 1  # 0 stands for nothing
+    """Add a hash to a table; return whether it is new."""
+    label |= 1  # 0 marks an empty slot
     place = (label >> 1) % len(table)
     while table[place] != 0:
         if table[place] == label:

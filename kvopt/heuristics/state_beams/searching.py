@@ -1,8 +1,8 @@
-"""Schedules that prices of states guide: beams from the start, and from within the best schedule.
+"""Schedules guided by prices of states: beams from round 0, and from a round of the best schedule.
 
-What one beam finds depends on its parameters by chance, as labels of a beam soon differ little.
-So beams of other parameters follow, most of them from a round of the best schedule on: what
-starts before it stays.
+The result of a beam depends on its parameters by chance, since labels of a beam soon differ little.
+So beams with other parameters follow, most of them from a round of the best schedule on, whose
+earlier starts remain.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from kvopt.problem.arrays import Integers
 _FIRST = Plan(
     width=4, children=6, horizon=4, listed=100, dearest=0.1, urgency=1.2, noise=0.0, depth=1
 )
-"""A beam that is done in a moment."""
+"""A fast first beam."""
 _WIDTHS = {2: 60, 4: 30, 30: 10}
-"""Horizons that are drawn, in rounds, and the width that takes about as long with each."""
+"""Horizons to draw, in rounds, and for each a width of about equal effort."""
 _ANEW = 0.15
-"""Share of the beams that begin with nothing."""
+"""Share of the beams that begin without starts."""
 _IDLE, _BROADEST = 12, 32
-"""Beams without improvement after which they get twice as wide, and how much wider they get."""
+"""Beams without improvement after which the width doubles, and its largest factor."""
 _BROADEST_AT_LEISURE = 1
-"""The same without a limit of time, where a search has to end by itself."""
+"""The same without a time limit, where a search has to end by itself."""
 _FIRST_ROUNDS, _SLICE = 8, 0.05
-"""Rounds between two questions whether to stop, at first, and seconds up to which they double."""
+"""First rounds between two checks of the stop flag, and seconds up to which they double."""
 
 
 def are_states_priced(search: Search) -> bool:
@@ -45,9 +45,9 @@ def are_states_priced(search: Search) -> bool:
 
 
 def beams_of_states(turn: Turn, seed: int) -> Passes:
-    """Offer schedules, in each pass one of each thread; beams get wider where that finds nothing.
+    """Offer schedules, in each pass one of each thread; beams get wider without improvement.
 
-    The prices are those that prove the bound by then.  Of several workers nothing is offered.
+    The prices are those that prove the current bound.  Fleets get no offers.
     """
     search, instance = turn.search, turn.search.instance
     if len(instance) < 2 or instance.workers > 1:
@@ -68,7 +68,7 @@ def beams_of_states(turn: Turn, seed: int) -> Passes:
                 starts = np.array(search.schedule.starts, dtype=np.int64)
                 going = [_drawn(guide, rng, breadth, starts) for _ in range(search.threads)]
             improved = False
-            while going:  # with the next turn, where one ends
+            while going:  # with the next turn, if one ends
                 for found in pool.map(Going.finish, going, repeat(turn.is_late)):
                     improved |= found is not None and _offer(search, found)
                 going = [one for one in going if not one.is_over]
@@ -85,12 +85,12 @@ def _offer(search: Search, starts: Integers) -> bool:
 
 
 def _cut(starts: Integers, rng: np.random.Generator) -> int:
-    """Return a round from which to continue: the first one, or the start of some request."""
+    """Return a round from which to continue: the first one, or the start of a random request."""
     return 0 if rng.random() < _ANEW else int(rng.choice(starts))
 
 
 def _drawn(guide: Guide, rng: np.random.Generator, breadth: int, starts: Integers) -> Going:
-    """Return a beam with a plan near those that have served well, from somewhere in a schedule."""
+    """Return a beam with parameters near successful ones, from a round of a schedule on."""
     horizon, now = int(rng.choice((2, 4, 4, 30))), _cut(starts, rng)
     plan = Plan(
         width=breadth * _WIDTHS[horizon],
@@ -107,18 +107,18 @@ def _drawn(guide: Guide, rng: np.random.Generator, breadth: int, starts: Integer
 
 
 class Going:
-    """A beam on its way: it keeps the starts before a round, and may be left and taken up again.
+    """A beam that can be suspended and resumed; it keeps the starts before a round.
 
     Parameters
     ----------
     guide, plan
-        What it goes by.
+        Search data, and parameters.
     starts
-        Of each request, -1 where it is not given.
+        Start of each request, -1 if it is not given.
     now
-        The round from which to go on.
+        The round from which to continue.
     seed
-        Of its noise.
+        Seed of its noise.
     """
 
     def __init__(self, guide: Guide, plan: Plan, starts: Integers, now: int, seed: int) -> None:
@@ -127,7 +127,7 @@ class Going:
         self.is_over = False
 
     def finish(self, is_late: Callable[[], bool]) -> Integers | None:
-        """Return all starts, None if it is late before they are found."""
+        """Return all starts, None if time runs out before."""
         while not is_late():
             began = working_time()
             outcome = go_on(self._guide, self._plan, self._beam, self._rounds)

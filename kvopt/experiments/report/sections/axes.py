@@ -17,7 +17,7 @@ from kvopt.show.plots.charts import along, spread
 from kvopt.show.plots.embedding import panels
 
 _FEWEST, _MOST = 3, 12
-"""Numbers of requests from which on there is a curve, and up to which chance did not choose."""
+"""Numbers of requests that make a curve, and up to which they count as chosen, not drawn."""
 
 
 def _place(record: Record, key: str) -> float | None:
@@ -40,7 +40,7 @@ def volume(context: Context, family: Family) -> list[Markup]:
 
 
 def _register(name: str) -> None:
-    """Register pictures of each trace or family that differs in one axis alone."""
+    """Register pictures of each trace or family that differs in only one axis."""
 
     @section(name)
     def make(context: Context) -> str:
@@ -73,7 +73,7 @@ for _name in ("by-memory", "by-rate", "by-workers"):
 
 
 def _others(record: Record, key: str) -> dict[str, Any]:
-    """Return the parameters of an instance besides an axis."""
+    """Return the parameters of an instance except an axis."""
     keys = record.instance.parameters
     return {name: value for name, value in keys.items() if name not in (key, *COUNTS)}
 
@@ -91,7 +91,7 @@ def _drawn(
     for heading, runs in headed.items():
         every = [record for mine in runs.values() for record in mine]
         instances = grouped(every, lambda record: record.instance.hash).values()
-        # The best of each side, whatever the limits were; a scheduler needs all runs to end.
+        # The best of each side over all limits; a scheduler needs all runs to complete.
         lower = curve((mine[0], _best(max, (r.lower for r in mine))) for mine in instances)
         upper = curve((mine[0], _best(min, (r.upper for r in mine))) for mine in instances)
         found = {name: curve((r, r.value) for r in mine) for name, mine in runs.items()}

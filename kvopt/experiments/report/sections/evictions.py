@@ -17,7 +17,7 @@ from kvopt.show.plots.charts import points, spread, stairs
 from kvopt.show.plots.embedding import panels
 
 _MOST_NAMED = 16
-"""Schedulers up to which each is named; beyond, only the extreme ones."""
+"""Up to so many schedulers each is named; of more, only the extreme ones."""
 
 
 class _Place(NamedTuple):
@@ -31,7 +31,7 @@ class _Place(NamedTuple):
 
 @pictures("evictions")
 def evictions(context: Context, family: Family) -> list[Markup]:
-    """Draw a family, in seconds at the largest size with evictions; ratios of all sizes at once."""
+    """Draw a family, in seconds at the largest size with evictions; ratios of all sizes."""
     in_seconds = context.study.in_seconds
     sizes = sorted({record.instance.requests for record in family.instances}, reverse=True)
     for size in sizes if in_seconds else [0]:
@@ -45,7 +45,7 @@ def evictions(context: Context, family: Family) -> list[Markup]:
 
 
 def _comparable(groups: Sequence[Runs], size: int) -> list[Runs]:
-    """Return the runs on instances of one size that all schedulers met: seconds are no ratios."""
+    """Return runs on the instances of one size that all schedulers ran: seconds are not ratios."""
     met = [{run.instance.hash for run in group.sized(size).records} for group in groups]
     common = set.intersection(*filter(None, met))
     return [group.sized(size, common) for group in groups]

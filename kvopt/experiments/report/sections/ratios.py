@@ -25,13 +25,13 @@ from kvopt.show.summary import counted
 
 _RATIO = "ratio to the optimum"
 _MANY = 5
-"""Ratios from which on pictures of single runs tell more than the table."""
+"""From so many ratios on pictures of single runs add to the table."""
 _ALIKE = 2
-"""Times the excess of the best panel up to which the others have its axis."""
+"""Panels share an axis if their excess is at most this multiple of the best one."""
 _ROOM = 0.7
 """Share of the distance of two sizes over which instances of one size are spread."""
 _SEVERAL = 3
-"""Instances of a size, on average, from which on medians are joined."""
+"""With so many instances of a size, on average, medians are joined."""
 
 
 @pictures("ranking")

@@ -34,7 +34,7 @@ _TIMES = {
 Means = dict[str, float | None]
 
 _UNEVEN = 3
-"""Times by which ends may differ before each picture has its own time axis."""
+"""If ends differ by more than this factor, each picture has its own time axis."""
 
 
 @section("latency")

@@ -15,10 +15,10 @@ from kvopt.experiments.studies.records import grouped
 from kvopt.show.summary import percent
 
 _OF_SEVERAL = ("runs", "median", "95%", "worst", "optimal", "not optimal")
-"""Columns that repeat the ratio where each scheduler has a single run."""
+"""Columns that repeat the ratio if each scheduler has a single run."""
 
 _SINGLE = {"mean": "ratio", "mean width": "width"}
-"""What columns of means are called where each scheduler has a single run."""
+"""Names of columns of means if each scheduler has a single run."""
 
 
 @section("schedulers")

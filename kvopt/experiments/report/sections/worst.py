@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from kvopt.incumbent.certificate import Certificate
 
 _FEW, _MOST, _OPEN = 6, 12, 3
-"""Runs to draw; up to how many, to have one of each scheduler; and how many are unfolded."""
+"""Runs to draw; their limit if each scheduler gets one; and how many are unfolded."""
 
 _UNEVEN = 3
-"""Times by which makespans may differ before each picture has its own time axis."""
+"""If makespans differ by more than this factor, each picture has its own time axis."""
 
 
 @section("worst")
@@ -45,7 +45,7 @@ def worst(context: Context) -> str:
     many = any(run.instance.requests > CROWDED for run in runs)
     legend = TABLE["worst"]["legend"] + (TABLE["memory"]["legend"] if many else [])
     body: Markup = pieces.paragraphs([context.said("worst")]) + pieces.signs(legend)
-    read = lru_cache(maxsize=2)(read_certificate)  # of several runs, and maybe large
+    read = lru_cache(maxsize=2)(read_certificate)  # it has several runs and may be large
     for place, run in enumerate(runs):
         try:
             if run.certificate is None:

@@ -19,13 +19,13 @@ _AGAINST_ONE_RULE: tuple[tuple[str, str, str, str, _Ratio], ...] = (
     ("thm-2.1", "mc-sf", "theorem 2.1", "M^(1/4) / 11", lambda memory: memory**0.25 / 11),
     ("thm-8.2", "mc-sf-total", "theorem 8.2", "2 sqrt(M) / 3", lambda memory: 2 * memory**0.5 / 3),
 )
-"""Of wang-2025: family, policy, place, and the ratio that is reached at least, in words too."""
+"""Claims of wang-2025: family, policy, place, and the least ratio, also in words."""
 
 _AGAINST_ALL = (
     ("v1-thm-6.2", "deterministic", "jaillet-2025-v1 theorem 6.2"),
     ("v1-thm-6.4", "randomised", "jaillet-2025-v1 theorem 6.4"),
 )
-"""Family, the schedulers that it is against, and where it is from."""
+"""Family, the schedulers that it is against, and its source."""
 
 
 def adversary(records: Sequence[Record]) -> Iterator[Verdict]:
@@ -44,9 +44,9 @@ def adversary(records: Sequence[Record]) -> Iterator[Verdict]:
 
 
 def _square_root(runs: Iterable[Record]) -> Iterator[Verdict]:
-    """Compare the certain ratio of the policy that does best with the root of n.
+    """Compare the certain ratio of the best policy with the root of n.
 
-    The slope is taken from the smallest size at which every policy is hurt.
+    The slope begins at the smallest size at which every policy is above the optimum.
     """
     judged = grouped((r for r in runs if ratio_of(r).least), lambda run: run.instance.requests)
     best = [(n, min(judged[n], key=lambda run: ratio_of(run).least or 0)) for n in sorted(judged)]
@@ -90,7 +90,7 @@ def _against_one_rule(
 
 
 def _no_constant(runs: Sequence[Record], kind: str, source: str) -> Verdict:
-    """Report the measurement: no sizes settle a theorem about every constant."""
+    """Report the measurement: no finite set of sizes decides a theorem about every constant."""
     rows = by_policy(runs)
     best, worst = (end(rows, key=lambda row: row.mean.least or 0) for end in (min, max))
     return Verdict(

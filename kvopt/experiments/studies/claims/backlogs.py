@@ -50,9 +50,9 @@ def _by_instance(records: Iterable[Record]) -> list[dict[str | None, Record]]:
 def _compared(records: Sequence[Record], name: str, source: str) -> Iterator[Verdict]:
     """Judge claims on curves.
 
-    Instances on which all policies are the same, because nothing has to wait, are left out.  The
-    papers measured seconds on data that cannot be had; a claim that does not show on the
-    stand-in is left open, not refuted.
+    Instances on which all policies agree, because no request has to wait, are ignored.  The papers
+    measured seconds on data that are not public; a claim that fails on the stand-in is undecided,
+    not refuted.
     """
     groups = _by_instance(records)
     busy = [group for group in groups if len({run.value for run in group.values()}) > 1]
@@ -100,13 +100,13 @@ def _lower_bound(records: Iterable[Record]) -> Iterator[Verdict]:
 
 
 _POLICIES = ("sorted-lp", "sorted-f:phase1=swap", "lp-swap")
-"""Those of the table, in the order of its columns."""
+"""Policies of the table, in the order of its columns."""
 _SOURCE = "wang-2025 appendix 11.2, table 4"
 
 _FACTOR = 2
-"""Factor between both from which on single draws refute the printed mean."""
+"""From this factor between both on, single draws refute the printed mean."""
 _LEAST_DRAWS = 5
-"""Fewer draws do not settle an order."""
+"""Least number of draws that decide an order."""
 
 
 def table_4(records: Sequence[Record]) -> Iterator[Verdict]:
@@ -160,7 +160,7 @@ def _order(rows: Integers, printed: Sequence[float]) -> Judgement:
     """
     if len(rows) < _LEAST_DRAWS:
         return "undecided"
-    saved = rows[:, np.newaxis] - rows[:, :, np.newaxis]  # by the one in the row of each draw
+    saved = rows[:, np.newaxis] - rows[:, :, np.newaxis]  # matched by draw
     better = saved.mean(axis=0) > 4 * saved.std(axis=0, ddof=1) / np.sqrt(len(rows))
     claimed = np.less.outer(printed, printed)
     return settled(agrees=better[claimed].all(), contradicts=better[claimed.T].any())

@@ -31,18 +31,18 @@ from kvopt.experiments.studies.records import Record, grouped
 
 _SOURCE = "jaillet-2025-v2 section 5.1"
 _TRIALS = 200
-"""Draws of the published experiment, from which on a mean of ours is compared."""
+"""Draws of the published experiment; means over fewer are not compared."""
 _HALF_A_DIGIT = Fraction(1, 2000)
 
 UNLIKELY = Fraction(1, 1000)
-"""Probability below which a difference is not put down to chance."""
+"""Level of significance of a difference."""
 
 _LINEAR = Fraction(1, 2)
-"""Growth of the certain regret over growth of the horizon, from each to the next, that counts as
-linear.  Were the regret bounded, this would fall towards 0."""
+"""Least growth of the certain regret over that of the horizon, from each to the next, that counts
+as linear.  For a bounded regret it falls towards 0."""
 
 _LEAST_HORIZONS, _LEAST_SPAN, _LEAST_DRAWS = 3, 8, 3
-"""Fewer horizons, a smaller factor between the ends, or fewer draws leave the matter undecided."""
+"""With fewer horizons, a smaller factor between the ends, or fewer draws the claim is undecided."""
 
 
 def arrivals(records: Sequence[Record], name: str) -> Iterator[Verdict]:
@@ -152,7 +152,7 @@ def regret_of(record: Record) -> Interval:
 
 
 def grows_linearly(found: Sequence[tuple[int, Interval]]) -> bool:
-    """Whether the certain regret keeps pace with the horizon from each to the next."""
+    """Whether the certain regret grows with the horizon from each to the next."""
     return all(
         earlier.least is not None
         and later.least is not None
@@ -181,12 +181,12 @@ def _bounded(setting: str, runs: Sequence[tuple[int, list[Record]]]) -> Verdict:
 
 
 def _is_unlikely(ours: int, draws: int, theirs: int) -> bool:
-    """Whether so many hits in our draws are no chance, given the share that the paper prints.
+    """Whether so many hits in our draws are significant, given the share that the paper prints.
 
     Fisher's exact test, one-sided: were both samples of one law, of all hits together at least
     ``ours`` would fall among our draws.
     """
-    from scipy.stats import hypergeom  # which takes a second to load
+    from scipy.stats import hypergeom  # it takes a second to load
 
     return bool(hypergeom.sf(ours - 1, draws + _TRIALS, ours + theirs, draws) < UNLIKELY)
 
@@ -194,8 +194,8 @@ def _is_unlikely(ours: int, draws: int, theirs: int) -> bool:
 def mean_is_above(values: list[Fraction], mean: float, worst: float, trials: int) -> bool:
     """Whether our mean is more than four standard errors above a printed mean of ratios.
 
-    Nothing is printed of how the ratios scatter; between 1 and ``worst`` with that mean their
-    variance is at most (mean - 1) (worst - mean).
+    The paper prints no variance of the ratios; between 1 and ``worst`` with that mean it is at most
+    (mean - 1) (worst - mean).
     """
     if len(values) < 2:
         return False

@@ -14,23 +14,23 @@ from kvopt.problem.batch_time import NANOSECONDS
 _SOURCE = "jaillet-2025-v2 section 5.2"
 
 _ABOUT = 0.2
-"""Share by which ratios may differ from printed ones, which are read off pictures, and agree."""
+"""Ratios agree with those read off printed pictures if they differ by at most this share."""
 _CLOSE = 0.05
-"""The same of ratios that are printed as numbers."""
+"""The same for ratios that are printed as numbers."""
 
 _OURS, _BENCHMARK = "mc-sf", "fcfs"
 _FEWEST = 3
-"""Numbers of requests from which on there is a slope to speak of."""
+"""Least number of sizes for a slope."""
 
 _STEEPER = {50.0: 3.0, 10.0: 8.0}
-"""How many times as steeply as mc-sf the best other scheduler rises, by requests a second."""
+"""Slope of the best other scheduler over that of mc-sf, by requests a second."""
 
 _SLOPES = 1 / 6, 1 / 2
-"""Printed for 50 requests a second, in seconds a request: of mc-sf and of the best other."""
+"""Slopes printed for 50 requests a second, in seconds a request: mc-sf and the best other one."""
 
 _TABLE_1: dict[str, float] = PRINTED["v2-5.2-table-1"]
 _RATE, _REQUESTS, _LEAST_RUNS = 50.0, 1000, 5
-"""Requests a second and requests of the published table, and least draws to judge it by."""
+"""Requests a second and requests of the published table, and least draws for a verdict."""
 _DEVIATION = 0.35
 """Printed standard deviation of mc-sf."""
 
@@ -54,9 +54,9 @@ def by_rate(records: Iterable[Record]) -> dict[float, list[Record]]:
 def told(
     claim: str, published: str, found: str, holds: bool | None, records: Sequence[Record]
 ) -> Verdict:
-    """Return a verdict on a claim about data that cannot be had; None claims nothing.
+    """Return a verdict on a claim about data that are not public; None if there is no claim.
 
-    A claim that fails on the stand-in stays open, since the lengths and the server differ.
+    A claim that fails on the stand-in is undecided, since the lengths and the server differ.
     """
     verdict: Judgement = "measured" if holds is None else "reproduced" if holds else "undecided"
     said = f"{found}, on the stand-in" + (": does not agree" if holds is False else "")
@@ -90,7 +90,7 @@ def traffic(records: Sequence[Record]) -> Iterator[Verdict]:
 
 
 def _curves(runs: Sequence[Record]) -> dict[str, Curve]:
-    """Return the curves of schedulers that completed wherever mc-sf did; of draws the means."""
+    """Return the curves of schedulers that completed wherever mc-sf did; means over draws."""
     curves = {
         policy: {
             size: mean(map(latency, draws))
@@ -218,7 +218,7 @@ _SAFE = {50.0: 0.21, 10.0: 0.24}
 """Smallest alpha without a loop, by requests a second."""
 _STEP = 0.01
 _LEAST_ALPHAS = 5
-"""Values of alpha from which on there is a grid to speak of."""
+"""Least number of values of alpha for a grid."""
 _LOOPS_AT = 0.15
 _LOW = 0.1
 _BEST = 0.15, 0.25
@@ -261,7 +261,7 @@ def _alpha(record: Record) -> float:
 
 
 def _smallest(rate: float, grid: Sequence[Record]) -> Iterator[Verdict]:
-    """Compare with the alpha from which on every run of an instance completes."""
+    """Compare with the least alpha from which on every run of an instance completes."""
     safe: dict[int, list[float | None]] = {}
     for runs in grouped(grid, lambda record: record.instance.hash).values():
         if len(runs) >= _LEAST_ALPHAS:
@@ -331,7 +331,7 @@ def errors(records: Sequence[Record]) -> Iterator[Verdict]:
             )
         if bare:
             evicting = sum(record.evictions > 0 for record in bare)
-            yield told(  # what happens without a margin, which the paper adds to avoid it
+            yield told(  # as without a margin, which the paper adds to avoid this
                 f"Without a margin errors make memory overflow, {rate:g} requests a second",
                 "why there is a margin",
                 f"{evicting} of {len(bare)} runs evict, {len(endless)} never end",

@@ -15,7 +15,7 @@ Judgement = Literal["reproduced", "not reproduced as printed", "refuted", "undec
 PRINTED: dict[str, Any] = tomllib.loads(
     (files("kvopt.experiments.studies.claims") / "printed.toml").read_text(encoding="utf-8")
 )
-"""What papers print, by claim."""
+"""Printed values of papers, by claim."""
 
 _SHOWN = 5
 """Certificates that a verdict names, at most."""
@@ -32,10 +32,10 @@ class Verdict:
     found
         The result, with numbers that certificates prove.
     verdict
-        ``reproduced``; ``not reproduced as printed``; ``refuted``; ``undecided`` where the
-        intervals leave room for both; ``measured`` where nothing is claimed that could fail.
+        ``reproduced``; ``not reproduced as printed``; ``refuted``; ``undecided`` if the
+        intervals allow both; ``measured`` if there is no claim that could fail.
     certificates
-        Paths of what shows it.
+        Paths of the certificates that show it.
     """
 
     claim: str
@@ -50,7 +50,7 @@ class Verdict:
         return f"{said}\n  published: {self.published}\n  found:     {self.found}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the object that is written."""
+        """Return the JSON object of the verdict."""
         return {**asdict(self), "certificates": list(self.certificates)}
 
 
