@@ -127,7 +127,7 @@ def _two_point(policy: str, theorem: str, bound: Formula) -> None:
         return ratio > _ABOVE * bound(alpha)
 
     def examined(simulation: Simulation) -> Parts:
-        # A term that vanishes with M is allowed: cases above a bound are repeated four times larger.
+        # A term that vanishes with M is allowed: cases above are repeated four times larger.
         large = Simulation(simulation.draws, 4 * simulation.scale)
         rows = simulation.by_alpha(policy)
         pairs = [pair for pair, row in zip(PAIRS, rows, strict=True) if is_above(*row)]
