@@ -76,6 +76,11 @@ class Placement(NamedTuple):
         Tokens that each worker holds at each time.
     times, offsets
         With pauses active times, and the position of the first of each request; else empty.
+    paths, blocks, weights
+        Blocks that requests share, ``blocks[paths[i]:paths[i + 1]]``, and tokens of each: a worker
+        holds it once, and prompts are without it.
+    users
+        How many active requests use each block, of each worker at each time.
     """
 
     memory: int
@@ -88,6 +93,10 @@ class Placement(NamedTuple):
     loads: Integers
     times: Integers
     offsets: Integers
+    paths: Integers
+    blocks: Integers
+    weights: Integers
+    users: Integers
 
 
 def search_reinsertions(
@@ -183,23 +192,31 @@ def nowhere(instance: Instance, span: int, *, pauses: bool = False) -> Placement
     TooLarge
         If these are too many for the workers.
     """
-    refuse_too_long(instance.workers, span)
-    arrivals, prompts, outputs = columns_of(instance)
+    instance = instance.without_common_prefix()
+    forest = instance.forest
+    refuse_too_long(instance.workers * (1 + len(forest.weights)), span)
+    arrivals, _, outputs = columns_of(instance)
     arrivals -= _first_arrival(instance)
     count, tokens = len(arrivals), instance.total_output if pauses else 0
     # Nothing starts so late that another one would not fit after it.
     latest = span - 2 * int(outputs.max(initial=0)) - 2
     return Placement(
-        instance.memory, arrivals, prompts, outputs, np.full(count, latest),
+        instance.memory, arrivals, np.array(forest.private, dtype=np.int64), outputs,
+        np.full(count, latest),
         np.full(count, -1), np.zeros(count, dtype=np.int64),
         np.zeros((instance.workers, span), dtype=np.int64), np.zeros(tokens, dtype=np.int64),
         np.concatenate(([0], outputs.cumsum())) if pauses else np.zeros(0, dtype=np.int64),
+        np.cumsum([0, *map(len, forest.paths)]),
+        np.array([block for path in forest.paths for block in path], dtype=np.int64),
+        np.array(forest.weights, dtype=np.int64),
+        np.zeros((instance.workers, len(forest.weights), span), dtype=np.int32),
     )  # fmt: skip
 
 
 def without_loads(placement: Placement) -> Placement:
     """Return a copy of the placement, from which steps are undone."""
-    return deepcopy(placement._replace(loads=placement.loads[:, :0]))
+    loads, users = placement.loads[:, :0], placement.users[:, :, :0]
+    return deepcopy(placement._replace(loads=loads, users=users))
 
 
 def refuse_too_long(workers: int, span: int) -> None:
@@ -245,25 +262,36 @@ def _schedule_of(instance: Instance, placement: Placement) -> Schedule:
 
 
 @compiled
-def earliest(profile: Integers, room: int, output: int, start: int) -> int:
-    """Return the first round from ``start`` on at which a request fits.
+def earliest(placement: Placement, worker: int, i: int, start: int) -> int:
+    """Return the first round from ``start`` on at which a request fits on a worker.
 
-    ``room`` is memory less the prompt.  A time t at which the request would hold ``excess``
-    tokens too many stays too full until it starts ``excess`` rounds later, or at t itself.
+    A time t at which the request would hold ``excess`` tokens too many stays too full until it
+    starts ``excess`` rounds later, or at t itself.
     """
-    known, end = start, start  # the times known + 1 .. end were seen to fit
+    known, end, output = start, start, placement.outputs[i]  # known + 1 .. end were seen to fit
     while True:
         time = start + output
-        while time > end and profile[time] + time - start <= room:
+        while time > end and _excess(placement, worker, i, time) <= start - time:
             time -= 1
         if time <= end:
             time = known
-            while time > start and profile[time] + time - start <= room:
+            while time > start and _excess(placement, worker, i, time) <= start - time:
                 time -= 1
             if time <= start:
                 return start
         known, end = time, start + output
-        start += min(profile[time] + time - start - room, time - start)
+        start += min(_excess(placement, worker, i, time) + time - start, time - start)
+
+
+@compiled
+def _excess(placement: Placement, worker: int, i: int, time: int) -> int:
+    """Return by how much the prompt of a request would pass the memory of a worker at a time."""
+    held = placement.loads[worker, time] + placement.prompts[i]
+    for place in range(placement.paths[i], placement.paths[i + 1]):
+        block = placement.blocks[place]
+        if placement.users[worker, block, time] == 0:
+            held += placement.weights[block]
+    return int(held - placement.memory)
 
 
 @compiled
@@ -287,11 +315,19 @@ def _walk(placement: Placement, i: int, load: Integers, start: int, latest: int)
 @compiled
 def hold(placement: Placement, i: int, sign: int) -> None:
     """Add a request to the loads of its worker, or remove it."""
-    loads, held = placement.loads[placement.workers[i]], placement.prompts[i]
+    worker, held = placement.workers[i], placement.prompts[i]
+    loads, before = placement.loads[worker], 0 if sign > 0 else 1
     if len(placement.offsets) == 0:
-        for time in range(placement.starts[i] + 1, placement.starts[i] + placement.outputs[i] + 1):
+        begin, end = placement.starts[i] + 1, placement.starts[i] + placement.outputs[i] + 1
+        for time in range(begin, end):
             held += 1
             loads[time] += sign * held
+        for place in range(placement.paths[i], placement.paths[i + 1]):
+            block = placement.blocks[place]
+            for time in range(begin, end):
+                if placement.users[worker, block, time] == before:
+                    loads[time] += sign * placement.weights[block]
+                placement.users[worker, block, time] += sign
         return
     for place in range(placement.offsets[i], placement.offsets[i + 1]):
         held += 1
@@ -314,12 +350,10 @@ def place(
         worker = (offset + turn) % count
         if blink and turn + 1 < count and uniform(random) < blink:
             continue
-        loads = placement.loads[worker]
         if len(placement.offsets) == 0:
-            room = placement.memory - placement.prompts[i]
-            start = earliest(loads, room, placement.outputs[i], begin)
+            start = earliest(placement, worker, i, begin)
         else:
-            start = _walk(placement, i, loads, begin, latest)
+            start = _walk(placement, i, placement.loads[worker], begin, latest)
         if start < best:
             best, placement.workers[i] = start, worker
     if best > latest:

@@ -20,6 +20,8 @@ from kvopt.heuristics.seconds.runs import policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.shares import SHARING_BEAMS, share_of
+from kvopt.kernels.compile_clock import working_time
 from kvopt.search.meanwhile import prover
 from kvopt.search.registry import ENGINES
 from kvopt.simulate.running import run
@@ -85,12 +87,15 @@ def offer_policies(search: Search, seconds: float = inf) -> None:
 
 
 def improve_sharing(search: Search, seconds: float) -> None:
-    """Search better schedules with beams in which active requests share their nodes."""
-    from kvopt.heuristics.trace_beams import search_traces  # loads numba
+    """Search better schedules in which active requests share their nodes: beams, then moves."""
+    from kvopt.heuristics.reinsertion import search_reinsertions  # they load numba
+    from kvopt.heuristics.trace_beams import search_traces
 
     def work() -> None:
+        end = working_time() + min(seconds, search.remaining)
         offer_central_lines(search)
-        search_traces(search, min(seconds, search.remaining), search.seed)
+        search_traces(search, share_of(end - working_time(), SHARING_BEAMS), search.seed)
+        search_reinsertions(search, end - working_time(), search.seed)
 
     with search.surviving("beams"):
         run_in_thread(search, work)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 import pytest
+import sharing_oracle
+from effort import many
 from hypothesis import given
 from oracle import optimum
 from strategies import instances, plain
 
 from kvopt import Instance, Request, Schedule, StopReason, generate, solve
 from kvopt.heuristics import improve
-from kvopt.heuristics.list_schedules import (
-    offer_list_schedules,
-)
+from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import (
     fill,
     hold,
@@ -67,22 +68,69 @@ def test_requests_start_where_they_first_fit() -> None:
         assert placement.starts.tolist() == placed_slowly(instance, order)
 
 
+def test_requests_that_share_start_where_they_first_fit() -> None:
+    """Each starts at the first round at which all placed so far are feasible by definition."""
+    rng, later = random.Random(2), 0
+    for seed in range(many(100)):
+        instance = sharing_oracle.drawn(seed, 6, is_common=seed % 4 == 0)
+        rows, order = (
+            sharing_oracle.rows_of(instance),
+            rng.sample(range(len(instance)), len(instance)),
+        )
+        starts, placed, first = (
+            dict[int, int](),
+            list[sharing_oracle.Row](),
+            min(r[0] for r in rows),
+        )
+        for i in order:
+            placed.append(rows[i])
+            starts[i] = rows[i][0]
+            while not sharing_oracle.feasible(
+                instance.memory, placed, instance.block_tokens or 1, list(starts.values())
+            ):
+                starts[i] += 1
+        placement = nowhere(instance, 1000)
+        assert fill(placement, np.array(order), np.array([1])) == len(instance)
+        assert [start + first for start in placement.starts.tolist()] == [
+            starts[i] for i in range(len(rows))
+        ], seed
+        later += sum(starts[i] > row[0] for i, row in enumerate(rows))
+    assert later
+
+
 def test_steps_keep_loads_and_what_undoes_them() -> None:
     """After many steps loads are those of the starts, within memory, and so is the copy."""
     rng = random.Random(7)
-    for seed in range(20):
-        instance = drawn(rng)
+    for seed in range(40):
+        instance = drawn(rng) if seed % 2 else workers_that_share(seed)
         placement, line = nowhere(instance, 1000), np.arange(len(instance))
         fill(placement, line, np.array([1]))
         kept = without_loads(placement)
         reinsert(placement, kept, line, line[:0], np.array([seed]), (5.0, 0.5), 300)
         again = nowhere(instance, 1000)
-        again.starts[:] = kept.starts
+        again.starts[:], again.workers[:] = kept.starts, kept.workers
         for i in range(len(instance)):
             hold(again, i, 1)
         assert np.array_equal(again.loads, placement.loads)
+        assert np.array_equal(again.users, placement.users)
         assert np.array_equal(kept.starts, placement.starts)
-        assert Schedule(instance, placement.starts.tolist()).check().feasible
+        starts = placement.starts + min(request.arrival for request in instance)
+        assert Schedule(instance, starts.tolist(), placement.workers.tolist()).check().feasible
+
+
+def workers_that_share(seed: int) -> Instance:
+    """Return an instance of one worker or two, with prefixes."""
+    return replace(sharing_oracle.drawn(seed, 9), workers=1 + seed % 4 // 2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_schedule_that_shares_is_below_the_optimum(seed: int) -> None:
+    instance = sharing_oracle.drawn(seed, 4, is_common=seed % 4 == 0)
+    search = Search(instance)
+    search.offer(one_after_another(instance), "one after another")
+    search_reinsertions(search, 10.0, most_passes=50)
+    assert search.faults == []
+    assert search.objective == sharing_oracle.optimum_of(instance)
 
 
 @pytest.mark.slow

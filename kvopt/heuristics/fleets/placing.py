@@ -96,9 +96,8 @@ def place_next(placing: Placing, tries: Tries, until: int) -> None:
 def _raise_floors(placing: Placing, i: int) -> None:
     """Find the earliest possible start of a request: later placements can only delay it."""
     fleet, floors = placing.fleet, placing.floors[i]
-    room, output = fleet.memory - fleet.prompts[i], fleet.outputs[i]
     for worker in range(len(floors)):
-        floors[worker] = earliest(fleet.loads[worker], room, output, floors[worker])
+        floors[worker] = earliest(fleet, worker, i, floors[worker])
 
 
 @compiled
@@ -146,11 +145,10 @@ def _place(placing: Placing, order: Integers) -> None:
     """Place requests one by one at their earliest starts."""
     fleet = placing.fleet
     for i in order:
-        room, output, floors = fleet.memory - fleet.prompts[i], fleet.outputs[i], placing.floors[i]
-        best, where = -1, 0
+        best, where, floors = -1, 0, placing.floors[i]
         for worker in range(len(floors)):
             if best < 0 or floors[worker] < best:
-                start = earliest(fleet.loads[worker], room, output, floors[worker])
+                start = earliest(fleet, worker, i, floors[worker])
                 if best < 0 or start < best:
                     best, where = start, worker
         fleet.starts[i], fleet.workers[i] = best, where
