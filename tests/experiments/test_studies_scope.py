@@ -14,6 +14,7 @@ from refusals import refusal
 from strategies import plain
 from studied import record
 
+from kvopt import Instance, Request, write_instance
 from kvopt.experiments.report import write_report
 from kvopt.experiments.studies import builtin_study, read_records, read_study, run_study
 from kvopt.experiments.studies.answers import answer
@@ -138,6 +139,24 @@ def test_a_study_certifies_both_optima(run: Run, tmp_path: Path) -> None:
     assert 'id="worth"' in text
     for scope in (Scope.RUNS, Scope.PAUSES):
         assert f"Of bounds and optima with scope {scope}, {scope.sentence}." in text
+
+
+def test_prefixes_are_shared_within_the_scope_alone(tmp_path: Path) -> None:
+    """Runs are judged by a bound that covers them: both hold two prompts, or one at a time."""
+    shared = Instance(6, [Request(0, 4, 1, prefix=["system"])] * 2, block_tokens=4)
+    write_instance(shared, tmp_path / "shared.json")
+    (tmp_path / "both.toml").write_text(
+        'scope = ["runs", "sharing"]\npolicies = ["svf", "lpm"]\n'
+        '[limits]\ntime_limit = 2\n[[instances]]\nfile = "shared.json"\n'
+    )
+    run_study(tmp_path / "both.toml", tmp_path / "out", jobs=1)
+    found = {(r.policy, r.scope, r.value, r.lower, r.error) for r in read_records(tmp_path / "out")}
+    assert found == {
+        (name, scope, value, value, None)
+        for name in ("svf", "lpm")
+        for scope, value in ((Scope.RUNS, 3), (Scope.SHARING, 2))
+    }
+    assert write_report(tmp_path / "out", verify=True).faults == ()
 
 
 def test_the_built_in_study_of_pauses_compares_both_scopes() -> None:

@@ -30,6 +30,7 @@ from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.dependencies import versions
 from kvopt.kernels.modules import import_modules
 from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
 from kvopt.simulate.routers.registry import parts_of
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
@@ -173,6 +174,8 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     announce("instance", limits.policy_time_limit + _SLACK)
     import_modules(task.modules)
     instance = task.source.instance(task.policies[0])
+    if not limits.scope.covers(Scope.SHARING):  # else runs would use what bounds do not cover
+        instance = instance.without_prefixes()
     path = _path(task)
     place = None if task.folder is None else task.folder / path
     announce("verify", _VERIFYING)
