@@ -21,7 +21,7 @@ from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, stages
-from kvopt.search.restricted import bound_by_relaxation
+from kvopt.search.restricted import bound_by_relaxation, is_apart, shares_prefixes
 
 _LP_KINDS = 10
 """Kinds of requests up to which the method lagrangian ends with an LP: starts jump at once."""
@@ -131,7 +131,10 @@ def bound(
     with signals_interrupt(search):
         if problem.is_restricted:
             refuse_blocks(problem.instance, problem.instance.extras[0])
-            bound_by_relaxation(search, search.remaining, lambda inner: _in_parts(inner, work))
+            if method == "auto" and shares_prefixes(search) and is_apart(search):
+                plan.bounding(search)  # what the plan of `certify` does
+            else:
+                bound_by_relaxation(search, search.remaining, lambda inner: _in_parts(inner, work))
         elif problem.in_blocks and method not in _IN_BLOCKS:
             stages.bound_tokens(search, lambda inner: _in_parts(inner, work))
         else:

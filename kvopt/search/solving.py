@@ -154,7 +154,7 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     """Refuse options that exclude each other."""
     if problem.instance.extras:
         if engine not in restricted.ENGINES_THAT_KNOW:
-            refuse_extras(problem.instance, f"the engine {engine}")
+            refuse_extras(problem.instance.without_common_prefix(), f"the engine {engine}")
         if engine in ("highs", "pyomo"):
             known = ("weight", "max_active", "prefix")
             refuse_extras(problem.instance, f"the engine {engine}", known)
@@ -216,9 +216,14 @@ def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> No
         return
     if engine != "auto" and problem.is_fleet:
         work = search_fleet if engine == "exact" else work
-    if problem.is_restricted:
+    if problem.is_restricted and engine in restricted.ENGINES_THAT_KNOW:
         if not search.should_stop():
             work(search)
+        return
+    if problem.is_restricted:
+        restricted.without_common_prefix(
+            search, lambda inner: plan.divided(inner).work(partial(_on, work))
+        )
         return
     plan.divided(search, prices).work(partial(_on, work))
 

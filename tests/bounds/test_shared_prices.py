@@ -19,7 +19,7 @@ from kvopt.certificates.files import certificate_text, proof_from_json, proof_to
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
-from kvopt.incumbent.proofs import CheckedBound
+from kvopt.incumbent.proofs import CheckedBound, SharedPrices
 from kvopt.problem.problem import as_problem
 from kvopt.verify.problem import Problem, problem_of
 from kvopt.verify.proofs import value_of_proof
@@ -139,6 +139,9 @@ def test_sessions_are_bounded_by_shares_that_change(tmp_path: Path) -> None:
     found, plain = offered(instance, 2.0), bound(instance, "lagrangian", time_limit=4.0)
     assert plain.value is not None
     assert found.value > 1.03 * plain.value
+    best = bound(instance, time_limit=6.0)
+    assert best.checked is not None
+    assert isinstance(best.checked.proof, SharedPrices)
     certificate = Certificate(instance, None, found, scope=Scope.SHARING)
     (tmp_path / "c.json").write_text(certificate_text(certificate))
     lines = verify(tmp_path / "c.json").lines

@@ -13,7 +13,17 @@ from oracle import optimum as plain_optimum
 from sharing_oracle import drawn, optimum_of
 from strategies import plain
 
-from kvopt import Instance, Request, Scope, bound, certify, solve, verify, write_certificate
+from kvopt import (
+    Instance,
+    InvalidInput,
+    Request,
+    Scope,
+    bound,
+    certify,
+    solve,
+    verify,
+    write_certificate,
+)
 from kvopt.bounds import shares
 from kvopt.bounds.shares import most_together, shared_out
 from kvopt.certificates.files import certificate_text, proof_to_json
@@ -53,6 +63,13 @@ def test_all_of_a_common_prefix_leaves_memory_and_prompts() -> None:
     assert (result.objective, result.lower_bound) == (least(shared_out(instance)),) * 2
     assert result.schedule is not None
     assert (result.schedule.instance, result.schedule.scope) == (instance, Scope.SHARING)
+    for workers in (1, 2):
+        fleet = replace(instance, workers=workers)
+        exact = solve(fleet, "exact")
+        assert (exact.objective, exact.lower_bound) == (optimum_of(fleet),) * 2
+        assert (exact.engine, exact.scope) == ("exact", Scope.SHARING)
+    with pytest.raises(InvalidInput, match="prefix: is not known by the engine exact"):
+        solve(FOREST, "exact")
 
 
 def test_no_more_users_of_a_node_count_than_fit_together() -> None:
