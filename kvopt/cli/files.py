@@ -99,7 +99,7 @@ def import_command(
     if "cached_tokens" in notes:
         common.say(
             f"kvopt: {notes['cached_tokens']:,} tokens of these prompts were cached, and count as "
-            "processed and held all the same: kvopt knows no prefix caching yet"
+            "processed and held all the same: the trace does not say which ones"
         )
     for reason, found in notes["dropped"].items():
         common.say(f"left out {found['rows']}: {reason} (first at line {found['first_line']})")

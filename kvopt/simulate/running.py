@@ -14,7 +14,7 @@ from kvopt.errors import InvalidInput, PolicyFault, TooLarge, shown
 from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_extras, refuse_fleet
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.simulate.fleets import route, share
 from kvopt.simulate.policies.base import Policy
@@ -93,8 +93,10 @@ def run(
         refuse_fleet(instance, label)
     elif isinstance(scheduler, ServerPolicy):
         kind = Server
-    if kind is not Simulation or instance.block_size > 1:
+    if kind is not Simulation:
         refuse_extras(instance, label)
+    elif instance.extras:
+        refuse_blocks(instance, instance.extras[0])
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)
     elif instance.block_size > 1:

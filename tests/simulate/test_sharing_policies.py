@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from sharing_oracle import Row, drawn, feasible, optimum_of, rows_of
 
-from kvopt import Instance, Request, Scope, compare, list_policies, policy, run
+from kvopt import Instance, InvalidInput, Request, Scope, compare, list_policies, policy, run
 from kvopt.simulate.policies.lookahead import LookAhead
 
 Choice = Callable[[list[Row], int, dict[int, int], list[int], int], int]
@@ -155,6 +155,13 @@ def test_waits_are_least(seed: int) -> None:
             table.add(prompt, output, now, path)
             active.append((prompt, output, now, path))
         now += rng.randint(0, 2)
+
+
+def test_whole_blocks_are_refused_by_name() -> None:
+    """The policy knows prefixes: it is the blocks of memory that go without them."""
+    instance = Instance(8, [Request(0, 4, 1, prefix=["a"])] * 2, block_tokens=4, block_size=2)
+    with pytest.raises(InvalidInput, match="block_size: is 2: prefix counts tokens"):
+        run(instance, "svf")
 
 
 def test_workers_of_a_fleet_share_nothing() -> None:

@@ -146,7 +146,7 @@ def _export(problem: Problem, folder: Path) -> None:
     _no_deadline(problem)
     if problem.in_seconds:
         raise NoOptionError
-    kind = "time-indexed" if problem.scope is Scope.RUNS else "pauses"
+    kind = "pauses" if problem.has_pauses else "time-indexed"
     export(problem.instance, folder / "p.lp", kind)
 
 
