@@ -8,6 +8,8 @@ breaks nothing.  A request may say how many tokens it is believed to produce, as
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from kvopt.errors import InvalidInput
@@ -29,6 +31,8 @@ class Admission:
     Promises are made in tokens and kept in whole blocks: every request is promised half a block
     more, what the last of its blocks wastes on average.  With a block less a token no promise of
     true outputs is broken; with less than half a block more requests start, and more are preempted.
+    With prefix caching a block that an earlier request names too is promised once, from the second
+    request on.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -49,6 +53,8 @@ class Admission:
         self._names: list[str] = []  # by place
         self._places: dict[str, int] = {}  # of requests that are not done
         self._started: dict[str, None] = {}  # by the policy, in its order
+        self._shared = _Shared(self._view, scheduler.hash_block_size)
+        self._shares = bool(scheduler.cache_config.enable_prefix_caching)
 
     def add_request(self, request: Any) -> None:
         """Tell the policy of a request."""
@@ -58,8 +64,9 @@ class Admission:
         prompt = request.num_prompt_tokens - 1
         output = max(1, min(said, view.memory - prompt))
         view.prompts.append(min(prompt + self._slack, view.memory - output))
-        view.private.append(view.prompts[-1])
-        view.paths.append(())
+        blocks = request.block_hashes[: prompt // self._shared.block] if self._shares else ()
+        view.paths.append(self._shared.path(place, blocks))
+        view.private.append(view.prompts[-1] - sum(view.weights[v] for v in view.paths[-1]))
         view.arrivals.append(view.now)
         for known in (view.beliefs.output, view.beliefs.lower, view.beliefs.upper):
             known.append(output)
@@ -96,6 +103,40 @@ class Admission:
             if name in self._started:
                 del self._started[name]
                 self._policy.finished(self._view, place, self._view.stop(place))
+            self._shared.forget(place)
+
+
+class _Shared:
+    """Nodes of whole blocks that a request shares with earlier ones that are not done.
+
+    The first that names a block counts it as its own, as nobody knows yet that it is shared.
+    """
+
+    def __init__(self, view: View, block: int) -> None:
+        self.block, self._view = block, view
+        self._named: dict[int, tuple[Any, ...]] = {}  # blocks of each request
+        self._uses: Counter[Any] = Counter()  # of each block, how many requests name it
+        self._nodes: dict[Any, int] = {}  # of blocks that were named twice
+        self._free: list[int] = []  # nodes of blocks that nobody names any more
+
+    def path(self, i: int, blocks: Iterable[Any]) -> tuple[int, ...]:
+        """Return the nodes of a request that names these blocks."""
+        self._named[i] = named = tuple(blocks)
+        for block in named:
+            if self._uses[block] and block not in self._nodes:
+                new = self._free.pop() if self._free else self._view.add_node(self.block)
+                self._nodes[block] = new
+        self._uses.update(named)
+        return tuple(self._nodes[block] for block in named if block in self._nodes)
+
+    def forget(self, i: int) -> None:
+        """Free the nodes that only this request still named."""
+        for block in self._named.pop(i):
+            self._uses[block] -= 1
+            if not self._uses[block]:
+                del self._uses[block]
+                if block in self._nodes:
+                    self._free.append(self._nodes.pop(block))
 
 
 def _slack(default: int) -> int:

@@ -79,12 +79,15 @@ def test_what_vllm_shares_is_replayed(options: list[str], tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.skipif(SOURCE is None, reason="KVOPT_VLLM_SOURCE says where vLLM's files are")
 def test_a_policy_admits_inside_vllm(tmp_path: Path) -> None:
-    """With true lengths and enough slack nothing is preempted, and short ones go first."""
+    """With true lengths and enough slack nothing is preempted, and short ones go first.
+
+    With prefix caching all prompts share two blocks, and more requests run.
+    """
     rows = [[0, 9, 30 - 2 * (i % 12), 0, 30 - 2 * (i % 12)] for i in range(36)]
     (tmp_path / "rows.json").write_text(json.dumps(rows))
     where = ["--source", str(SOURCE), "--blocks", "30", "--block", "4", "--lead", "svf"]
     latencies = []
-    for options in ([], ["--asynchronous"]):
+    for options in ([], ["--asynchronous"], ["--prefix-caching"]):
         record = tmp_path / "record.jsonl"
         command = [PYTHON, str(BENCHMARK), str(tmp_path / "rows.json"), "-o", str(record)]
         environment = {**os.environ, "KVOPT_SLACK": "3"}
@@ -93,7 +96,8 @@ def test_a_policy_admits_inside_vllm(tmp_path: Path) -> None:
         assert found.policy.endswith(", fcfs, admission svf, slack 3")
         assert found.schedule.pauses == 0
         latencies.append(found.schedule.objective)
-    assert latencies[0] < run(found.instance, "vllm-fcfs:block=4").objective
+    assert latencies[2] < latencies[0]
+    assert latencies[0] < run(found.instance.without_prefixes(), "vllm-fcfs:block=4").objective
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ class View:
         self.prompts = [request.prompt for request in instance]
         forest = instance.forest
         self.private, self.paths = list(forest.private), list(forest.paths)
-        self.weights = forest.weights
+        self.weights = list(forest.weights)
         self._users = [0] * len(self.weights)
         self.beliefs = beliefs
         self.range = min(beliefs.lower, default=1), max(beliefs.upper, default=1)
@@ -137,6 +137,12 @@ class View:
     def next_load(self) -> int:
         """Tokens held in the next round if nothing is started or evicted now."""
         return self._base + len(self.active) * (self.now + 1)
+
+    def add_node(self, tokens: int) -> int:
+        """Add a node that was not known in advance, and return it."""
+        self.weights.append(tokens)
+        self._users.append(0)
+        return len(self.weights) - 1
 
     def generated(self, i: int) -> int:
         """Return the tokens that an active request has produced so far."""
