@@ -21,7 +21,7 @@ BOUNDS: Registry[Bound] = Registry(
 )
 
 register = BOUNDS.register
-"""Make a bound known by a name; a decorator."""
+"""Register a bound under a name; a decorator."""
 
 PAUSED_BOUNDS: Registry[Bound] = Registry(
     "method with pauses",

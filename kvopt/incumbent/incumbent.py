@@ -358,11 +358,11 @@ class Search:
 
     @property
     def memory_left(self) -> int:
-        """Bytes that the memory budget leaves."""
+        """Remaining bytes of the memory budget."""
         return max(0, self.ram - memory.used())
 
     def refuse_beyond_budget(self, needed: float) -> None:
-        """Raise `TooLarge` if something needs more bytes than the memory budget leaves."""
+        """Raise `TooLarge` if something needs more than the remaining memory budget."""
         if needed > (left := self.memory_left):
             raise TooLarge(
                 f"would take some {memory.in_words(needed)}, the memory budget of "
@@ -375,11 +375,11 @@ class Search:
 
     @property
     def is_ended_for_memory(self) -> bool:
-        """Whether the engine at work was asked to return for its memory."""
+        """Whether the current engine was asked to return because of its memory."""
         return self._out_of_memory.is_set()
 
     def end_for_memory(self) -> None:
-        """Ask the engine at work, and no other one, to return."""
+        """Ask only the current engine to return."""
         self._out_of_memory.set()
         self.note(
             f"{self.engine}: stopped, as it passed the memory budget of {memory.in_words(self.ram)}"
@@ -394,7 +394,7 @@ class Search:
     def surviving(self, name: str | None = None) -> Iterator[None]:
         """End a block that is too large, or lacks memory or a package, with a note.
 
-        Without a name it is the engine at work that is named.
+        Without a name the note names the current engine.
         """
         try:
             yield
@@ -404,7 +404,7 @@ class Search:
             memory.give_back()
             self.note(f"{name or self.engine}: ended, as the machine ran out of memory")
 
-    # ---- the answer -------------------------------------------------------------------
+    # ---- the result -------------------------------------------------------------------
 
     def result(self, engine: str) -> SolveResult:
         """Return both sides as a result; an error of a caller's callback is raised here."""

@@ -1,4 +1,4 @@
-"""Running a solver so that limits, Ctrl-C and SIGTERM end it without losing anything."""
+"""Run a solver so that limits, Ctrl-C and SIGTERM end it without losing results."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import compiling, left_when
 
 _GRACE = 1.2
-"""Seconds a solver gets to return after it was asked to; limits are kept within 2 s."""
+"""Seconds for a solver to return after a request; limits are kept within 2 s."""
 
 _LOOKS = 0.1
-"""Seconds between two looks at how much memory is held."""
+"""Seconds between two checks of the memory of the process."""
 
 
 def run_in_thread(
@@ -34,14 +34,14 @@ def run_in_thread(
     work
         Calls the solver.
     cancel
-        Asks the solver to return, until it does.  Work that asks the search itself needs none;
-        it is not waited for while something is compiled, as it cannot ask before that ends.
+        Asks the solver to return, repeatedly.  Work that checks the search itself needs none.
+        During a compilation it is not waited for, since it cannot check before the end.
 
     Returns
     -------
     bool
         False if the solver did not return in time.  Its thread then continues in the
-        background, and what it still offers counts until the answer is made.
+        background, and its offers count until the result is made.
     """
     errors: list[BaseException] = []
 
@@ -66,12 +66,12 @@ def run_in_thread(
         if asked_at is None and search.should_stop():
             asked_at = time.monotonic()
         if asked_at is not None and cancel is not None:
-            cancel()  # again and again: a solver that has not quite begun does not hear the first
+            cancel()  # repeatedly: a solver that is about to begin ignores the first request
         if asked_at is not None and (
             time.monotonic() - asked_at > _GRACE or (cancel is None and compiling().is_running)
         ):
             break
-    if is_full and not thread.is_alive():  # else what it holds stays, and nothing else may begin
+    if is_full and not thread.is_alive():  # else its memory stays in use, and others must wait
         search.go_on_without_it()
     if errors:
         raise errors[0]
@@ -82,7 +82,7 @@ def run_in_thread(
 def signals_interrupt(search: Search) -> Iterator[None]:
     """Turn Ctrl-C and SIGTERM into an orderly end of the search.
 
-    If the main thread waits for machine code at that time, the block ends there.
+    If the main thread is waiting for compilation, the block ends there.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -98,7 +98,7 @@ def signals_interrupt(search: Search) -> Iterator[None]:
 def signals_remembered(remember: Callable[[int], None]) -> Iterator[None]:
     """Continue the block at a signal, and record the signal.
 
-    A second signal acts as if kvopt were not there.  Outside the main thread signals
+    A second signal has its usual effect.  Outside the main thread signals
     cannot be caught, and nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():

@@ -46,26 +46,26 @@ def never(_: Progress) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits of a search; checked when it is made.
+    """Limits of a search, checked at construction.
 
-    Where options may be left out or be words, `limits_of` reads them.
+    `limits_of` reads options that may be missing or in words.
 
     Parameters
     ----------
     time_limit
         Seconds of work; compiling is not counted.
     threads
-        By default every core this process may use.
+        By default all cores that this process may use.
     seed
-        Where a solver makes random choices.
+        Seed of random choices.
     ram
         Bytes that the process may hold; by default a share of the memory of the machine.
     params
         Widths, limits and shares of time, see `kvopt.incumbent.params`.
     observer, stop
-        Called on improvements; asked whether to end.
+        Called on improvements; returns whether to end.
     gap
-        A certified gap that is enough.
+        A certified gap that suffices.
     """
 
     time_limit: float = math.inf
@@ -102,9 +102,9 @@ class Limits:
 class LimitOptions(TypedDict, total=False):
     """Options that `solve`, `bound` and `certify` share, see `Limits`.
 
-    None is the default of each; ``ram`` may be a size such as ``"4G"``, ``params`` tables of those
-    that differ; ``display`` prints a row for each improvement on standard error.  ``limits`` are
-    those that the others change.
+    None is the default of each; ``ram`` may be a size such as ``"4G"``, ``params`` tables of
+    changed parameters; ``display`` prints a row for each improvement on standard error.  ``limits``
+    are those that the other options change.
     """
 
     limits: Limits

@@ -1,8 +1,7 @@
 """Parameters of `solve`, `bound` and `certify`: sizes, widths, limits and shares of time.
 
-`SolveParams` has a group for each of them.  `kvopt info --params` prints it as TOML, and
-``--params FILE`` reads a file with those lines that differ.  Every other size is a constant where
-it is used.
+`SolveParams` has groups of them.  `kvopt info --params` prints them as TOML, and ``--params FILE``
+reads a file with changed lines.  Every other size is a constant next to its use.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def _share(default: float, doc: str) -> Any:
 
 @dataclass(frozen=True)
 class PortfolioParams:
-    """Which bound and which engine for which size: ``auto``."""
+    """Choice of bound and engine by size: ``auto``."""
 
     exact_requests: int = _param(
         80, "Requests up to which the exact engine prices all starts; more take longer than it has."
@@ -153,18 +152,18 @@ class SolveParams:
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> SolveParams:
-        """Return parameters from tables of those that differ.
+        """Return parameters from tables of changes.
 
         Raises
         ------
         InvalidInput
-            With the name of the parameter that is not known, or not as it must be.
+            With the name of the unknown or invalid parameter.
         """
         return _read(cls(), table, "")
 
     @classmethod
     def from_toml(cls, path: str | Path) -> SolveParams:
-        """Read a TOML file with those parameters that differ."""
+        """Read a TOML file with changed parameters."""
         with blamed_on(path):
             try:
                 return cls.of(tomllib.loads(read_text(path)))
@@ -177,7 +176,7 @@ class SolveParams:
 
 
 DEFAULT = SolveParams()
-"""Those that hold unless others are given."""
+"""The default parameters."""
 
 
 # ---- from tables, and to text ---------------------------------------------------------------

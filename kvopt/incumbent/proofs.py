@@ -48,7 +48,7 @@ class SlotPrices:
     Parameters
     ----------
     prices
-        Of tokens.
+        Prices of tokens.
     borders
         Ascending times at which prices of slots are given; in between they change evenly.
     slots
@@ -64,12 +64,12 @@ class SlotPrices:
 class SharedPrices:
     """Integer prices of tokens, and shares of each node of prefixes that its users pay for.
 
-    What they prove, and why, is in `kvopt.bounds.shared_prices`.
+    `kvopt.bounds.shared_prices` evaluates and explains the bound.
 
     Parameters
     ----------
     prices
-        Of tokens.
+        Prices of tokens.
     borders
         Ascending times; shares are those of an interval after one of them, up to the next one.
     unit
@@ -91,7 +91,7 @@ Staircase = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class VolumeProof:
-    """A bound by volumes, see `kvopt.bounds.volume`: it needs no data but the instance.
+    """A bound by volumes, see `kvopt.bounds.volume`: it needs no data except the instance.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ class VolumeProof:
 class StatePrices:
     """Integer prices of states at some times; in between they are interpolated.
 
-    A state (h, r) is an active request that holds h tokens and has r more rounds to go.  What
-    such prices prove, and how, is in ``docs/configurations.md``.
+    A state (h, r) is an active request that holds h tokens and has r more rounds to go.
+    ``docs/configurations.md`` proves the bound.
 
     Parameters
     ----------
@@ -129,23 +129,23 @@ class StatePrices:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationProof:
-    """Stages of state prices; each rules out starts, and so helps those after it.
+    """Stages of state prices; each removes starts, which raises the bounds of later stages.
 
     Parameters
     ----------
     stages
         At least one; all have the same last time.
     target
-        What is proved is of schedules with a total latency below this, so the bound is never
-        above it.  None if no start is ruled out.
+        The proof is about schedules with a total latency below this, so the bound is at most
+        this.  None if no start is removed.
     searched
-        Whether, under the last prices, every schedule below the target was searched for, in vain.
+        Whether an exhaustive search under the last prices found no schedule below the target.
     kept
         Labels that this search kept in each round, which estimates the time of a check.
     cuts
-        For each time from the first arrival on, what sets of states that are not kept cost at
-        least, times the denominator of the last stage.  With these the search has completion
-        bounds, and ``kept`` is the least that a check takes.
+        For each time from the first arrival on, a lower bound on the cost of sets of states that
+        are not kept, times the denominator of the last stage.  With these the search has
+        completion bounds, and ``kept`` is a lower bound on the effort of a check.
     """
 
     stages: tuple[StatePrices, ...]
@@ -157,16 +157,16 @@ class ConfigurationProof:
 
 @dataclass(frozen=True, slots=True)
 class SearchProof:
-    """Under prices of tokens every schedule below a target was searched for, in vain.
+    """An exhaustive search under prices of tokens found no schedule below a target.
 
     Parameters
     ----------
     prices
-        By which partial schedules are dropped.
+        Prices by which partial schedules are dropped.
     target
         No schedule has a smaller total latency.
     kept, cuts
-        As those of `ConfigurationProof`.
+        As in `ConfigurationProof`.
     """
 
     prices: Prices
@@ -185,7 +185,7 @@ class PartProof:
         The part holds the requests that arrive from this round on and before the next part
         begins.  Times in the proof count from it.
     proof
-        Of the part alone.
+        Proof of the part alone.
     """
 
     begin: int
@@ -218,9 +218,9 @@ class SharesProof:
     company
         Shares of company; empty if all are 0.
     mix
-        Numbers of at least 1 by which the lines are mixed into one; empty if the largest counts.
+        Numbers of at least 1 by which the lines are mixed into one; empty if their maximum counts.
     parts
-        Parts of its rounds after the first in which a request is served; 0 if it is one part.
+        Number of parts of the rounds after the first; 0 if a request is one part.
     """
 
     lines: tuple[int, ...]
@@ -243,7 +243,7 @@ Proof = (
 )
 
 _MOST_TIMES = 10_000_000
-"""Times up to which the prices of parts are put on one clock."""
+"""Limit of the times of prices of parts on one clock."""
 
 
 def prices_of(proof: Proof) -> Prices | None:
@@ -285,7 +285,7 @@ class CheckedBound:
     bounded_by
         The method that found it.
     proof
-        What proves it.
+        Its proof.
     """
 
     value: int
@@ -295,13 +295,13 @@ class CheckedBound:
 
 @dataclass(frozen=True, slots=True)
 class DeadlinePrices:
-    """Prices that prove how many requests attain their deadlines, see `kvopt.bounds.deadlines`.
+    """Prices that bound the number of attained deadlines, see `kvopt.bounds.deadlines`.
 
     Parameters
     ----------
     times
         Borders, ascending: a price holds after one of them, up to the next one.  Before the first
-        and after the last nothing costs anything.
+        and after the last prices are 0.
     numerators
         Prices times the denominator, one fewer than borders; none is negative.
     denominator
@@ -333,11 +333,11 @@ class SlowerBound:
     Parameters
     ----------
     phi
-        How long a round lasts there, in lengths of a round here.
+        Length of a round there, in rounds of the instance.
     value
         Total latency that no schedule there reaches, on the clock of the certificate.
     proof
-        Of a bound on that machine that is above the value, see `kvopt.problem.slower`.
+        Proof of a bound on that machine above the value, see `kvopt.problem.slower`.
     """
 
     phi: Fraction

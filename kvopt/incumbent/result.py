@@ -35,9 +35,9 @@ class Status(StrEnum):
     FEASIBLE = "feasible"
     """A checked schedule, and perhaps a bound below it."""
     UNKNOWN = "unknown"
-    """No schedule was found in the limits."""
+    """No schedule was found within the limits."""
     INFEASIBLE = "infeasible"
-    """No schedule exists; an instance that could be read always has one."""
+    """No schedule exists; every valid instance has one."""
 
 
 class StopReason(StrEnum):
@@ -58,7 +58,7 @@ class BoundSource(StrEnum):
     CHECKED = "checked"
     """Re-evaluated in integers from the instance alone."""
     SOLVER = "solver"
-    """The word of an exhaustive solver, cross-checked against the schedule only."""
+    """A claim of an exhaustive solver, cross-checked against the schedule only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ class StageLog:
     Parameters
     ----------
     name
-        Of the stage.
+        Name of the stage.
     seconds
         How long it ran.
     fell, rose
-        By how much total latency fell, and the bound rose, meanwhile.
+        Decrease of total latency, and increase of the bound, meanwhile.
     found
-        Whether there was no schedule before it, and one after it.
+        Whether it found the first schedule.
     """
 
     name: str
@@ -105,7 +105,7 @@ class StageLog:
         return f"{self.name}: {self.seconds:.2f} s, {', '.join(brought) or 'nothing new'}"
 
     def plus(self, other: StageLog) -> StageLog:
-        """Return the sums of both."""
+        """Return the sum of both."""
         sums = self.seconds + other.seconds, self.fell + other.fell, self.rose + other.rose
         return StageLog(self.name, *sums, self.found or other.found)
 
@@ -129,9 +129,9 @@ class SolveResult(Summarised):
     bound_source
         Kind of the bound; None when it is unknown.
     engine
-        The engine that was asked for.
+        The requested engine.
     found_by, bounded_by
-        Where schedule and bound came from.
+        Sources of schedule and bound.
     seconds, build_seconds, solve_seconds
         Wall time in all, in building models, and inside solvers; without ``compile_seconds``.
     compile_seconds
@@ -147,7 +147,7 @@ class SolveResult(Summarised):
     notes
         Remarks on how the result was found.
     stages
-        Which stages of the plan ran, how long, and what each brought.
+        Stages of the plan that ran, with their times and gains.
     in_time
         Bounds on the number of requests that attain a deadline, if one was given.
     """
@@ -177,7 +177,7 @@ class SolveResult(Summarised):
 
     @property
     def instance(self) -> Instance:
-        """The instance that was asked about."""
+        """The instance of the problem."""
         return self.problem.instance
 
     @property
@@ -376,7 +376,7 @@ class SolveResult(Summarised):
         }
 
     def _totals(self) -> dict[str, Any]:
-        """Return both sides for JSON, in seconds also as such, with the times of starts."""
+        """Return both sides for JSON; on a clock of seconds also in seconds, with start times."""
         objective, bound, scale = self.objective, self.lower_bound, self.clock.scale
         if self.clock.is_even:
             return {"objective": objective, "lower_bound": bound}
@@ -394,9 +394,8 @@ class SolveResult(Summarised):
 class BoundResult(Summarised):
     """A lower bound on total latency, proved in integers; ``value`` is None if unknown.
 
-    ``value`` is in rounds, or in nanoseconds where the clock counts those.  ``seconds`` is wall
-    time without ``compile_seconds``, the time of compilation; ``scope`` says which
-    schedules it covers.
+    ``value`` is in rounds, or in nanoseconds on such a clock.  ``seconds`` is wall time without
+    ``compile_seconds``, the time of compilation; ``scope`` names the schedules that it covers.
     """
 
     method: str

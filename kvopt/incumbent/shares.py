@@ -1,7 +1,7 @@
 """Shares of time of the steps of one stage; the plan has those of stages.
 
-`kvopt.search.plan` gives every stage a share of what is left.  What a stage is made of, beams and
-then local search say, divides that by one of these shares and nothing else.
+`kvopt.search.plan` gives every stage a share of the remaining time.  The steps of a stage, for
+example beams and local search, divide it by one of these shares.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 # ---- better schedules of one worker --------------------------------------------------------------
 
 ORDERS_FIRST = 0.6
-"""Annealing over orders before states have prices, and after beams that go by those."""
+"""Annealing over orders before states have prices, and after beams that use these."""
 STATE_BEAMS = 0.8
 """Beams by prices of states, of some dozens of requests."""
 STATE_BEAMS_OF_MANY = 0.4
-"""The same for many requests, and of the rest for beams over the whole trace."""
+"""The same for many requests, and the share of the rest for beams over the whole trace."""
 TRACE_BEAMS = 0.95
 """Beams over a whole trace whose states have no prices; local search has the rest."""
 SHARING_BEAMS = 0.6
@@ -22,16 +22,16 @@ SHARING_BEAMS = 0.6
 # ---- better schedules of a fleet -----------------------------------------------------------------
 
 PLACED_MANY, PLACED_FEW = 0.85, 0.1
-"""Requests that are dealt to workers: where they are many, and where moves find more."""
+"""Assignment of requests to workers: for many requests, and where moves find more."""
 EACH_WORKER = 0.2
-"""Of a turn, for each worker by itself; moves between workers have the rest."""
+"""Share of a turn for each worker by itself; moves between workers have the rest."""
 
 # ---- exact searches ------------------------------------------------------------------------------
 
 CLIMB_BEFORE_SEARCH = 0.5
 """Ascent of prices of states; searches with their remaining starts have the rest."""
 LOCAL_SEARCH_BESIDE = 0.2
-"""Local search in a thread next to searches forward in time."""
+"""Local search in a thread parallel to forward searches."""
 CLIMB_OF_TOKENS = 0.3
 """Ascent of prices of tokens before a search, if none are known and the LP is too large."""
 COMPLETIONS = 0.6
@@ -42,9 +42,9 @@ COMPLETIONS = 0.6
 ORDERS_IN_TIME = 0.3
 """Orders by deadline, before requests are exchanged."""
 RUNS_IN_TIME = 0.4
-"""Of a fleet in seconds, moves between workers, after each has looked for a better run."""
+"""Moves between workers of a fleet in seconds, after each worker has searched by itself."""
 
 
 def share_of(seconds: float, share: float) -> float:
-    """Return a share of some seconds; none of infinitely many are none."""
+    """Return a share of some seconds; a share of 0 is 0, also of infinitely many."""
     return share * seconds if share else 0.0

@@ -1,8 +1,8 @@
 """A kvopt policy decides which requests vLLM may admit; vLLM does the rest.
 
-Blocks, the token budget and preemption stay with vLLM, so a wrong prediction costs time and
-breaks nothing.  A request may say how many tokens it is believed to produce, as
-``"vllm_xargs": {"output": 120}``; of one that does not, ``max_tokens`` are believed.
+vLLM keeps control of blocks, the token budget and preemption, so a wrong prediction costs time and
+breaks nothing.  A request may state its believed output, as ``"vllm_xargs": {"output": 120}``; the
+default is its ``max_tokens``.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy
 
 POLICY = "KVOPT_POLICY"
-"""Environment variable with the policy; `svf` where it is not set."""
+"""Environment variable with the policy; by default `svf`."""
 SLACK = "KVOPT_SLACK"
-"""Environment variable with the tokens that every request is promised besides its own."""
+"""Environment variable with the tokens that every request is promised in addition to its own."""
 
 
 class Admission:
     """A gate before a scheduler of vLLM, which sees only requests started by the policy.
 
-    Promises are made in tokens and kept in whole blocks: every request is promised half a block
-    more, what the last of its blocks wastes on average.  With a block less a token no promise of
-    true outputs is broken; with less than half a block more requests start, and more are preempted.
+    Promises are in tokens, memory is in whole blocks: every request is promised half a block more,
+    the average waste of its last block.  With a block less a token no promise of true outputs is
+    broken; with less than half a block more requests start, and more are preempted.
     With prefix caching a block that an earlier request names too is promised once, from the second
     request on.
     """
@@ -52,7 +52,7 @@ class Admission:
         self._policy.begin(self._view)
         self._names: list[str] = []  # by place
         self._places: dict[str, int] = {}  # of requests that are not done
-        self._started: dict[str, None] = {}  # by the policy, in its order
+        self._started: dict[str, None] = {}  # started by the policy, in its order
         self._shared = _Shared(self._view, scheduler.hash_block_size)
         self._shares = bool(scheduler.cache_config.enable_prefix_caching)
 
@@ -75,7 +75,7 @@ class Admission:
         self._policy.arrived(view, place)
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
-        """Let vLLM see those that the policy started, in its order."""
+        """Show vLLM the requests that the policy started, in its order."""
         self._forget_finished()
         admitted = []
         for place in self._policy.admit(self._view):
@@ -84,7 +84,7 @@ class Admission:
         for place in admitted:
             if (name := self._names[place]) in self._places:
                 self._started[name] = None
-            else:  # a client gave it up while it waited
+            else:  # its client aborted it while it waited
                 self._policy.finished(self._view, place, self._view.stop(place))
         queue: Any = self.waiting  # type: ignore[attr-defined]
         waiting = {request.request_id: request for request in queue}

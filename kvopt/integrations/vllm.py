@@ -1,14 +1,14 @@
-r"""A recorder for vLLM, which writes down the decisions of its scheduler.
+r"""A recorder for vLLM, which writes the decisions of its scheduler to a file.
 
     KVOPT_RECORD=record.jsonl vllm serve MODEL \
         --scheduler-cls kvopt.integrations.vllm.AsyncRecorder
 
-``AsyncRecorder`` goes with asynchronous scheduling, vLLM's default, ``Recorder`` with
+``AsyncRecorder`` is for asynchronous scheduling, vLLM's default, ``Recorder`` for
 ``--no-async-scheduling``.  ``KvoptScheduler`` and ``AsyncKvoptScheduler`` let a policy of kvopt
-admit, see `kvopt.integrations.admission`, and record where ``KVOPT_RECORD`` says so.  The format
-of the record stands in ``docs/vllm.md``.
+admit requests, see `kvopt.integrations.admission`, and record if ``KVOPT_RECORD`` is set.
+``docs/vllm.md`` has the format of the record.
 
-vLLM is imported when one of its classes is asked for, not with this module.
+vLLM is imported when one of its classes is accessed, not with this module.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Recording:
             os.environ.get(RECORD, self.record), "w", buffering=1, encoding="utf-8"
         )
         self._began, self._round = time.monotonic_ns(), 0
-        self._rounds: dict[int, int] = {}  # of outputs whose tokens are still to come
+        self._rounds: dict[int, int] = {}  # of outputs whose tokens are pending
         self._preempted: list[str] = []  # since the last round
         self._shares: bool = self.cache_config.enable_prefix_caching  # type: ignore[attr-defined]
         self._write(schema=SCHEMA, **_configuration(self))
@@ -49,7 +49,7 @@ class Recording:
         self._file.write(json.dumps(event) + "\n")
 
     def add_request(self, request: Any) -> None:
-        """Note when a request came, and its prompt."""
+        """Record the arrival of a request, and its prompt."""
         self._write(
             arrived=request.request_id,
             round=self._round,
@@ -63,7 +63,7 @@ class Recording:
         """Record the processed tokens of each request in a round, and preemptions."""
         output = super().schedule(*args, **kwargs)  # type: ignore[misc]
         self._preempted += sorted(output.preempted_req_ids or ())
-        if output.num_scheduled_tokens:  # else nothing is computed, and that is no round
+        if output.num_scheduled_tokens:  # else nothing is computed, so this is no round
             self._round += 1
             self._rounds[id(output)] = self._round
             self._write(

@@ -1,10 +1,10 @@
 """Detection of compilation, and a clock that stops meanwhile.
 
-The first use after an installation compiles, for up to a minute; the machine code is kept on
-disk.  That is no work on a problem, so limits do not count it: they are kept on `working_time`.
-What this clock leaves out is `compile_seconds`, and both make up the wall time.
+The first use after an installation compiles, for up to a minute; the machine code is stored on
+disk.  Limits do not count this time: they use the clock `working_time`.  `compile_seconds` is the
+time that it excludes, and both add up to the wall time.
 
-Nothing here loads the compiler, `kvopt.kernels.compiled` does, and says when it begins and ends.
+This module does not load the compiler; `kvopt.kernels.compiled` does, and reports begins and ends.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 THREAD = "kvopt-compiler"
-"""Name of the threads in which the main thread lets compile."""
+"""Name of the threads that compile for the main thread."""
 
 FIRST_USE = "compiling, as the first use after an installation does; limits do not count it"
-"""What people are told meanwhile."""
+"""Message during compilation."""
 
 _AGAIN = 60.0
-"""Seconds after which they are told again, of something else that is compiled."""
+"""Seconds between two messages about different functions."""
 
 _GLANCE = 0.02
-"""Seconds between two looks of the main thread at what ends its wait; shorter takes more time."""
+"""Seconds between two checks of the main thread while it waits; shorter ones cost time."""
 
 
 class Abandoned(KeyboardInterrupt):
-    """A signal came while the main thread waited for machine code, and its handler remembers it."""
+    """A signal, recorded by its handler, arrived while the main thread waited for compilation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class Compiling:
     Parameters
     ----------
     seconds
-        Wall time in which something was compiled, up to the last time that this ended.
+        Wall time of compilations that have ended.
     since
-        When it began, on the clock of the system; None while nothing is compiled.
+        Begin of the current compilation, on the clock of the system; None without one.
     depth
-        Functions that are compiled at the moment, each for the one before.
+        Functions that are being compiled, each for the one before.
     started
         Functions of kvopt that were compiled or are being compiled.
     known
-        Functions of kvopt that may have to be compiled, as far as they are loaded.
+        Loaded functions of kvopt that may have to be compiled.
     """
 
     seconds: float = 0.0
@@ -63,7 +63,7 @@ class Compiling:
 
     @property
     def is_running(self) -> bool:
-        """Whether something is compiled at the moment."""
+        """Whether something is being compiled."""
         return self.since is not None
 
     def seconds_at(self, now: float) -> float:
@@ -81,7 +81,7 @@ _told = -_AGAIN
 
 
 def working_time() -> float:
-    """Return the seconds of a clock that stops while anything is compiled."""
+    """Return the seconds of a clock that stops during compilation."""
     now = time.monotonic()
     return now - _state.seconds_at(now)
 
@@ -107,7 +107,7 @@ def known_one_more() -> None:
 
 
 def begins(ours: bool) -> None:
-    """Take note that a function, perhaps of kvopt, is compiled from now on."""
+    """Record that the compilation of a function, perhaps of kvopt, begins."""
     global _state
     now = time.monotonic()
     with _guard:
@@ -135,7 +135,7 @@ def _tell_who_watches(now: float) -> None:
 
 
 def ends() -> None:
-    """Take note that the function that began last is compiled, or never will be."""
+    """Record that the compilation that began last has ended or failed."""
     global _state
     now = time.monotonic()
     with _guard:
@@ -152,12 +152,12 @@ def ends() -> None:
 def awaited(work: Callable[[], Result]) -> Result:
     """Let a thread compile, and wait for it so that a signal ends the wait at once.
 
-    The thread goes on, and what it compiles is kept on disk for the next time.
+    The thread continues, and its result is stored on disk for the next time.
 
     Raises
     ------
     Abandoned
-        If a block that `left_when` watches is to be left.
+        If a block that `left_when` watches has to end.
     """
     outcome: list[Result] = []
     errors: list[BaseException] = []
@@ -181,9 +181,9 @@ def awaited(work: Callable[[], Result]) -> Result:
 
 @contextmanager
 def left_when(is_over: Callable[[], bool]) -> Iterator[None]:
-    """Leave the block, with no error, when it waits for machine code and something is over.
+    """Leave the block, without an error, if it waits for compilation when a condition is true.
 
-    For the main thread and for signals that are remembered: nothing else is raised in there.
+    For the main thread and for recorded signals: nothing else is raised in the block.
     """
     _leaving.append(is_over)
     try:

@@ -1,7 +1,7 @@
-"""Compiling hot loops with numba, which is loaded with this module and nowhere else.
+"""Compile hot loops with numba, which only this module loads.
 
-Machine code is kept on disk: beside the code where that can be written, else where numba keeps
-it for a user, else in a folder for temporary files that is the user's alone.
+Machine code is stored on disk: next to the code if that folder can be written, else in numba's
+cache of the user, else in a temporary folder that only the user can access.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 _dispatchers: list[Any] = []
-"""Every function that may be compiled, as numba has it."""
+"""Numba's dispatchers of all functions that may be compiled."""
 
 
 def compiled(function: Function) -> Function:
-    """Return a function compiled to machine code at its first call, kept on disk if possible.
+    """Return a function compiled to machine code at its first call, stored on disk if possible.
 
-    It runs without the interpreter's lock, so that signals and other threads get their turn.
+    It runs without the interpreter's lock, so that signals and other threads are not blocked.
     """
     return _watched(function)
 
 
 def steering(function: Function) -> Function:
-    """Compile, and let sums and minima of floats be reordered: they steer, they prove nothing.
+    """Compile, and let sums and minima of floats be reordered: they steer and prove nothing.
 
-    Integers are exact either way.
+    Integers stay exact.
     """
     return _watched(function, fastmath=True)
 
 
 def with_names(name: str, template: Function, **names: Any) -> Function:
-    """Return a function that finds other things under some of the names that it looks up.
+    """Return a copy of a function with other values for some of its global names.
 
-    Compiled, it is as quick as one that was written for them, and what is kept depends on their
-    files.  It needs a name of its own, by which it is kept.
+    Compiled, it is as fast as one that was written for them, and its cache depends on their files.
+    It needs a name of its own, for the cache.
     """
     function = FunctionType(template.__code__, {**template.__globals__, **names}, name)
     function.__qualname__ = name
     return cast("Function", function)
 
 
-# ---- where machine code is kept -------------------------------------------------------------
+# ---- storage of machine code ----------------------------------------------------------------
 
 
 def folders() -> list[Path | None]:
-    """Return the folders in which machine code of kvopt is kept, None if some cannot be kept."""
+    """Return the folders with machine code of kvopt, None if some cannot be stored."""
     ours = (each for each in _dispatchers if (each.py_func.__module__ or "").startswith("kvopt."))
     caches = [dispatcher._cache for dispatcher in ours]
     kept = [getattr(cache, "_enabled", False) and cache.cache_path for cache in caches]
@@ -69,14 +69,14 @@ def folders() -> list[Path | None]:
 
 
 def is_temporary(folder: Path) -> bool:
-    """Whether a folder is a temporary one, taken since no other could be written."""
+    """Whether a folder is a temporary one, used because no other could be written."""
     return _temporary_folder() in folder.parents
 
 
 def _with_callees(dispatcher: Any) -> Any:
     """Make the cache depend on the files of all called functions, not only its own.
 
-    Machine code has that of compiled functions from other files within; those are known by their
+    Machine code includes that of compiled functions from other files.  These are found by their
     names in the module, since they are imported at its top.
     """
     function = dispatcher.py_func
@@ -95,7 +95,7 @@ def _with_callees(dispatcher: Any) -> Any:
 
 
 def _index(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
-    """Return what is kept of a function: nothing if its types are in modules that are no more.
+    """Return the stored code of a function: none if its types are in modules that no longer exist.
 
     An upgrade may rename a module, and numba reads the types before the dates of the files.
     """
@@ -106,13 +106,13 @@ def _index(load: Callable[[], dict[Any, str]]) -> dict[Any, str]:
 
 
 def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
-    """Return a function that will be compiled, and kept where that is possible."""
+    """Return a function that will be compiled, and stored if possible."""
     try:
         return decorator(cache=True)(function)
-    except RuntimeError:  # neither beside the code nor at home
+    except RuntimeError:  # neither next to the code nor in the user's cache
         folder = _temporary_folder()
     if folder is not None:
-        settings: Any = config  # what it holds is not declared
+        settings: Any = config  # its content is not declared
         before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
         try:
             return decorator(cache=True)(function)
@@ -124,7 +124,7 @@ def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
 
 
 def _temporary_folder() -> Path | None:
-    """Return a folder that no other user can write to, as cached code will be run."""
+    """Return a folder that no other user can write to, since cached code is executed."""
     whose = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     try:
         folder = Path(tempfile.gettempdir()) / f"kvopt{whose}"
@@ -136,11 +136,11 @@ def _temporary_folder() -> Path | None:
     return folder if mine and stat.S_ISDIR(found.st_mode) else None
 
 
-# ---- when it is made ------------------------------------------------------------------------
+# ---- time of compilation --------------------------------------------------------------------
 
 
 class _Call(threading.local):
-    """Compilations of a thread, by its calls."""
+    """Stack of compilations of a thread."""
 
     nested = 0
     compiles = False
@@ -150,7 +150,7 @@ _call = _Call()
 
 
 class _Listener(event.Listener):
-    """Told whenever numba compiles, by the thread that does; only one does at a time."""
+    """Called by the compiling thread when numba compiles; only one thread compiles at a time."""
 
     def on_start(self, event: Any) -> None:
         """Stop the clock until the compiled code of the call is on the disk."""
@@ -161,7 +161,7 @@ class _Listener(event.Listener):
         compiling.begins(ours=module.partition(".")[0] == "kvopt")
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
-        """Restart the clock, unless the function was compiled for another one."""
+        """Restart the clock, unless the function was compiled within another one."""
         compiling.ends()
 
 
@@ -171,10 +171,10 @@ _lock: Any = global_compiler_lock
 
 
 def _watched(function: Function, **options: bool) -> Function:
-    """Let a thread compile where the main one would, and do without a disk that is full.
+    """Let another thread compile instead of the main one, and tolerate a full disk.
 
-    The method that is replaced is called for signatures that are new, so nothing else is slower.
-    With ``NUMBA_DISABLE_JIT=1`` the function itself runs: slow, but seen by measures of coverage.
+    The replaced method is called for new signatures only, so nothing else is slower.  With
+    ``NUMBA_DISABLE_JIT=1`` the function itself runs: slow, but visible to measures of coverage.
     """
     if getattr(config, "DISABLE_JIT", False):
         return function
@@ -186,7 +186,7 @@ def _watched(function: Function, **options: bool) -> Function:
         _call.nested += 1
         try:
             return plain(signature)
-        except OSError:  # what was compiled is there, but cannot be kept
+        except OSError:  # the code exists, but cannot be stored
             dispatcher._cache.disable()
             return plain(signature)
         finally:
@@ -197,7 +197,7 @@ def _watched(function: Function, **options: bool) -> Function:
 
     def watched(signature: Any) -> Any:
         main = threading.current_thread() is threading.main_thread()
-        # The thread with the lock compiles something else, which needs this: another would wait.
+        # The thread with the lock compiles a function that needs this one: another would wait.
         if main and not _lock.is_locked():
             return compiling.awaited(lambda: kept(signature))
         return kept(signature)
@@ -206,7 +206,7 @@ def _watched(function: Function, **options: bool) -> Function:
         return typed([*map(plain_type, arguments)], {k: plain_type(v) for k, v in named.items()})
 
     dispatcher.compile = watched
-    # numba would compile a function once more for each number that is written in a call.
+    # numba would compile a function again for each literal number in a call.
     dispatcher.get_call_template = alike
     _dispatchers.append(dispatcher)
     compiling.known_one_more()

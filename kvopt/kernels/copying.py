@@ -1,7 +1,7 @@
-"""Copying arrays and looking them up, in loops that are soon compiled.
+"""Copy and search arrays, in loops that compile quickly.
 
-For ``a[:] = b`` numba compiles the text of its message about a wrong shape, in two seconds at the
-first place, and ``np.searchsorted`` takes one.  A loop is as fast and takes a tenth of one.
+For ``a[:] = b`` numba compiles the message about a wrong shape, which takes two seconds at the
+first use, and ``np.searchsorted`` takes one.  A loop is as fast and compiles in a tenth of one.
 """
 
 from __future__ import annotations

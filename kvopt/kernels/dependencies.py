@@ -1,4 +1,4 @@
-"""Solvers are loaded here and nowhere else, after a look at their versions.
+"""Load solvers after a check of their versions; no other module loads them.
 
 Two releases of highspy must not be used.  1.14.0 returns wrong optima and wrong dual bounds
 (HiGHS issues 2957, 2975 and 3094).  From 1.15 on it cannot share a process with ortools, in
@@ -17,9 +17,9 @@ from kvopt.errors import MissingSolver, UnsupportedDependency
 from kvopt.show.optional import EXTRAS
 
 DEFAULT_SOLVER = "highs"
-"""Which solver Pyomo uses unless told otherwise."""
+"""Default solver of Pyomo."""
 _LIKELY = ("highs", "appsi_highs", "gurobi", "cplex", "xpress", "mosek", "scip", "cbc", "glpk")
-"""Names worth trying to say what there is."""
+"""Well-known solvers, to list the available ones."""
 
 CORE = ("highspy", "numba", "numpy", "ortools", "pandas", "pyomo", "rich", "scipy", "typer")
 """Packages that every installation has."""

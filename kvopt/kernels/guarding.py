@@ -1,4 +1,4 @@
-"""Code of others: report its errors in one line with the place and a remedy."""
+"""Report errors in code of users in one line, with the place and a remedy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from kvopt.errors import InvalidInput, KvoptError, PolicyFault, one_line, shown
 
 
 class Extensible:
-    """A base of classes that others write, whose methods are guarded."""
+    """Base of classes of users, whose methods are guarded."""
 
     def __init_subclass__(cls, **keys: Any) -> None:
-        """Guard each method that takes the place of one of kvopt, by the types of that one."""
+        """Guard each method that overrides one of kvopt, by the types of that one."""
         super().__init_subclass__(**keys)
         for name, method in () if is_ours(cls) else list(vars(cls).items()):
             model = method if name == "__post_init__" else getattr(super(cls, cls), name, None)
@@ -34,23 +34,23 @@ def is_ours(code: Any) -> bool:
 
 
 def arguments_of(function: FunctionType) -> Sequence[str]:
-    """Return the names of the arguments that a function takes by position."""
+    """Return the names of the positional arguments of a function."""
     return function.__code__.co_varnames[: function.__code__.co_argcount]
 
 
 def guarded(
     function: Callable[..., Any], label: str, takes: Sequence[str], wanted: Any
 ) -> Callable[..., Any]:
-    """Return a foreign function with every exception turned into a `PolicyFault`.
+    """Return a function of a user with every exception turned into a `PolicyFault`.
 
     Parameters
     ----------
     function
-        What others wrote; one that cannot be called as it will be is refused now.
+        A function of a user; one with other arguments is refused now.
     label
-        What messages call it.
+        Its name in messages.
     takes
-        Names of what it is called with.
+        Names of its arguments.
     wanted
         The type that it must return.
     """
@@ -79,7 +79,7 @@ def guarded(
 
 @contextmanager
 def blamed(label: str, code: Any) -> Iterator[None]:
-    """Turn errors of others' code inside the block into one line with the place."""
+    """Turn errors of users' code inside the block into one line with the place."""
     try:
         yield
     except (KvoptError, MemoryError):
@@ -99,11 +99,11 @@ def _fault(code: Any, said: str, error: BaseException | None = None) -> PolicyFa
 
 
 def file_of(code: Any) -> str | None:
-    """Return the file that a class or function was written in, None where it is not from a file."""
+    """Return the file of a class or function, None if it is not from a file."""
     return getattr(sys.modules.get(code.__module__), "__file__", None)
 
 
 def line_of(error: BaseException, file: str | None) -> int | None:
-    """Return the last line of a file that an error went through, None if it went through none."""
+    """Return the last line of a file in the traceback of an error, None if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)

@@ -1,4 +1,4 @@
-"""Functions that are compiled when they are first needed, so that little work needs no compiler."""
+"""Functions that are compiled at their first use, so that small work needs no compiler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def machine_code(function: Function) -> Function:
-    """Return a function compiled, from the second time on the same one."""
+    """Return a compiled function, the same one at each call."""
     return cast("Function", _compiled(function))
 
 
@@ -22,10 +22,10 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def interruptible(quick: Function) -> Function:
-    """Return a compiled function into which Ctrl-C may fall.
+    """Return a compiled function that Ctrl-C may interrupt.
 
-    Python notices a signal at the end of the call, when there is a result already, and calls that
-    an error of the system.  It is nothing but Ctrl-C.
+    Python handles the signal at the end of the call, when a result exists, and then raises
+    `SystemError`.  The wrapper raises `KeyboardInterrupt` instead.
     """
 
     @wraps(quick)
@@ -37,7 +37,7 @@ def interruptible(quick: Function) -> Function:
                 raise KeyboardInterrupt from None
             raise
         except RuntimeError as error:
-            # The first call compiles.  Ctrl-C in there is dropped, and so is what it waits for.
+            # The first call compiles.  Ctrl-C during it is dropped, and so is the awaited result.
             if "no compiled object yet" in str(error):
                 raise KeyboardInterrupt from None
             raise

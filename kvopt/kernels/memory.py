@@ -1,7 +1,7 @@
 """The memory budget of this process, and its current use.
 
-A budget is kept like a limit of time.  Whatever knows how much it needs asks before it begins and
-is refused where that is too much; what grows as it goes on is stopped.  The default is a share of
+A budget is kept like a time limit.  Work of known size is refused before it begins if it is too
+large; work that grows is stopped.  The default is a share of
 the memory of the machine or of the container.
 """
 
@@ -19,15 +19,15 @@ from pathlib import Path
 from kvopt.errors import InvalidInput, shown
 
 VARIABLE = "KVOPT_RAM"
-"""Variable of the environment that holds the budget where it is not given otherwise."""
+"""Environment variable with the default budget."""
 
 DEFAULT_SHARE = 0.8
-"""Share of the machine's memory that a search may take unless told otherwise."""
+"""Default share of the machine's memory for a search."""
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _UNLIMITED = 2**60
-"""Bytes from which on a limit of a container is none."""
+"""From so many bytes on a limit of a container is no limit."""
 
 
 def parsed_size(text: str | int | None, field: str = "ram") -> int | None:
@@ -42,7 +42,7 @@ def parsed_size(text: str | int | None, field: str = "ram") -> int | None:
 
 
 def in_words(size: float) -> str:
-    """Return bytes in the unit that suits them."""
+    """Return bytes in a suitable unit."""
     if size < 2**30:
         return f"{size / 2**20:,.0f} MB"
     return f"{size / 2**30:,.1f} GB"
@@ -58,16 +58,16 @@ def default_budget() -> int:
 
 
 def used() -> int:
-    """Return the bytes that this process holds now, 0 if the system does not tell."""
+    """Return the current bytes of this process, 0 if the system does not report them."""
     fields = _text(Path("/proc/self/statm")).split()
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0
 
 
 def give_back() -> None:
-    """Hand freed memory back to the system, so that the next one finds it."""
+    """Return freed memory to the system, for the next engine."""
     gc.collect()
     if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # which not every C library has
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # not every C library has it
         if trim is not None:
             trim(0)
 
@@ -80,7 +80,7 @@ def _machine() -> int:
 
 
 def container_limits(groups: str, root: Path = Path("/sys/fs/cgroup")) -> Iterator[int]:
-    """Yield the limits of control groups, given as the system lists them, of both versions."""
+    """Yield the limits of control groups of both versions, from the list of the system."""
     for line in groups.splitlines():
         _, kinds, path = line.split(":", 2)
         if kinds and "memory" not in kinds.split(","):

@@ -1,4 +1,4 @@
-"""Modules that register things of others, by name or by the path of a file."""
+"""Load modules that register extensions, by name or by the path of a file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def located(module: str, folder: Path) -> str:
 
 
 def import_modules(modules: Sequence[str], *, must_register: bool = False) -> None:
-    """Import modules that register things, by name or path; an error is one line.
+    """Import modules that register extensions, by name or path; an error is one line.
 
-    A description of a study may name a file that only prepares something.
+    The description of a study may name a file that registers nothing.
     """
     for module in modules:
         if module.endswith(".py"):

@@ -1,4 +1,4 @@
-"""Parallel kernels: threads share ranges of rows, as compiled loops hold no interpreter lock."""
+"""Parallel kernels: threads share ranges of rows, since compiled loops release Python's lock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 _WORTH_IT = 5_000
-"""Least rows of a range: for fewer, starting a thread takes longer than the work."""
+"""Fewest rows of a range: for fewer, starting a thread takes longer than the work."""
 
 
 def map_ranges(work: Callable[[int, int], Result], count: int, threads: int) -> list[Result]:

@@ -11,7 +11,7 @@ UNREAD = 141
 """Exit status if the reader of the output, such as `head`, closed it."""
 
 _STANDARD_OUTPUT = 1
-"""Its descriptor, whatever prints go to."""
+"""Its descriptor, even if prints are redirected."""
 
 
 @contextmanager
@@ -23,6 +23,6 @@ def ended_by_reader() -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        # Python would try once more at its end, and complain.
+        # Python would flush again at its end, and report an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), _STANDARD_OUTPUT)
         sys.exit(UNREAD)

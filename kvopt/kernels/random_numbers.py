@@ -16,7 +16,7 @@ State = NDArray[np.int64]
 
 @compiled
 def reseed(state: State, seed: int, part: int, number: int) -> None:
-    """Begin the random numbers of a seed, a part of it and a number in that."""
+    """Set the state by a seed, a stream and a number in that stream."""
     state[0] = (seed * 1_000_003 + part) * 1_000_003 + number
     for _ in range(3):
         uniform(state)
@@ -44,5 +44,5 @@ def normal(state: State) -> float:
 
 @compiled
 def factor(state: State, spread: float) -> float:
-    """Return a positive number whose logarithm has mean 0 and this deviation, about."""
+    """Return a positive number whose logarithm has about mean 0 and this deviation."""
     return float(np.exp(spread * normal(state)))

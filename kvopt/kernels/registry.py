@@ -1,4 +1,4 @@
-"""Things by name: those that are built in, and those that others register."""
+"""Extensions by name: built-in ones, and registered ones."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ OTHER_REGISTERS = (
 """Hint for a class that may need another decorator than that for policies."""
 
 _registered = 0
-"""How often anything was registered in this process."""
+"""Number of registrations in this process."""
 
 
 def registered() -> int:
-    """Return how often anything was registered anywhere in this process."""
+    """Return the number of registrations in this process."""
     return _registered
 
 
 class Registry(Generic[Thing]):
     """Policies, bounds, engines, trace formats or sections of reports by name.
 
-    Built-in ones are loaded when they are asked for.
+    Built-in ones are loaded at their first use.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Registry(Generic[Thing]):
     built_in
         For each name the module that registers it.
     takes, gives
-        Of functions the name of their first argument and the type that they return; None for
+        For functions the name of their first argument and the type of their result; None for
         classes, which guard themselves.
     """
 
@@ -62,7 +62,7 @@ class Registry(Generic[Thing]):
         self._has_entries = False
 
     def register(self, name: str) -> Callable[[Own], Own]:
-        """Return a decorator that makes something known by a name."""
+        """Return a decorator that registers an object under a name."""
         if callable(name):
             reason = (
                 f'has no name: write @register("...") above it, with the name of the {self.kind}'
@@ -76,7 +76,7 @@ class Registry(Generic[Thing]):
         return add
 
     def add(self, name: str, thing: Thing) -> None:
-        """Make something known by a name, which must be free; the same one may come again."""
+        """Register an object under a free name; the same object may be registered again."""
         global _registered
         if not isinstance(name, str) or not name or set(name) & set(":,= "):
             reason = f"must be a text without ':', ',', '=' and spaces, got {shown(name)}"
@@ -93,7 +93,7 @@ class Registry(Generic[Thing]):
         _registered += 1
 
     def names(self) -> list[str]:
-        """Return every name; nothing that is built in is loaded for it."""
+        """Return every name, without loading built-in modules."""
         self._load_entries()
         return [*self.built_in, *(name for name in self.known if name not in self.built_in)]
 
@@ -118,7 +118,7 @@ class Registry(Generic[Thing]):
         for entry in entry_points(group=self.group):
             try:
                 entry.load()
-            except Exception as error:  # whatever the code of others does when it is loaded
+            except Exception as error:  # code of users may do anything when it is loaded
                 reason = f"cannot be loaded: {type(error).__name__}: {error}"
                 field = f"entry point {self.group} {entry.name}"
                 raise InvalidInput(reason, field=field) from error

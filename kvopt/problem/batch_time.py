@@ -1,11 +1,11 @@
-"""How long a round lasts: integers of nanoseconds, so that sums of them are exact.
+"""Length of a round in integers of nanoseconds, so that sums are exact.
 
 In the round that ends at t, every active request produces one token, and each that was started
 for this round has its prompt processed as well (the prefill).  With
 
 * A = active requests,
 * S = prompt tokens of those that were started for this round,
-* H = tokens held at t, those produced in this round included (what the memory limit is about),
+* H = tokens held at t, those produced in this round included (the memory limit applies to these),
 
 the round lasts
 
@@ -13,8 +13,8 @@ the round lasts
 
 nanoseconds.  A + S are the tokens that pass through the weights.  Several lines make a roof:
 reading the weights takes as long for one token as for fifty, and beyond some number of tokens
-arithmetic decides.  One line is the linear regression that the papers use.  Whatever the batch
-is, a round lasts at least as long as each single line says.
+arithmetic decides.  One line is the linear regression that the papers use.  For any
+batch a round lasts at least the value of each single line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kvopt.errors import InvalidInput, shown
 from kvopt.problem.requests import checked_integer
 
 NANOSECONDS = 1_000_000_000
-"""In a second."""
+"""Nanoseconds in a second."""
 MILLISECOND = NANOSECONDS // 1000
 """Nanoseconds."""
 
@@ -53,13 +53,13 @@ class BatchTime:
     Parameters
     ----------
     lines
-        At least one; the largest of them counts.
+        At least one; their maximum counts.
     kv_ns
-        For each token held: what attention reads.
+        Cost of each token held, which attention reads.
     prompt_ns
         Cost of each prompt token, in addition to the lines.
     name, notes
-        Labels for people: where the numbers are from.
+        Labels for people: source of the numbers.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class BatchTime:
     notes: str | None = None
 
     def __post_init__(self) -> None:
-        said = vars(self)  # as it was given, before anybody sees it
+        said = vars(self)  # checked as given, before any use
         said["lines"] = found = tuple(self.lines)
         if not found or not all(isinstance(line, Line) for line in found):
             raise InvalidInput(f"must hold Line objects, got {shown(found)}", field="lines")

@@ -1,11 +1,11 @@
-"""The clocks of a simulation: rounds that are all alike, and rounds as long as their batch.
+"""The clocks of a simulation: rounds of equal length, and rounds as long as their batch.
 
-Policies think in rounds.  How long a round lasts, and with it at which round an arrival is seen,
-is the affair of the clock.  Its times are integers: rounds, or nanoseconds.
+Policies count rounds.  The clock determines the length of a round, and so at which round an arrival
+is seen.  Its times are integers: rounds, or nanoseconds.
 
 Requests that arrive while a round lasts are seen when it ends.  A server with nothing to do
 begins a round as soon as a request arrives; until then it counts rounds of the shortest length,
-so that a policy that asked to be woken after some rounds is.
+so that a policy can be woken after some rounds.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:  # policies load numpy, and pictures of runs need none
 
 
 LATEST = 2**63
-"""In nanoseconds: 292 years, far enough for clocks that count from 1970."""
+"""Limit in nanoseconds: 292 years, enough for clocks that count from 1970."""
 
 
 def arrivals_ns(instance: Instance) -> list[int]:
     """Return the arrival of each request in nanoseconds.
 
-    That is ``arrival_seconds``, rounded to nanoseconds, where all requests have it.  Where none
-    has, rounds are as long as ``round_ms`` says; without it everything has to arrive at round 0.
+    This is ``arrival_seconds``, rounded to nanoseconds, if all requests have it.  If none has it,
+    rounds last ``round_ms``; without it everything has to arrive at round 0.
 
     Raises
     ------
@@ -66,25 +66,25 @@ class Clock(ABC):
     """A clock: lengths of rounds, arrivals of requests, and the format of its times."""
 
     batch_time: BatchTime
-    """How long a round lasts, in units of the clock."""
+    """Least length of a round, in units of the clock."""
     is_even: ClassVar[bool]
     """Whether every round lasts 1, so that times are numbers of rounds."""
     scale: ClassVar[int]
     """Units of the clock in one printed unit, a round or a second."""
     unit: ClassVar[str]
-    """After a time in a message."""
+    """Suffix of a time in a message."""
     suffix: ClassVar[str]
-    """After names of totals in JSON."""
+    """Suffix of names of totals in JSON."""
 
     @abstractmethod
     def arrivals(self, instance: Instance) -> list[int]:
-        """Return when each request arrives."""
+        """Return the arrival of each request."""
 
     def in_rounds(self, instance: Instance) -> Instance:
         """Return the instance with arrivals in rounds of the shortest length.
 
-        No arrival is seen at a later round than that, so a limit on rounds for this instance is
-        none too strict for a run.
+        No arrival is seen at a later round, so a limit on rounds for this instance is not too
+        strict for a run.
         """
         shifted = [
             replace(request, arrival=arrival // self.batch_time.least_ns, arrival_seconds=None)
@@ -93,7 +93,7 @@ class Clock(ABC):
         return replace(instance, requests=tuple(shifted), name=None, notes=None)
 
     def passing(self, view: View, prompts: int, rounds: int) -> int:
-        """Return how long the next rounds take if no request starts or leaves after now.
+        """Return the length of the next rounds if no request starts or leaves after now.
 
         ``prompts`` are the tokens to prefill in the first of them.
         """
@@ -129,7 +129,7 @@ def checked_clock(clock: object) -> Clock:
 
 @dataclass(frozen=True)
 class Rounds(Clock):
-    """Every round is like any other, and arrivals are given in rounds."""
+    """All rounds have length 1, and arrivals are in rounds."""
 
     batch_time = BatchTime([Line(1, 0)])
     is_even = True
@@ -142,11 +142,11 @@ class Rounds(Clock):
         return [request.arrival for request in instance]
 
     def passing(self, view: View, prompts: int, rounds: int) -> int:  # noqa: ARG002
-        """Return their number."""
+        """Return the number of rounds."""
         return rounds
 
     def due(self, view: View, prompts: int, gap: int) -> int:  # noqa: ARG002
-        """Return the round that is so far off."""
+        """Return the round after the gap."""
         return view.now + gap
 
 
@@ -160,7 +160,7 @@ class Seconds(Clock):
     Parameters
     ----------
     batch_time
-        How long that is.
+        Their length.
     """
 
     batch_time: BatchTime
@@ -188,12 +188,12 @@ class Stretch:
     round, began
         The boundary at which it begins, as a number and as a time.
     rounds
-        How many.
+        Their number.
     active, prompts, held
-        Of the first round, as in `BatchTime`: requests, prompt tokens of those that start,
+        Those of the first round, as in `BatchTime`: requests, prompt tokens of those that start,
         tokens held when it ends.
     first, ended
-        When its first round and when its last round ends.
+        Ends of its first round and of its last round.
     """
 
     round: int

@@ -1,8 +1,8 @@
-"""Deadlines: by when a request should be done, and how many requests are.
+"""Deadlines of requests, and the number of requests that attain theirs.
 
-A deadline counts from the arrival, in rounds or in nanoseconds as the clock does.  A request
-*attains* it if its last token is there by then, or its first one where that is asked for.  As
-everywhere in kvopt a first token that an eviction loses does not count.
+A deadline counts from the arrival, in rounds or in nanoseconds like the clock.  A request *attains*
+it if its last token, or its first one if that is the aim, is produced by then.  As everywhere in
+kvopt a first token that an eviction loses does not count.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Deadline:
     Parameters
     ----------
     aim
-        What should be there by then.
+        The token that is due.
     rounds, nanoseconds
         Time after the arrival; both None for the deadlines of the requests.
 
@@ -96,7 +96,7 @@ class Deadline:
         return f"{self.rounds:,} round{'s' * (self.rounds != 1)}"
 
     def of_all(self, instance: Instance, *, rounds: bool) -> int | None:
-        """Return how long all requests may take, None if each has a deadline of its own."""
+        """Return the time that all requests may take, None if each has a deadline of its own."""
         if self.nanoseconds is not None:
             return int(self.nanoseconds / _round_ns(instance)) if rounds else self.nanoseconds
         if self.rounds is None or rounds:
@@ -104,12 +104,12 @@ class Deadline:
         return int(self.rounds * _round_ns(instance))
 
     def allowed(self, instance: Instance, *, rounds: bool) -> list[int]:
-        """Return how long each request may take, on a clock of rounds or of nanoseconds.
+        """Return the time that each request may take, on a clock of rounds or of nanoseconds.
 
         Raises
         ------
         InvalidInput
-            If a request has no deadline, or seconds and rounds meet and ``round_ms`` is missing.
+            If a request has no deadline, or seconds and rounds are mixed without ``round_ms``.
         """
         of_all = self.of_all(instance, rounds=rounds)
         if of_all is not None:

@@ -1,7 +1,7 @@
 """The problem: requests that grow by a token a round, and caches of ``memory`` tokens.
 
-Everything here is an integer, is checked once when it is built and never changes
-afterwards.  No solver is imported.
+All fields are integers, checked once at construction and never changed.  No solver is
+imported.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 
 MOST_WORKERS = 10_000
-"""Limit of the workers of a fleet: results for each of them are kept in lists."""
+"""Limit of the workers of a fleet: results have a list entry for each."""
 
 _MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds", "priority", "deadline")
 _EXTRA_COLUMNS = ("weight", "after", "gap", "prefix")
-"""Of a DataFrame."""
+"""Columns of a DataFrame."""
 
 DEEPEST_NOTES = 100
-"""Levels that notes may have: notes that are read must be written and compared elsewhere."""
+"""Limit of the levels of notes, so that they can also be written and compared."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,9 +59,9 @@ class Instance(Summarised):
     name, notes
         Labels for people; they do not enter the content hash.
     round_ms
-        Length of a round on the clock of the trace, where there is one.
+        Length of a round on the clock of the trace, if there is one.
     workers
-        How many machines there are, each with a cache of its own: every request runs on one.
+        Number of machines, each with a cache of its own: every request runs on one.
     block_size
         Tokens of a block ``B``.  Memory is given out in whole blocks, of which there are
         ``floor(M / B)``: a request that holds h tokens takes ``ceil(h / B)``.
@@ -69,7 +69,7 @@ class Instance(Summarised):
         Requests that may be active together on a worker; None for no limit.
     block_tokens
         Tokens of a block of a prefix, the unit of sharing: the prompt of a request begins with the
-        blocks of its ``prefix``.  Needed where a request has one, and None elsewhere.
+        blocks of its ``prefix``.  Needed if a request has one, else None.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Instance(Summarised):
     block_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        said = vars(self)  # as it was given, before anybody sees it
+        said = vars(self)  # checked as given, before any use
         said["requests"] = tuple(_named(self.requests))
         for name in ("memory", "workers", "block_size"):
             said[name] = checked_integer(said[name], name, 1)
@@ -139,17 +139,17 @@ class Instance(Summarised):
             self._check_prefixes()
         else:
             vars(self)["block_tokens"] = None  # nothing is in such blocks
-        if self.blocks == 0:  # without requests as well
+        if self.blocks == 0:  # also without requests
             reason = f"is {self.block_size}, memory has {self.memory} tokens: not one block"
             raise InvalidInput(reason, field="block_size")
 
     def _check_order(self) -> None:
-        """Refuse a request that comes after none of these, or after itself."""
+        """Refuse a request that follows an unknown request, or itself."""
         for request in self.requests:
             if request.after is not None and request.after.request not in self.places:
                 reason = f"is of {request.after.request!r}, which is none of the requests"
                 raise InvalidInput(reason, field="after", request=repr(request.id))
-        followed = set[int]()  # requests whose chain is known to have a begin
+        followed = set[int]()  # requests whose chain has a begin
         for i, request in enumerate(self.requests):
             seen, before = {i}, self.predecessors[i]
             while before is not None and before not in followed:
@@ -161,7 +161,7 @@ class Instance(Summarised):
             followed |= seen
 
     def _check_prefixes(self) -> None:
-        """Refuse blocks that no prompt can contain, and those that make no forest."""
+        """Refuse blocks that no prompt can contain, and blocks that do not form a forest."""
         size = self.block_tokens
         if size is None:
             raise InvalidInput("is missing: a request has a prefix", field="block_tokens")
@@ -192,7 +192,7 @@ class Instance(Summarised):
 
     @cached_property
     def predecessors(self) -> list[int | None]:
-        """The position of the request that has to complete before each one, None for none."""
+        """For each request the position of the one that has to complete before it, or None."""
         return [None if r.after is None else self.places[r.after.request] for r in self.requests]
 
     @cached_property
@@ -207,14 +207,14 @@ class Instance(Summarised):
         return tuple(name for name, is_used in used.items() if is_used)
 
     def without_extras(self) -> Instance:
-        """Return the problem of the papers: weights of 1, no order, no limit, nothing shared."""
+        """Return the problem of the papers: weights of 1, no order, no limit, no sharing."""
         if not self.extras:
             return self
         requests = tuple(replace(r, weight=1, after=None, prefix=()) for r in self.requests)
         return replace(self, requests=requests, max_active=None)
 
     def without_prefixes(self) -> Instance:
-        """Return the instance without shared prefixes, as the scope ``runs`` sees it."""
+        """Return the instance without shared prefixes, for the scope ``runs``."""
         if "prefix" not in self.extras:
             return self
         return replace(self, requests=tuple(replace(r, prefix=()) for r in self.requests))
@@ -222,8 +222,8 @@ class Instance(Summarised):
     def without_common_prefix(self) -> Instance:
         """Return an instance with the same schedules in which no block is on every path.
 
-        While anything is active such blocks are held once, so memory and every prompt lose them.
-        Where nothing else is shared the instance has no prefixes.
+        Such blocks are held once while anything is active, so they are subtracted from memory and
+        every prompt.  If nothing else is shared, the instance has no prefixes.
         """
         if "prefix" not in self.extras:
             return self
@@ -237,12 +237,12 @@ class Instance(Summarised):
 
     @property
     def blocks(self) -> int:
-        """Whole blocks that the memory has."""
+        """Number of whole blocks of the memory."""
         return self.memory // self.block_size
 
     @property
     def more_sizes(self) -> dict[str, int]:
-        """Fields of files that are written if above 1."""
+        """Fields that files have only if above 1."""
         return {"workers": self.workers, "block_size": self.block_size}
 
     @property
@@ -293,11 +293,11 @@ class Instance(Summarised):
         return f"{weights:,} tokens in blocks of {self.block_tokens:,}, saving {saved:,} of prompts"
 
     def __hash__(self) -> int:
-        return hash(self.hash)  # not of the fields: notes may be a dict
+        return hash(self.hash)  # not from the fields: notes may be a dict
 
     @property
     def schema(self) -> str:
-        """The schema of its file: the second only where something needs it."""
+        """The schema of its file: the second one only if needed."""
         has_more = any((r.priority, r.deadline) != (None, None) for r in self.requests)
         has_more |= self.workers > 1 or self.block_size > 1 or bool(self.extras)
         return f"kvopt.instance/{2 if has_more else 1}"
@@ -327,12 +327,12 @@ class Instance(Summarised):
 
     @property
     def used_workers(self) -> int:
-        """Workers that can be of use: no more than requests."""
+        """Useful workers: no more than requests."""
         return min(self.workers, max(1, len(self)))
 
     @property
     def total_memory(self) -> int:
-        """Tokens that all workers that can be of use hold together."""
+        """Memory of all useful workers together."""
         return self.memory * self.used_workers
 
     @cached_property
@@ -345,7 +345,7 @@ class Instance(Summarised):
 
         Columns: ``id``, ``arrival``, ``prompt``, ``output``, and ``predicted_lower``,
         ``predicted_upper``, ``arrival_seconds``, ``priority``, ``deadline``, ``weight``, ``after``,
-        ``gap`` and ``prefix`` where a request has them.
+        ``gap`` and ``prefix`` if a request has them.
         """
         columns: dict[str, list[Any]] = {
             name: [getattr(r, name) for r in self.requests] for name in ("id", *COLUMNS)
@@ -377,8 +377,8 @@ class Instance(Summarised):
         Parameters
         ----------
         df
-            With the columns ``arrival``, ``prompt`` and ``output``, and any of those that
-            `to_dataframe` has beside them.  Other columns are refused.
+            With the columns ``arrival``, ``prompt`` and ``output``, and any other columns of
+            `to_dataframe`.  Unknown columns are refused.
         memory
             Capacity in tokens.
         name, round_ms, block_tokens
@@ -402,7 +402,7 @@ class Instance(Summarised):
         return plot_instance(self)
 
     def timeline(self) -> Timeline:
-        """Return as plain numbers the demand of memory if every request started on arrival."""
+        """Return the demand of memory, as plain numbers, if every request started on arrival."""
         from kvopt.show.plots.timeline import Timeline, Work
 
         starts = [request.arrival for request in self]
@@ -420,21 +420,21 @@ class Instance(Summarised):
         return replace(self, requests=tuple(moved))
 
     def pooled(self) -> Instance:
-        """Return the instance with one cache that is as large as all of them together.
+        """Return the instance with one cache as large as all caches together.
 
-        Whatever a fleet does in rounds this one worker can do too, so a bound for it holds for
-        the fleet.
+        This worker allows every schedule of the fleet in rounds, so a bound for it holds for the
+        fleet.
         """
         return replace(self, memory=self.memory * self.workers, workers=1)
 
     def of_one_worker(self, members: Iterable[int]) -> Instance:
-        """Return the instance of one worker and those requests, in the order given."""
+        """Return the instance of one worker and the given requests, in the given order."""
         return replace(self, requests=tuple(self.requests[i] for i in members), workers=1)
 
     def in_tokens(self) -> Instance:
-        """Return the instance whose memory is as large as all blocks, and counted in tokens.
+        """Return the instance with the memory of all blocks, counted in tokens.
 
-        What fits into blocks fits into their tokens, so a bound for it holds with blocks too.
+        Requests that fit into blocks fit into their tokens, so a bound for it holds with blocks.
         """
         if self.block_size == 1:
             return self
@@ -443,9 +443,9 @@ class Instance(Summarised):
     def inflated(self) -> Instance:
         """Return an instance that counts tokens, and whose schedules all fit into the blocks.
 
-        Each request holds B - 1 tokens more, as does the memory beside its blocks.  For integers
+        Each request, and the memory of the blocks, gets B - 1 tokens more.  For integers
         ``ceil(h / B) <= (h + B - 1) / B``; so blocks in use, an integer, are below
-        ``blocks + 1`` where these larger holdings fit.
+        ``blocks + 1`` if these larger holdings fit.
         """
         if self.block_size == 1:
             return self
@@ -456,26 +456,26 @@ class Instance(Summarised):
 
 
 def refuse_blocks(instance: Instance, what: str) -> None:
-    """Refuse an instance of whole blocks where something counts tokens only."""
+    """Refuse an instance of whole blocks for code that counts tokens."""
     if instance.block_size > 1:
         reason = f"is {instance.block_size}: {what} counts tokens, not whole blocks"
         raise InvalidInput(reason, field="block_size")
 
 
 def refuse_extras(instance: Instance, what: str, known: Collection[str] = ()) -> None:
-    """Refuse weights, an order, a limit or shared prefixes where something knows none."""
+    """Refuse weights, an order, a limit or shared prefixes for code that supports none of these."""
     for field in instance.extras:
         if field not in known:
             raise InvalidInput(f"is not known by {what}", field=field)
 
 
 def refuse_prefixes(instance: Instance, what: str) -> None:
-    """Refuse shared prefixes where something knows the other extras, but not these."""
+    """Refuse shared prefixes for code that supports the other extras only."""
     refuse_extras(instance, what, ("weight", "after", "max_active"))
 
 
 def refuse_fleet(instance: Instance, what: str) -> None:
-    """Refuse an instance of several workers where something knows one only."""
+    """Refuse an instance of several workers for code that supports one."""
     if instance.workers > 1:
         raise InvalidInput(f"is {instance.workers}: {what} knows one worker only", field="workers")
 

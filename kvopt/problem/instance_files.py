@@ -1,7 +1,7 @@
 """Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``.
 
-CSV may have a column ``deadline`` too.  The second schema is that of fleets, of memory in
-whole blocks, and of requests with priorities, deadlines, weights, an order or prefixes.
+CSV may have a column ``deadline`` too.  The second schema is for fleets, memory in whole
+blocks, and requests with priorities, deadlines, weights, an order or prefixes.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _ENDS = ("lower", "upper")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
 _MOST_DIGITS = 4000
-"""Digits of a cell up to which it is looked at as a number; Python reads 4300."""
+"""Limit of the digits of a number in a cell; Python reads 4300."""
 
 
 def as_instance(given: Instance | str | Path) -> Instance:
-    """Return an instance as it is, or read it where the name of a file is given."""
+    """Return an instance unchanged, or read the file of this name."""
     if isinstance(given, str | Path):
         return read_instance(given)
     if isinstance(given, Instance):
@@ -70,7 +70,7 @@ def read_instance(
     path
         The file; ``-`` is standard input, whose first line tells JSON from CSV.
     memory
-        Cache size: needed for CSV, which has no place for it, and replaces that of a JSON
+        Cache size: needed for CSV, which does not have it; replaces that of a JSON
         file.
     workers
         Number of machines with such a cache; replaces that of a JSON file.
@@ -114,7 +114,7 @@ def instance_from_json(
     workers: int | None = None,
     block_size: int | None = None,
 ) -> Instance:
-    """Build an instance from parsed JSON, with other caches where these are given."""
+    """Build an instance from parsed JSON, with other caches if given."""
     is_newer = isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA
     schema = NEWER_SCHEMA if is_newer else SCHEMA
     if isinstance(value, dict) and str(value.get("schema")).startswith("kvopt.run/"):
@@ -252,15 +252,15 @@ def request_to_json(request: Request) -> dict[str, Any]:
 def write_instance(instance: Instance, path: str | Path) -> None:
     """Write an instance as JSON, one request a line, or as CSV for a ``.csv`` name.
 
-    CSV keeps arrivals, prompts, outputs and deadlines.  Name and notes are left out; an instance
-    with more to say than these is refused rather than stripped in silence.
+    CSV keeps arrivals, prompts, outputs and deadlines.  Name and notes are dropped; an instance
+    with other data is refused.
     """
     as_csv = str(path).lower().endswith(".csv")
     write_atomically(path, _csv_text(instance, str(path)) if as_csv else instance_text(instance))
 
 
 def instance_text(instance: Instance) -> str:
-    """Return the JSON text of an instance: small differences stay on their own line."""
+    """Return the JSON text of an instance, with a line for each request."""
     top = instance_to_json(instance)
     rows = top.pop("requests")
     head = json.dumps(top, indent=1, ensure_ascii=False, allow_nan=False)[:-2]

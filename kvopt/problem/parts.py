@@ -1,11 +1,11 @@
 """Parts of an instance between idle gaps: each is a problem of its own.
 
 Let requests arrive by round ``b`` whose outputs sum to ``w``, and let no other one arrive before
-round ``b + w``.  Some optimum has completed them by then (`kvopt.formulations.windows`), so what
-comes later meets an empty cache.  Then an optimum of the whole is made of optima of both parts, and
-the least total latency is the sum of theirs.  Whatever the gap is, that sum is a lower bound.
+round ``b + w``.  Some optimum has completed them by then (`kvopt.formulations.windows`), so later
+requests find an empty cache.  Then optima of both parts make an optimum of the whole, and its total
+latency is the sum of theirs.  For any gap this sum is a lower bound.
 
-A part begins with its first arrival: time before that, and time in gaps, costs nothing.
+A part begins with its first arrival: earlier time, and time in gaps, has no cost.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class Part:
     instance: Instance
 
     def starts_of(self, starts: Sequence[int]) -> tuple[int, ...]:
-        """Return its starts, on its own clock, of the starts of the whole."""
+        """Return its starts, on its own clock, from those of the whole."""
         return tuple(starts[i] - self.begin for i in self.members)
 
     def without_late_idling(self, starts: Sequence[int]) -> tuple[int, ...]:
         """Return its starts without idle rounds after its last arrival.
 
-        That is never worse, and lets a part end before the next one begins.
+        This is never worse, and a part ends before the next one begins.
         """
         requests = self.instance.requests
-        free = self.instance.last_arrival  # from then on every start is possible
+        free = self.instance.last_arrival  # every later start is possible
         moved, earlier = list(starts), 0
         for i in sorted(range(len(starts)), key=lambda i: starts[i]):
             earlier += max(0, starts[i] - earlier - free)

@@ -1,8 +1,8 @@
 """Beliefs of a scheduler about outputs before it sees them.
 
-An online scheduler does not know how long an answer becomes.  It has an interval
-``[lower, upper]`` and, where its rule needs a single number, one believed output.  Both come
-from here; the truth stays with the simulator.
+An online scheduler does not know the length of an answer.  It has an interval ``[lower, upper]``
+and, if its rule needs a single number, a believed output.  This module makes both; the simulator
+keeps the true outputs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Beliefs:
 
 @dataclass(frozen=True, slots=True)
 class PredictionModel:
-    """How beliefs come about.
+    """Model of beliefs.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ class PredictionModel:
         interval, or ``noise``: the true output times a uniform draw from [1 - eps, 1 + eps]
         (jaillet-2025-v2 section 5.2.2), rounded, at least 1.
     intervals
-        Where intervals come from: ``file`` (the instance; [o, o] where it has none), or the
+        Source of intervals: ``file`` (the instance; [o, o] if it has none), or the
         experiments of chen-2025 section 6: ``rough`` (one interval [1, width] for all),
         ``buckets`` ([1, width], [width + 1, 2 width], ...) and ``relative`` (the integers in
         [(1 - eps) o, (1 + eps) o]).
     eps, width
         Their parameters; ``width`` is 1,000 for ``rough`` and 100 for ``buckets``.
     seed
-        For noise.
+        Seed of noise.
 
     Notes
     -----

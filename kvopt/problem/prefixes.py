@@ -1,7 +1,7 @@
 """Prefixes that prompts share: a forest of blocks, without those of one user.
 
-Only blocks on the paths of two requests or more matter for memory: one that a single request uses
-is like a token of its own.  Blocks in a row that the same requests use are one node.
+Only blocks on the paths of two requests or more matter for memory: a block of a single request is
+like its private tokens.  Blocks in a row that the same requests use are one node.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cached_property
 from kvopt.errors import InvalidInput, shown
 
 Block = int | str
-"""The id of a block: equal ids hold equal tokens after equal tokens."""
+"""The id of a block: equal ids have equal tokens after equal tokens."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class Forest:
 class Cache:
     """Computed tokens on a server that serves requests of a forest.
 
-    What active requests hold is there.  What they leave stays while it fits beside that: the least
-    recently used goes first, of a request its last tokens, and of a node whole blocks.
+    Tokens of active requests are in the cache.  Those of inactive ones remain while they fit next
+    to these: the least recently used leave first, a request from its last token, a node by blocks.
 
     Parameters
     ----------
@@ -77,13 +77,13 @@ class Cache:
     def __init__(self, forest: Forest, block: int, memory: int) -> None:
         self._forest, self._block, self._memory = forest, block, memory
         self._users = [0] * len(forest.weights)
-        self._left = [(-1, -1)] * len(forest.weights)  # when a node was left last, and by whom
+        self._left = [(-1, -1)] * len(forest.weights)  # last use of a node, and its user
         self._unused: dict[tuple[int, int, int], int] = {}  # tokens by when, by whom, less node
-        self._line: list[tuple[int, int, int]] = []  # a heap of these; may be stale
+        self._line: list[tuple[int, int, int]] = []  # a heap of these; entries may be stale
         self._total = 0  # tokens that are unused
 
     def matched(self, i: int) -> int:
-        """Return the tokens of a request's prefix that are there."""
+        """Return the tokens of a request's prefix that are in the cache."""
         forest = self._forest
         return sum(
             forest.weights[v] if self._users[v] else self._unused.get((*self._left[v], -v), 0)
@@ -91,7 +91,7 @@ class Cache:
         )
 
     def start(self, i: int) -> int:
-        """Make a request active; return the tokens of its prompt that are not there."""
+        """Make a request active; return the tokens of its prompt that are not in the cache."""
         forest, path = self._forest, self._forest.paths[i]
         missing = forest.private[i] + sum(forest.weights[v] for v in path) - self.matched(i)
         for v in path:
@@ -101,7 +101,7 @@ class Cache:
         return missing
 
     def stop(self, i: int, time: int, tokens: int) -> None:
-        """Make a request inactive that has so many tokens of its own; those of nodes follow."""
+        """Make a request inactive, with its number of private tokens; its nodes follow."""
         left = [(-len(self._users), tokens, (time, i))]
         for v in self._forest.paths[i]:
             self._users[v] -= 1
@@ -130,9 +130,9 @@ class Cache:
 def forest_of(
     paths: Sequence[Sequence[Block]], prompts: Sequence[int], block_tokens: int
 ) -> Forest:
-    """Return the forest of paths that are known to make one.
+    """Return the forest of valid paths.
 
-    Requests below a block are some of those of the block before, so as many are the same.
+    Users of a block are among those of the block before it, so equal numbers mean equal users.
     """
     uses = Counter(block for path in paths for block in path)
     nodes: dict[Block, int] = {}
@@ -188,6 +188,6 @@ def check_forest(paths: Iterable[Sequence[Block]], names: Sequence[str | None]) 
 
 
 def numbered(paths: Iterable[Sequence[Block]]) -> list[list[int]]:
-    """Return paths with blocks numbered as they come up, for a hash: ids are labels."""
+    """Return paths with blocks numbered by appearance, for a hash: ids are labels."""
     numbers: dict[Block, int] = {}
     return [[numbers.setdefault(block, len(numbers)) for block in path] for path in paths]

@@ -30,11 +30,11 @@ class Problem:
     clock
         How long rounds last.
     scope
-        What schedules may do, and bounds have to cover.  Without ``sharing`` the prefixes of the
-        instance are left out.  By default ``sharing`` where requests have prefixes and what else
-        is asked knows them, else ``runs``.
+        The schedules that bounds cover.  Without ``sharing`` the prefixes of the instance are
+        ignored.  By default ``sharing`` if requests have prefixes and the other options support
+        them, else ``runs``.
     deadline
-        By when requests should be done, where that counts as well.
+        Deadline of requests, if that counts as well.
     """
 
     instance: Instance
@@ -61,7 +61,7 @@ class Problem:
             self.deadline.allowed(self.instance, rounds=self.clock.is_even)
 
     def _settle_scope(self) -> None:
-        """Choose a scope where none is asked, and drop prefixes, or sharing, without the other."""
+        """Choose a default scope; drop prefixes without sharing, and sharing without prefixes."""
         has_prefixes = "prefix" in self.instance.extras
         if (scope := self.scope) is None:
             is_known = has_prefixes and self.deadline is None
@@ -82,7 +82,7 @@ class Problem:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether it is in rounds, and more than the problem of the papers."""
+        """Whether it is in rounds, with fields beyond the problem of the papers."""
         return bool(self.instance.extras) and not self.in_seconds
 
     @property
@@ -97,7 +97,7 @@ class Problem:
 
     @property
     def has_segments(self) -> bool:
-        """Whether its schedules have the times of all tokens: if one worker may pause."""
+        """Whether its schedules have the times of all tokens: with pauses on one worker."""
         return self.has_pauses and not self.in_seconds and not self.is_fleet
 
     @property
@@ -111,7 +111,7 @@ class Problem:
         return self.instance.block_size > 1
 
     def of(self, instance: Instance) -> Problem:
-        """Return the same question of another instance, but for deadlines: they are of all."""
+        """Return the problem of another instance, without deadlines, which count all requests."""
         return replace(self, instance=instance, deadline=None)
 
 
@@ -126,8 +126,8 @@ def as_problem(
 ) -> Problem:
     """Return a problem, with the given values that are not None.
 
-    An instance, or the file of one, is asked in rounds, without pauses and deadlines.  ``clock``
-    may be a word: ``rounds``, or ``seconds`` with a batch-time model or the name of one.
+    An instance, or its file, means rounds, without pauses and deadlines.  ``clock`` may be a word:
+    ``rounds``, or ``seconds`` with a batch-time model or the name of one.
     """
     changed: dict[str, Any] = {}
     instance = given.instance if isinstance(given, Problem) else as_instance(given)

@@ -1,6 +1,6 @@
-"""A request: when it arrives, how long its prompt is, how many tokens it produces.
+"""A request: its arrival, the length of its prompt, and its output.
 
-Also the checks of numbers that everything here is built with.
+Also the checks of numbers that other modules use.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 Number = TypeVar("Number", int, "npt.NDArray[Any]")
 
 LARGEST_INTEGER = 2**53 - 1
-"""Largest number accepted in a field: what every JSON reader keeps exactly."""
+"""Largest number accepted in a field: every JSON reader keeps it exactly."""
 
 COLUMNS = ("arrival", "prompt", "output")
-"""What every request has."""
+"""Required fields of a request."""
 _LEAST = {
     **{"arrival": 0, "prompt": 0, "output": 1, "weight": 1, "deadline": 1},
     "priority": -LARGEST_INTEGER,
@@ -51,7 +51,7 @@ def checked_integer(value: object, field: str, least: int) -> int:
 def checked_number(value: object, field: str, *, positive: bool = False) -> float:
     """Return a finite number that is not negative as a float, else raise.
 
-    Of numbers that compare equal, such as 1 and 1.0, a file and a hash see one form only.
+    Equal numbers, such as 1 and 1.0, get one form for files and hashes.
     """
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise InvalidInput(f"must be a number, got {shown(value)}", field=field)
@@ -62,7 +62,7 @@ def checked_number(value: object, field: str, *, positive: bool = False) -> floa
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
         wanted = "positive" if positive else "not negative"
         raise InvalidInput(f"must be finite and {wanted}, got {shown(value)}", field=field)
-    return number + 0.0  # which turns -0.0 into 0.0
+    return number + 0.0  # turns -0.0 into 0.0
 
 
 def volume_of(prompt: Number, output: Number) -> Number:
@@ -100,7 +100,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """A request may start only some rounds after another one has completed.
+    """A request may start only some rounds after the completion of another one.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: when it arrives, how long its prompt is, how many tokens it produces.
+    """One request: its arrival, the length of its prompt, and its output.
 
     Parameters
     ----------
@@ -133,20 +133,20 @@ class Request:
     output
         Output tokens ``o_i >= 1``, one a round.
     id
-        Name, unique in an instance; ``r0, r1, ...`` by position when left out.
+        Name, unique in an instance; by default ``r0, r1, ...`` by position.
     predicted
         The interval that a predictor gives for the output.
     arrival_seconds
         Arrival on the clock of the trace that the request was taken from.
     priority
-        For servers that go by it: a smaller one goes first.
+        For servers that use it: a smaller one goes first.
     deadline
-        Rounds from its arrival within which it should be done.
+        Rounds from its arrival to its deadline.
     weight
         How many times its latency counts.
     after
-        The request that has to complete before.  Latency counts from the release: from the arrival
-        or that completion plus the gap, whichever is later.
+        The request that has to complete before it.  Latency counts from the release: from the
+        arrival or that completion plus the gap, whichever is later.
     prefix
         Ids of the blocks that its prompt begins with, see ``block_tokens`` of an instance; the
         prompt counts their tokens.
@@ -192,7 +192,7 @@ class Request:
 
     @property
     def volume(self) -> int:
-        """Token-rounds held over its life, ``s_i o_i + o_i (o_i + 1) / 2``."""
+        """Token-rounds of its run, ``s_i o_i + o_i (o_i + 1) / 2``."""
         return volume_of(self.prompt, self.output)
 
     @property
@@ -202,5 +202,5 @@ class Request:
 
     @property
     def kind(self) -> tuple[int, int, int]:
-        """``(arrival, prompt, output)``, from which all other numbers of a request follow."""
+        """``(arrival, prompt, output)``, which determine all other numbers of a request."""
         return self.arrival, self.prompt, self.output

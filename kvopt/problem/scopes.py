@@ -1,6 +1,6 @@
 """Scopes: the schedules that a bound or an optimum covers.
 
-``docs/problem.md`` shows a pause, and a prompt in pieces, below what holds for runs.
+``docs/problem.md`` shows a pause, and a prompt in pieces, below the bound for runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kvopt.errors import InvalidInput, shown
 class Scope(StrEnum):
     """The schedules that a bound or an optimum covers, or features that a schedule uses.
 
-    In all of them a request may be evicted, lose everything and start again: its last run counts,
+    In all of them a request may be evicted, lose its tokens and start again: its last run counts,
     so a bound for ``runs`` holds for ``restarts`` too.
 
     Examples
@@ -51,11 +51,11 @@ class Scope(StrEnum):
         raise InvalidInput(f"must be one of {', '.join(cls)}, got {shown(text)}", field="scope")
 
     def covers(self, other: Scope) -> bool:
-        """Whether a bound of this scope is one for all that the other one allows."""
+        """Whether a bound of this scope holds for all schedules of the other one."""
         return _ALLOWED[other] <= _ALLOWED[self] | {"restarts"}
 
     def joined(self, other: Scope) -> Scope:
-        """Return the least scope that allows all that either of the two allows."""
+        """Return the least scope that covers both."""
         both = _ALLOWED[self] | _ALLOWED[other]
         return next(scope for scope in Scope if both <= _ALLOWED[scope])
 

@@ -1,22 +1,22 @@
-"""Slower machines: the same requests where every round lasts phi times as long, or longer.
+"""Slower machines: the same requests with every round phi times as long, or longer.
 
 *Seconds.*  With phi = P / Q every coefficient of the batch-time model is multiplied by P, and every
 arrival by Q: times then count in parts of 1 / Q nanoseconds, and nothing is rounded.  A round may
-last longer than its model says, so a schedule of a machine that is slower still is one of this
-machine, and what no schedule of this machine reaches no slower machine reaches.
+last longer than its model says, so a schedule of a still slower machine is one of this machine, and
+a value that no schedule of this machine reaches is not reached by slower ones.
 
 *Rounds.*  Let every round last phi or longer, in units of the rounds of the instance, and begin at
 any time.  Let round r end at e_r and g(r) = floor(e_r / phi), which grows by 1 or more from round
 to round.  Let a request that completes with round c complete at g(c) instead, without a gap before.
-With j rounds to go it then holds what it held with j rounds or fewer to go, so what is held at a
-time t fits as it did at the first c with g(c) >= t; and it starts at floor(a / phi) or later.  With
+With j rounds to go it then holds at most its tokens with j rounds or fewer to go.  So requests fit
+at a time t as they did at the first c with g(c) >= t, and start at floor(a / phi) or later.  With
 pauses each round r of it moves to g(r).  So this is a feasible schedule of the instance with
 arrivals floor(a / phi), and
 
     sum of completions  >=  phi * (least sum of completions of that instance).
 
 Hence one phi whose bound is above V rules out that machine and every slower one.  Times count from
-the first arrival.  ``docs/how-many-machines.md#slower-machines`` has this in words.
+the first arrival.  ``docs/how-many-machines.md#slower-machines`` has the proof.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SlowRounds:
     Parameters
     ----------
     phi
-        How long they last.
+        Their length.
     instance
         Its requests, with arrivals in such rounds, from the first arrival on.
     early, late
@@ -73,5 +73,5 @@ def slow_model(model: BatchTime, by: int) -> BatchTime:
 
 
 def is_backlog(arrivals: Sequence[int]) -> bool:
-    """Whether all arrive at once: then phi times slower takes phi times as long, exactly."""
+    """Whether all arrive at once: then phi times slower takes exactly phi times as long."""
     return not arrivals or min(arrivals) == max(arrivals)

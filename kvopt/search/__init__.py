@@ -1,4 +1,4 @@
-"""The search for both sides of an optimum: its stages, engines and doors."""
+"""The search for both sides of an optimum: stages, engines and public functions."""
 
 from kvopt.search.registry import register
 

@@ -1,4 +1,4 @@
-"""Stages of the plan for deadlines: a ceiling, and schedules that attain many."""
+"""Stages of the plan for deadlines: a ceiling, and schedules with many attained deadlines."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _schedule(search: Search, found: Attaining) -> Schedule:
 
 
 def _asked(search: Search) -> tuple[Deadline, list[int]]:
-    """Return the deadline, and how long each request may take."""
+    """Return the deadline, and the time that each request may take."""
     deadline = search.problem.deadline
     assert deadline is not None
     return deadline, deadline.allowed(search.instance, rounds=search.clock.is_even)
@@ -79,5 +79,5 @@ def _limited(search: Search, seconds: float) -> float:
 
 
 def _is_ended(search: Search) -> bool:
-    """Whether a signal came: a proof of the least latency is no reason to end."""
+    """Whether a signal arrived; a proof of the least latency does not end this search."""
     return search.signal_number is not None

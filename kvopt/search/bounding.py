@@ -24,9 +24,9 @@ from kvopt.search import plan, stages
 from kvopt.search.restricted import bound_by_relaxation, is_apart, shares_prefixes
 
 _LP_KINDS = 10
-"""Kinds of requests up to which the method lagrangian ends with an LP: starts jump at once."""
+"""Up to so many kinds of requests the method lagrangian ends with an LP: starts jump together."""
 _IN_BLOCKS = ("volume", "lagrangian", "auto")
-"""Methods that know blocks; others bound the tokens of all blocks."""
+"""Methods that support blocks; others bound the tokens of all blocks."""
 
 
 @PAUSED_BOUNDS.register("volume")
@@ -50,8 +50,8 @@ def _lp(search: Search) -> None:
 def _lagrangian(search: Search) -> None:
     """Climb; with few kinds of requests, whose starts all jump at once, finish with the LP.
 
-    Where the limit came before a first step the volume bound stands in: it takes less time than
-    the first prices do.
+    If the limit ends it before a first step, the volume bound replaces its result: that takes less
+    time than the first prices.
     """
     stages.climb(search)
     kinds = {(r.arrival, r.prompt, r.output) for r in search.instance}
@@ -65,7 +65,7 @@ def _lagrangian(search: Search) -> None:
 
 @register("slots")
 def _slots(search: Search) -> None:
-    """Climb with prices of slots, which need a schedule to know how far they have to reach."""
+    """Climb with prices of slots, which need a schedule for their last time."""
     stages.offer_lists(search)
     if not stages.climb_slots(search):
         search.note("slots: no gain over prices of tokens, or no time")
@@ -99,14 +99,14 @@ def bound(
         The problem, or the file that it is read from; a `Problem` may be in seconds, for ``auto``.
     method
         ``volume``, ``lp``, ``lagrangian``, ``slots``, ``configuration``, ``auto`` for the best of
-        them, or one that was registered.
+        them, or a registered one.
     scope
         Schedules to cover, by default ``runs``: with ``pauses`` requests may be interrupted and
         keep their tokens, and the methods are ``volume``, ``lagrangian`` and ``auto``.
     options
-        As of `Limits`.  A method that did not finish within ``time_limit`` gives None.  Where idle
-        gaps cut an instance into parts, volumes bound the parts that it did not finish.  Where
-        ``lagrangian`` has nothing by then, the volume bound takes its place, with a note.
+        As of `Limits`.  A method that did not finish within ``time_limit`` gives None.  If idle
+        gaps cut an instance into parts, volumes bound the parts that it did not finish.  If
+        ``lagrangian`` has no result by then, the volume bound replaces it, with a note.
 
     Examples
     --------
@@ -177,13 +177,13 @@ def bounds_by_workers(
 ) -> dict[int, CheckedBound]:
     """Return for each number of workers a lower bound on total latency, with its proof.
 
-    What more workers cannot do fewer cannot do either, so bounds never rise with their number.
-    The largest number comes first, and its bound is taken where that of fewer is no better.
+    A bound for more workers holds for fewer, so bounds never rise with their number.  The largest
+    number comes first, and its bound is used for fewer workers unless theirs is better.
 
     Parameters
     ----------
     instance
-        The problem, or the file that it is read from; its own number of workers does not count.
+        The problem, or the file that it is read from; its own number of workers is ignored.
     counts
         Numbers of workers.
     clock
@@ -191,8 +191,8 @@ def bounds_by_workers(
     scope
         Schedules that the bounds must cover, as for `kvopt.bound`.
     options
-        As of `Limits`, for all of them.  When ``stop`` turns true the bounds that are there at once
-        are the last ones.
+        As of `Limits`, for all of them.  After ``stop`` turns true only immediate bounds
+        are computed.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from kvopt.problem.problem import Problem
 from kvopt.search.solving import solve
 
 Given = Problem | Instance | str | Path
-"""What `solve` takes."""
+"""An argument of `solve`."""
 
 
 def solve_many(
@@ -35,21 +35,21 @@ def solve_many(
     Parameters
     ----------
     instances
-        What `solve` takes, each of them.
+        Arguments of `solve`.
     engine
         As of `solve`.
     jobs
-        How many at a time; by default one for each core.
+        Instances at a time; by default one for each core.
     display
         Whether to print a line on standard error for each that is done.
     options
-        As of `solve`; ``threads`` is 1 by default, and functions cannot be handed to a process.
+        As of `solve`; ``threads`` is 1 by default, and functions cannot be sent to a process.
 
     Returns
     -------
     list
-        A result for each instance, in their order.  After Ctrl-C those that were under way have
-        both sides, and those that had not begun are None.
+        A result for each instance, in their order.  After Ctrl-C results of running searches have
+        both sides, and those of waiting ones are None.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def solve_many(
     with ProcessPoolExecutor(min(jobs, len(given)), context) as pool:
         try:
             while True:
-                # No more than there are processes: what has not begun can be left out.
+                # As many as processes: tasks that have not begun can be dropped.
                 for place, one in islice(left, jobs - len(running)):
                     running[pool.submit(work, one)] = place
                 if not running:
@@ -90,7 +90,7 @@ def solve_many(
                     _tell(result, done, len(given), display)
                     done += 1
         except KeyboardInterrupt:
-            # Those under way had the signal too, and end with both sides.
+            # Running ones received the signal too, and end with both sides.
             for future, place in running.items():
                 found[place] = _result_of(future)
     return found
@@ -103,12 +103,12 @@ def _solved(engine: str, options: Any, instance: Given) -> SolveResult:
 def _result_of(future: Future[SolveResult]) -> SolveResult | None:
     try:
         return future.result()
-    except KeyboardInterrupt:  # it had hardly begun
+    except KeyboardInterrupt:  # it ended before its search
         return None
 
 
 def _tell(result: SolveResult, done: int, count: int, display: bool) -> None:
-    """Print a line on a result if that is wanted."""
+    """Print a line on a result if requested."""
     if display:
         name = "-" if result.schedule is None else result.schedule.instance.name
         gap = "-" if result.gap is None else f"{result.gap:.2%}"

@@ -1,4 +1,4 @@
-"""A solver proves the optimum of few requests while loops of other engines are compiled."""
+"""Let a solver prove the optimum of few requests while loops of other engines are compiled."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from kvopt.kernels.dependencies import load_cp_model
 from kvopt.search.registry import ENGINES
 
 MOST_REQUESTS = 10
-"""Requests up to which a solver mostly needs less time than the compiler."""
+"""Up to so many requests a solver is usually faster than the compiler."""
 
 _GLANCE = 0.02
-"""Seconds between two looks at whether something is compiled."""
+"""Seconds between two checks for compilation."""
 
 
 @contextmanager
 def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
-    """Let a solver work in parallel once the block has to compile something.
+    """Let a solver work in parallel once the block has to compile a function.
 
-    Both offer to one incumbent, so a proof of one ends the other.  Where a bound is wanted that
-    can be checked there is no solver: its claim would end the search without such a bound.  Its
-    claim is of starts in rounds, without pauses, and of tokens.
+    Both offer to one incumbent, so a proof of one ends the other.  There is no solver if the bound
+    has to be checkable: its claim would end the search without such a bound.  Its claim is about
+    starts in rounds, without pauses, and counts tokens.
     """
     if search.checkable or not search.problem.is_plain or len(search.instance) > MOST_REQUESTS:
         yield
@@ -39,7 +39,7 @@ def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
             if compiling().is_running:
                 try:
                     _prove(search, is_over, presolve)
-                except UnsupportedDependency as error:  # the engine that was asked for works on
+                except UnsupportedDependency as error:  # the requested engine continues
                     search.note(f"solver: {error}")
                 return
 
@@ -53,7 +53,7 @@ def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
 
 
 def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
-    """Solve on a search inside: a solver's clock runs on, and its limit must not end the other."""
+    """Solve on an inner search: a solver's clock continues; its limit must not end the outer."""
 
     def work(inner: Search) -> None:
         inner.engine = prover(inner)
@@ -66,7 +66,7 @@ def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
 
 
 def prover(search: Search) -> str:
-    """Return the solver for a proof: HiGHS where CP-SAT has too many pairs or may not be loaded."""
+    """Return the solver for a proof: HiGHS if CP-SAT has too many pairs or may not be loaded."""
     count = len(search.instance)
     if count * (count - 1) <= LARGEST_PAIRS:
         with search.surviving("cpsat"):

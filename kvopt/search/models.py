@@ -19,7 +19,7 @@ from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.timetable.schedule import Schedule
 
 _SOLVED = ("OPTIMAL", "FEASIBLE")
-"""Status of CP-SAT when it has a solution."""
+"""Statuses of CP-SAT with a solution."""
 
 
 @dataclass(frozen=True, eq=False)  # == of two variables is a constraint
@@ -66,9 +66,9 @@ class CpSatModel(BuiltModel):
         """Return the schedule of the last solution, None without one."""
         try:
             status = self.solver.status_name(self.solver.response_proto.status)
-        except RuntimeError:  # nothing was solved
+        except RuntimeError:  # not solved yet
             return None
-        # Without a solution every value reads as 0.
+        # Without a solution every value is 0.
         return self.pairs.schedule(self.solver.value) if status in _SOLVED else None
 
 
@@ -98,7 +98,7 @@ class HighsModel(BuiltModel):
         """Solve the model, and return the status of the solver."""
         if math.isfinite(time_limit):
             self.model.setOptionValue("time_limit", time_limit)
-        self.model.HandleKeyboardInterrupt = True  # else HiGHS runs on to its end
+        self.model.HandleKeyboardInterrupt = True  # else HiGHS continues to its end
         self.model.solve()
         return str(self.model.modelStatusToString(self.model.getModelStatus())).lower()
 
@@ -126,8 +126,8 @@ def build_model(
     solver
         ``cpsat`` for the model of pairs, ``pyomo`` or ``highs`` for the time-indexed program.
     windows
-        Start rounds to consider for each request.  By default every round up to which an optimal
-        schedule may run; constraints that delay requests may need more.
+        Start rounds to consider for each request.  By default all rounds up to the end of an
+        optimal schedule; constraints that delay requests may need more.
     order_identical
         Whether requests of equal prompt and output start in the order of arrival.  Constraints
         that treat them differently need False.
@@ -135,7 +135,7 @@ def build_model(
     Returns
     -------
     BuiltModel
-        With ``model``, ``starts`` by id, ``solve(time_limit)``, and what `timetable_from` reads.
+        With ``model``, ``starts`` by id, ``solve(time_limit)``, and data for `timetable_from`.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Work on an instance part by part, if idle gaps cut it into parts.
 
 Both sides of the whole are sums over its parts (`kvopt.problem.parts`), so every part is a search
-of its own, on a clock of its own, with a share of the time.  The whole is told what its parts
-found now and then and at the end, so a limit or an interrupt may fall anywhere.
+of its own, on a clock of its own, with a share of the time.  Results of
+parts are reported to the whole at intervals and at the end, so a limit or an interrupt may come at
+any time.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.parts import Part, split
 
 _PAUSE = 20.0
-"""Factor on the seconds of putting the whole together, after which it is put together anew."""
+"""The whole is assembled again after this multiple of the seconds that it takes."""
 
 _ROUND_SHARE = 0.1
-"""Share of the time that must be left to go once more through parts without a proof."""
+"""Share of the time that must remain for another pass over parts without a proof."""
 
 _PLAIN = VolumeProof()
 
@@ -45,16 +46,16 @@ Stage = Callable[[Search, float], None]
 class Divided:
     """A search, and the results of each part of its instance.
 
-    Prices that are known already are evaluated again, part by part.
+    Known prices are evaluated again, part by part.
 
     Parameters
     ----------
     search
-        Of the whole.
+        The search of the whole.
     prices
         Proof of a bound, by prices.
     is_whole
-        Whether it is worked on as a whole though idle gaps cut it.
+        Whether it is solved as a whole although idle gaps cut it.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Divided:
     def work(self, stage: Stage, seconds: float = math.inf) -> None:
         """Let a stage work on all of an instance, or on its open parts one after the other.
 
-        Small parts come first.  Those that were cut short come again while there is much time left.
+        Small parts come first.  Parts that ran out of time are repeated while much time remains.
         """
         search, began = self._search, working_time()
 
@@ -136,7 +137,7 @@ class Divided:
     def _tell(self) -> None:
         """Offer the sums of both sides to the whole."""
         search, sides = self._search, self._sides
-        # A search that was left behind may still improve a bound between two looks at it.
+        # An abandoned search may still improve a bound between two reads.
         checked = [side.checked for side in sides]
         proofs = tuple(self._proofs(checked))
         search.offer_checked(
@@ -157,7 +158,7 @@ class Divided:
         search.offer_starts(starts, _named(side.found_by for side in sides), workers)
 
     def _proofs(self, checked: Iterable[CheckedBound]) -> Iterator[PartProof]:
-        """Yield the proofs of all parts; those by plain volumes need no cut between them."""
+        """Yield the proofs of all parts; neighbours by plain volumes are joined."""
         begins = (side.part.begin for side in self._sides)
         rows = zip(begins, (bound.proof for bound in checked), strict=True)
         for plain, group in groupby(rows, lambda row: row[1] == _PLAIN):
@@ -183,7 +184,7 @@ class _Side:
         self._wants_volume = whole.checked is not None
         """Whether earlier results count, or only those of the engine."""
         self.ran_out = False
-        """Whether a search was ended by its share of the time."""
+        """Whether its share of the time ended a search."""
 
     @property
     def value(self) -> float:
@@ -198,9 +199,9 @@ class _Side:
         return self.value == self.claimed
 
     def follow(self, whole: Search) -> None:
-        """Take the starts of the whole where they are better here.
+        """Take the starts of the whole if they are better for this part.
 
-        They may reach into later parts, which other starts of these need not allow.
+        They may reach into later parts, which may not fit other starts of those.
         """
         if whole.schedule is None:
             return
@@ -223,14 +224,14 @@ class _Side:
     def learn(self, search: Search) -> None:
         """Take better results of a search of the part.
 
-        A search that was left behind may still speak while the next one is at work.
+        An abandoned search may still report while the next one runs.
         """
         if search.schedule is not None and search.schedule.objective < self.value:
             self.starts = self.part.without_late_idling(search.schedule.starts)
             self.workers = search.schedule.workers
             self.found_by = search.found_by or self.found_by
         found = search.checked
-        if found is not None and not self._wants_volume:  # a method by itself was asked for
+        if found is not None and not self._wants_volume:  # a single method was requested
             self.claimed, self.claimed_by = found.value, found.bounded_by
             self.checked, self._wants_volume = found, True
         elif found is not None and found.value > self.checked.value:
@@ -238,7 +239,7 @@ class _Side:
         claims = [(self.claimed, self.claimed_by), (search.lower_bound, search.bounded_by)]
         self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
         for claimed, by in claims:
-            # A claim above a checked schedule was refuted meanwhile.
+            # In the meantime a checked schedule refuted a claim.
             if claimed is not None and by is not None and self.claimed < claimed <= self.value:
                 self.claimed, self.claimed_by = claimed, by
 

@@ -1,9 +1,9 @@
-"""The plan: which stage works when, on which problems, and for how much of the time.
+"""The plan: the order of the stages, their problems, and their shares of the time.
 
-`solve`, `bound`, `certify` and `fleet` read the same tables.  They differ in what they stop at
-and what they keep: `certify` is `solve` that keeps proofs and judges runs between bounds and
-schedules, `bound` leaves schedules out, `fleet` is `bound` for each number of workers.  No stage
-knows another one; all offer to one incumbent.
+`solve`, `bound`, `certify` and `fleet` read the same tables.  They differ in their end and in their
+result: `certify` is `solve` that keeps proofs and evaluates runs between bounds and schedules,
+`bound` skips schedules, `fleet` is `bound` for each number of workers.  No stage knows another one;
+all offer to one incumbent.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from kvopt.search.stages import has_configurations
 _LOGGER = logging.getLogger("kvopt")
 
 MOST_WITH_PAUSES = 12
-"""Requests up to which all schedules with pauses are searched: a round has up to 2^12 sets."""
+"""Limit of requests to search all schedules with pauses: a round has up to 2^12 sets."""
 _MOST_BOUNDED = 14
-"""Requests up to which `bound` searches what configurations leave, which takes no longer."""
+"""Limit of requests for which `bound` searches the gap of configurations, which takes no longer."""
 _PROVED_AT_ONCE = 12
-"""Requests up to which a solver proves at once and finds the schedule on its way."""
+"""Limit of requests for which a solver proves the optimum at once, with its schedule."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,19 @@ class Stage:
     Parameters
     ----------
     name
-        What progress, log and notes call it.
+        Its name in progress, log and notes.
     supports
-        Whether it applies, asked when its turn comes.
+        Whether it applies, evaluated before it runs.
     work
-        Its work for so many seconds, or the rows that share them.  True means that it came to
-        the end of its work.
+        Its work for so many seconds, or the rows that share them.  True means that its work is
+        complete.
     share
-        Of the time that is left to the rows; a name is that of a parameter, of the portfolio
-        where no group is named.
+        Share of the remaining time of the rows; a name is that of a parameter, of the portfolio
+        without the name of a group.
     unless
-        Rows above that leave nothing to this one once they came to their end.
+        Rows above whose completion makes this one useless.
     at_once
-        Whether it works though the time is over, as nothing else gives an answer.
+        Whether it runs although the time is over, since no other row gives an answer.
     """
 
     name: str
@@ -123,7 +123,7 @@ def _is_small_fleet(search: Search) -> bool:
 
 
 def _has_time(search: Search) -> bool:
-    """Whether a limit is set and time remains that no other stage could use."""
+    """Whether a limit is set and time remains that no other stage can use."""
     return math.isfinite(search.remaining)
 
 
@@ -136,12 +136,12 @@ def _is_priced_by_tokens(search: Search) -> bool:
 
 
 def _is_large(search: Search) -> bool:
-    """Whether no engine searches configurations: on one worker they are too many."""
+    """Whether no engine searches configurations: there are too many on one worker."""
     return search.problem.is_fleet or not has_configurations(search)
 
 
 def _is_provable(search: Search) -> bool:
-    """Whether the proof of a solver deserves most of the time."""
+    """Whether the proof of a solver gets most of the time."""
     count = len(search.instance)
     few = count <= search.params.portfolio.provable
     fits = count * (count - 1) <= LARGEST_PAIRS and not search.checkable
@@ -153,7 +153,7 @@ def _has_deadline(search: Search) -> bool:
 
 
 def _is_behind_a_prefix(search: Search) -> bool:
-    """Whether its only field beyond the problem of the papers is one prefix of all."""
+    """Whether its only field beyond the problem of the papers is a prefix common to all."""
     return bool(search.instance.extras) and not restricted.is_apart(search)
 
 
@@ -166,7 +166,7 @@ def _is_searched_by_beams(search: Search) -> bool:
 
 
 def _is_priced_by_blocks(search: Search) -> bool:
-    """Whether shares of blocks may change over time, which pays where requests are many."""
+    """Whether shares of blocks may change over time, which gains for many requests."""
     return _is_searched_by_beams(search) and restricted.is_apart(search)
 
 
@@ -176,7 +176,7 @@ IN_TIME = (
     Stage("ceiling", _has_deadline, attaining.bound_in_time, "deadlines.share", at_once=True),
     Stage("deadline", _has_deadline, attaining.search_in_time, "deadlines.share", at_once=True),
 )  # fmt: skip
-"""Both sides of how many requests are done in time: they come first."""
+"""Both sides of the number of requests in time: they come first."""
 
 FIRST = (
     Stage("volume", _in_rounds, stages.offer_volume, at_once=True),
@@ -186,7 +186,7 @@ FIRST = (
     Stage("list schedules", _in_rounds, stages.offer_lists, at_once=True),
     Stage("one after another", _in_seconds, stages.offer_one_after_another, at_once=True),
 )  # fmt: skip
-"""Stages that take moments, whatever the limit is."""
+"""Stages that take moments, under any limit."""
 
 PRICES = (
     Stage("staircases", _always, stages.offer_staircases),
@@ -202,7 +202,7 @@ PRICES = (
     ), 0.7, unless=("few knots", "small LP")),
     Stage("LP", _always, stages.solve_lp, unless=("few knots", "small LP")),
 )  # fmt: skip
-"""Bounds where configurations are too many to search: prices climb, a small LP ends their climb."""
+"""Bounds if there are too many configurations to search: prices climb, then a small LP."""
 
 BOUNDS = (
     Stage("sets of requests",
@@ -224,14 +224,14 @@ BOUNDS = (
     ), 0.5),
     Stage("shares", _in_seconds, stages.bound_shares, 0.2, at_once=True),
 )  # fmt: skip
-"""Bounds from below; policies are judged after them."""
+"""Lower bounds; policies run after them."""
 
 CLOSING = (
     Stage("exact", lambda s: _alone(s) and _is_priced_by_states(s)
           and len(s.instance) <= _MOST_BOUNDED, stages.run_exact),
     Stage("states", lambda s: _alone(s) and _is_priced_by_states(s), stages.climb_states),
 )  # fmt: skip
-"""What `bound` puts in the place of searches: they bound where there are few configurations."""
+"""Rows that replace searches in `bound`: bounds for few configurations."""
 
 LAYERS = (
     Stage("all with pauses", has_few_with_pauses,
@@ -285,8 +285,8 @@ RESTRICTED = (
           restricted.bound_by_shared_prices, 0.3),
     Stage("policies", restricted.is_apart, restricted.offer_policies, 0.15, at_once=True),
 )  # fmt: skip
-"""What comes first where weights, an order, a limit of active requests or shared prefixes are
-beside the rest."""
+"""First rows for problems with weights, an order, a limit of active requests or shared
+prefixes."""
 
 SEARCHES_OF_RESTRICTED = (
     Stage("without the common prefix", _is_behind_a_prefix,
@@ -304,11 +304,11 @@ SEARCHES_OF_RESTRICTED = (
 
 
 NARROWER_SHARE = 0.4
-"""Of the limit of `certify` for optima of narrower scopes, where some policies need no more."""
+"""Share of the limit of `certify` for optima of narrower scopes, if these suffice for policies."""
 SLOWER_SHARE = 0.2
-"""Of the limit of `certify` for slower machines, where they are asked for."""
+"""Share of the limit of `certify` for slower machines, if requested."""
 
-# ---- reading them -------------------------------------------------------------------------------
+# ---- reading the tables -------------------------------------------------------------------------
 
 
 def run(rows: tuple[Stage, ...], search: Search, seconds: float = math.inf) -> None:
@@ -347,15 +347,15 @@ def _improve_parts(search: Search) -> None:
 
 
 def divided(search: Search, prices: Proof | None = None) -> Divided:
-    """Return a search cut at idle gaps where all of the plan works on parts: where starts say all.
+    """Return a search cut at idle gaps if the whole plan works on parts: if schedules are starts.
 
-    Pauses, blocks and seconds are worked on as a whole.
+    Problems with pauses, blocks or seconds are solved as a whole.
     """
     return Divided(search, prices, is_whole=not _plain(search) or not len(search.instance))
 
 
 def is_rushed(search: Search) -> bool:
-    """Whether bounds by prices would get less time than the stages before took."""
+    """Whether bounds by prices would get less time than the earlier stages took."""
     share = share_of(search.remaining, search.params.portfolio.bound_share)
     return _alone(search) and share < search.seconds
 
@@ -372,7 +372,7 @@ def offer_nothing(search: Search) -> None:
 @register("auto")
 @PAUSED_ENGINES.register("auto")
 def auto(search: Search, *, presolve: bool = True) -> None:
-    """Bound and search as suits the size."""
+    """Bound and search by the size of the problem."""
     search.presolve = presolve
     if search.problem.is_restricted:
         run(SEARCHES_OF_RESTRICTED, search)
@@ -384,7 +384,7 @@ def auto(search: Search, *, presolve: bool = True) -> None:
 
 
 def bounding(search: Search, _: float = math.inf) -> None:
-    """Bound as suits the size, without a search for schedules."""
+    """Bound by the size of the problem, without a search for schedules."""
     if search.problem.is_restricted:
         is_shared = _is_priced_by_blocks(search)
         seconds = share_of(search.remaining, 0.5 if is_shared else 1.0)
@@ -397,7 +397,7 @@ def bounding(search: Search, _: float = math.inf) -> None:
 
 
 def explained(search: Search) -> Iterator[tuple[str, float]]:
-    """Yield the rows that apply to a search, and the seconds that each has at most."""
+    """Yield the rows that apply to a search, and the limit of each in seconds."""
     if search.problem.is_restricted:
         yield from _explained(RESTRICTED + SEARCHES_OF_RESTRICTED, search, search.remaining, "")
         return

@@ -1,4 +1,4 @@
-"""Engines by name, as ``kvopt solve --engine`` takes them."""
+"""Engines by name, for ``kvopt solve --engine``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENGINES: Registry[Callable[..., None]] = Registry(
     },
     "search",
 )
-"""Functions of a `Search`; one with a parameter ``presolve`` or ``solver`` is given that too."""
+"""Functions of a `Search`; one with a parameter ``presolve`` or ``solver`` gets that too."""
 
 PAUSED_ENGINES: Registry[Callable[..., None]] = Registry(
     "engine with pauses",
@@ -36,4 +36,4 @@ def engines_for(scope: Scope) -> Registry[Callable[..., None]]:
 
 
 register = ENGINES.register
-"""Make an engine known by a name; a decorator."""
+"""Register an engine under a name; a decorator."""

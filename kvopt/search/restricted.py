@@ -2,8 +2,8 @@
 
 They are bounded by the problem of the papers: a limit and an order only restrict, and every latency
 is at least the output, so each weight above 1 adds so many outputs.  Latency that counts from a
-release may be less than from the arrival, so with an order the sum of outputs is the bound.  Of a
-shared prefix each request pays its share (`kvopt.bounds.shares`).
+release may be less than from the arrival, so with an order the sum of outputs is the bound.  With
+shared prefixes each request pays its share (`kvopt.bounds.shares`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
-"""Engines that know weights and limits; an order is known by the first two."""
+"""Engines that support weights and limits; the first two support an order."""
 
 
 def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
-    """Offer the bound that some work proves for the problem of the papers."""
+    """Run work on the problem of the papers, and offer its bound."""
     instance = search.instance
     sure = sum(request.weight * request.output for request in instance)
     if "after" in instance.extras:

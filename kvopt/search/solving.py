@@ -29,7 +29,7 @@ from kvopt.simulate.running import GivenSchedule, given_schedule, run
 from kvopt.timetable.schedule import Schedule
 
 _OF_FLEETS = ("auto", "exact", "highs", "cpsat", "pyomo")
-"""Engines that know more than one worker."""
+"""Engines that support several workers."""
 
 Engine = Callable[[Search], None]
 """Works on a search until it has a proof or must stop."""
@@ -38,8 +38,8 @@ Engine = Callable[[Search], None]
 class SolveOptions(LimitOptions, total=False):
     """Options of `solve` besides its limits.
 
-    ``batch_time`` is the model of a clock in seconds, or its name; ``prices`` are prices of tokens
-    to begin from, those of a `BoundResult` say, which are evaluated again (fleets do without);
+    ``batch_time`` is the model of a clock in seconds, or its name; ``prices`` are first prices of
+    tokens, for example of a `BoundResult`, which are evaluated again (not for fleets);
     ``quick_start`` begins from list schedules and the volume bound, which take moments;
     ``presolve`` lets the solver simplify its model first; ``pyomo_solver`` is the solver behind
     ``pyomo``; ``checkable`` looks for a bound with a proof that `verify` can repeat, even if that
@@ -65,35 +65,35 @@ def solve(
     start: GivenSchedule | None = None,
     **options: Unpack[SolveOptions],
 ) -> SolveResult:
-    """Search a schedule of least total latency, and a proof that none is better.
+    """Search for a schedule of least total latency, and a proof that none is better.
 
     Parameters
     ----------
     instance
-        The problem, or the file that it is read from; a `Problem` says also what is left out below.
+        The problem, or the file that it is read from; a `Problem` has clock, scope and deadline.
     engine
-        ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for the plan that suits the size, or
-        one that was registered.
+        ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for the plan by size, or a
+        registered one.
     clock
         ``rounds``, or ``seconds`` with ``batch_time`` (a model or its name), or a clock.  In
-        seconds ``engine`` is ``auto`` and totals are nanoseconds, mostly without a proof: up to
-        six requests are searched exhaustively.  By default rounds.
+        seconds ``engine`` is ``auto`` and totals are nanoseconds, usually without a proof: only up
+        to six requests are searched exhaustively.  By default rounds.
     scope
-        What schedules may do, by default ``runs``: with ``pauses`` requests may be interrupted
-        and keep their tokens.  Then ``engine`` is ``auto``, ``highs``, ``cpsat`` or ``pyomo``, and
+        Scope of schedules, by default ``runs``: with ``pauses`` requests may be interrupted and
+        keep their tokens.  Then ``engine`` is ``auto``, ``highs``, ``cpsat`` or ``pyomo``, and
         the schedule of the result has segments.
     workers
-        How many machines there are, in place of the instance's number.
+        Number of machines, instead of the instance's number.
     deadline
-        Also how many requests can be done in time, see `certify`; both sides of that are in
+        Also how many requests can be done in time, see `certify`; both sides are in
         ``in_time`` of the result.
     start
-        What to begin from: a feasible schedule or the path of one; a run, a result or a
-        certificate, which hold one; the start of each request; or a policy, or its name.
+        First schedule: a feasible schedule or its path; a run, a result or a certificate, which
+        have one; the start of each request; or a policy, or its name.
     options
         As of `Limits`: ``time_limit`` in seconds, kept within two, and so on; and as of
         `SolveOptions`.  An engine that would take more memory than ``ram`` is refused or stopped,
-        and others go on.
+        and others continue.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def solve(
     >>> result.objective, result.lower_bound, str(result.status)
     (12, 12, 'optimal')
 
-    Where requests may pause the optimum of this one is 12, else it is 14.
+    With pauses the optimum of this instance is 12, otherwise it is 14.
 
     >>> pair = Instance(10, [Request(0, 0, 10), Request(6, 5, 1)])
     >>> solve(pair, scope="pauses").segments
@@ -229,7 +229,7 @@ def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> No
 
 
 def _on(work: Engine, part: Search, _: float) -> None:
-    if part.problem.in_seconds or not part.should_stop():  # there a bound comes in any case
+    if part.problem.in_seconds or not part.should_stop():  # it always has a bound
         work(part)
 
 
@@ -242,7 +242,7 @@ def engine_named(
 ) -> Engine:
     """Return an engine of a scope by name; its solver is imported now, and only its own."""
     work = engines_for(scope).find(name)
-    # A missing package is refused now, not when the work begins.
+    # A missing package is reported now, not when the work begins.
     if name == "pyomo":
         require_solver(pyomo_solver)
     elif name == "cpsat":

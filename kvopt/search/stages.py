@@ -1,7 +1,7 @@
 """Stages of the plan: each offers to one incumbent, and knows nothing of the others.
 
-Every function takes a search and the seconds that it has.  When and for how long it works is
-decided in `kvopt.search.plan`, and nowhere else.
+Every function takes a search and its limit in seconds.  Only `kvopt.search.plan` decides when and
+how long it works.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 
 
 def has_configurations(search: Search) -> bool:
-    """Whether configurations are few enough to lay out all starts, for the exact engine.
+    """Whether configurations are few enough for tables of all starts, for the exact engine.
 
-    With more requests no search may end, and few knots with beams by their prices find more.
+    With more requests no search can end; few knots, and beams by their prices, find more.
     """
     assert search.schedule is not None
     few = not has_many_configurations(search)
@@ -46,13 +46,13 @@ def has_configurations(search: Search) -> bool:
 
 
 def has_many_configurations(search: Search) -> bool:
-    """Whether states are to be priced at few knots: requests are many, and the cache is small."""
+    """Whether states get prices at few knots: for many requests in a small cache."""
     many = len(search.instance) > search.params.portfolio.exact_requests
     return many and _passes(check_large, search)
 
 
 def has_few_starts(search: Search) -> bool:
-    """Whether the gap of prices of tokens can be searched: of some dozens of requests."""
+    """Whether the gap of prices of tokens can be searched: for some dozens of requests."""
     few = len(search.instance) <= search.params.portfolio.exact_requests
     return few and _passes(check_starts, search)
 
@@ -66,11 +66,11 @@ def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
     return True
 
 
-# ---- there at once ----------------------------------------------------------------------------
+# ---- immediate results ------------------------------------------------------------------------
 
 
 def offer_volume(search: Search, _: float = 0.0) -> None:
-    """Offer the volume bound, in blocks that of all their tokens."""
+    """Offer the volume bound, for blocks that of all their tokens."""
     search.offer_checked(volume_bound(search.instance.in_tokens()), "volume", VolumeProof())
 
 
@@ -80,7 +80,7 @@ def offer_staircases(search: Search, _: float = 0.0) -> None:
 
 
 def offer_lists(search: Search, _: float = 0.0) -> None:
-    """Offer list schedules, in blocks those of longer prompts, and remember the run of `svf`."""
+    """Offer list schedules, for blocks with longer prompts, and store the run of `svf`."""
     if search.problem.in_blocks:
         as_longer_prompts(search, lambda inner: [offer_list_schedules(inner)])
     else:
@@ -96,9 +96,9 @@ def offer_one_after_another(search: Search, _: float = 0.0) -> None:
 
 
 def climb(search: Search, seconds: float = math.inf) -> None:
-    """Climb with prices towards the LP bound of the scope, in blocks with prices of whole blocks.
+    """Climb with prices towards the LP bound of the scope, for blocks with prices of whole blocks.
 
-    Where only some of the time is for them, they end once they gain little.
+    If they have only a share of the time, they end once they gain little.
     """
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
@@ -114,7 +114,7 @@ def climb(search: Search, seconds: float = math.inf) -> None:
 def climb_slots(search: Search, seconds: float = math.inf) -> bool:
     """Climb with prices of tokens and slots; return whether slots gain.
 
-    Where only some of the time is for them, they end once they gain little.
+    If they have only a share of the time, they end once they gain little.
     """
     from kvopt.bounds.slots import offer_slot_bound
 
@@ -141,7 +141,7 @@ def climb_few_states(search: Search, seconds: float = math.inf) -> None:
 
 
 def solve_small_lp(search: Search, seconds: float = math.inf) -> bool:
-    """Bound by the LP where it takes a second at most; return whether it was solved."""
+    """Bound by the LP if it takes a second at most; return whether it was solved."""
     return solve_lp(search, seconds, QUICK_COLUMNS)
 
 
@@ -171,9 +171,9 @@ def climb_states_of_tokens(search: Search, seconds: float) -> None:
 
 
 def bound_shares(search: Search, seconds: float) -> None:
-    """Bound by shares of the machine, whose weights have some of the time.
+    """Bound by shares of the machine, with some of the time for their weights.
 
-    Its first step comes to its end whatever the limit is: nothing else gives a bound.
+    Its first step is completed under any limit: no other stage gives a bound.
     """
     bound = seconds_bound(
         search.instance, search.clock.batch_time, scope=search.problem.scope,
@@ -198,7 +198,7 @@ def search_tokens(search: Search, seconds: float) -> None:
 
 
 def improve(search: Search, seconds: float = math.inf) -> None:
-    """Search better schedules, of one worker or of all."""
+    """Search for better schedules, on one worker or in a fleet."""
     from kvopt.heuristics import improve as improve_one
     from kvopt.heuristics.fleets.searching import improve_fleet
 
@@ -220,16 +220,16 @@ def search_sets(search: Search, seconds: float) -> None:
 
 
 def search_orders_with_pauses(search: Search, seconds: float) -> None:
-    """Find schedules by orders; the first one comes whatever the limit is."""
+    """Find schedules by orders; the first one is found under any limit."""
     from kvopt.heuristics.reinsertion import search_with_pauses  # it loads numba
 
     run_watched(search, "orders with pauses", lambda: search_with_pauses(search, seconds))
 
 
 def search_layers_with_pauses(search: Search, of_groups: float) -> None:
-    """Search all schedules with pauses that are better than the one at hand.
+    """Search all schedules with pauses that are better than the known one.
 
-    Before that prices of groups of requests have some of the time.
+    Some of the time is for prices of groups of requests before it.
     """
     from kvopt.search.exact.paused_groups import improved_prices  # they load numba
     from kvopt.search.exact.paused_layers import search_layers
@@ -237,7 +237,7 @@ def search_layers_with_pauses(search: Search, of_groups: float) -> None:
     proof = None if search.checked is None else search.checked.proof
     prices = proof if isinstance(proof, Prices) else Prices((), 1)
     upper = search.objective
-    if upper is None:  # there is one with less latency than this
+    if upper is None:  # a schedule with less latency exists
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
@@ -271,7 +271,7 @@ def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
 
 
 def try_policies(search: Search, _: float) -> None:
-    """Offer the runs of policies in seconds, but for those that were judged."""
+    """Offer the runs of policies in seconds, except those that have run."""
     offer_policies(search, known=search.judged)
 
 
@@ -281,7 +281,7 @@ def search_all_in_seconds(search: Search, _: float) -> None:
 
 
 def search_beams_in_seconds(search: Search, seconds: float) -> None:
-    """Offer the best run of some beams by the prices of the bound, which end when they are idle."""
+    """Offer the best run of some beams by the prices of the bound, until they find none better."""
     from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
 
     assert search.checked is not None, "the bound comes first"
@@ -297,11 +297,11 @@ def search_beams_in_seconds(search: Search, seconds: float) -> None:
 
 
 def search_orders_in_seconds(search: Search, _: float) -> None:
-    """Search better runs: orders behind routers, then moves between workers."""
+    """Search for better runs: orders behind routers, then moves between workers."""
     search_runs(search)
 
 
 def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:
-    """Run compiled work in a thread, since compiling and its loops notice no signals."""
+    """Run compiled work in a thread, since compilation and compiled loops ignore signals."""
     with search.surviving(name):
         run_in_thread(search, work)

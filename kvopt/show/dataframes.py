@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _LARGEST = 2**63
-"""Integers below it have a place in a column of integers."""
+"""Limit of the integers in a column of integers."""
 
 _ESCAPES = str.maketrans(
     {
@@ -28,7 +28,7 @@ _ESCAPES = str.maketrans(
 
 
 def frame(columns: Mapping[str, Sequence[Any]]) -> DataFrame:
-    """Return a DataFrame; integers stay integers where some of them are unknown."""
+    """Return a DataFrame; integers stay integers if some of them are unknown."""
     import pandas
 
     return pandas.DataFrame(
@@ -37,7 +37,7 @@ def frame(columns: Mapping[str, Sequence[Any]]) -> DataFrame:
 
 
 def _dtype(values: Sequence[Any]) -> str | None:
-    """Return the type of a column with unknown integers, None where pandas may find it."""
+    """Return the type of a column with unknown integers, None if pandas may choose it."""
     known = [value for value in values if value is not None]
     if len(known) == len(values) or not all(type(value) is int for value in known):
         return None if values else "object"
@@ -55,7 +55,7 @@ def rows_of(
         The DataFrame.
     needed, others
         Columns that it must have, and columns that it may have; any other is refused, since a
-        misspelt one must not be passed over.
+        misspelt one must not be ignored.
     """
     from pandas import DataFrame
 
@@ -82,7 +82,7 @@ def any_known(values: Sequence[object]) -> bool:
 
 
 def whole(value: object, field: str) -> object:
-    """Return a cell as an integer where it is one: a column with gaps holds 3 as 3.0."""
+    """Return a cell as an integer if it is one: a column with gaps has 3.0 for 3."""
     if value is None:
         raise InvalidInput("is missing", field=field)
     if isinstance(value, Real) and not isinstance(value, Integral):

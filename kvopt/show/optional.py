@@ -1,4 +1,4 @@
-"""Packages that an installation may lack: loaded when they are needed, or named in one line."""
+"""Optional packages: loaded at their first use, or reported missing in one line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def optional(module: str, extra: str) -> ModuleType:
     Raises
     ------
     MissingPackage
-        If the package is not there at all; what goes wrong inside one that is passes through.
+        If the package is not installed; other errors of its import are raised unchanged.
 
     Examples
     --------

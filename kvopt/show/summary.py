@@ -1,4 +1,4 @@
-"""Short summaries of objects: at a prompt, in a log, as a table in a notebook."""
+"""Short summaries of objects for a prompt, a log, or a table in a notebook."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ UNDECIDED = (
     "this does not decide whether much better schedules exist, as the bound may be too low, or the "
     "search too short"
 )
-"""Conclusion if bound and schedule are far apart."""
+"""Remark if bound and schedule are far apart."""
 
 
 class Summarised:
-    """Things that are shown by their facts, and not by all that they hold.
+    """Objects that are shown by their facts, not by all fields.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def first_line(kind: type) -> str:
 
 
 def worded(value: object) -> str:
-    """Return a fact as it is read: thousands apart, shares as percentages."""
+    """Return a fact for readers: with separators of thousands, shares as percentages."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -114,7 +114,7 @@ def percent(value: Fraction | float | None) -> str:
 def far_apart(gap: float | None) -> str | None:
     """Return the note on an optimum with a gap above a fifth, else None.
 
-    The best schedule may be optimal then, or take more than 1.25 times as long as it has to.
+    The best schedule may be optimal then, or more than 1.25 times the optimum.
     """
     if gap is None or gap <= WIDE_GAP:
         return None
@@ -122,7 +122,7 @@ def far_apart(gap: float | None) -> str | None:
 
 
 def ratio(value: int | None, by: int | None) -> float | None:
-    """Return a ratio, None where one side is unknown or the second is 0."""
+    """Return a ratio, None if a number is unknown or the second is 0."""
     return None if value is None or not by else value / by
 
 

@@ -19,17 +19,17 @@ _LAST = 12
 
 
 def check_online(policy: str | Policy, *, tries: int = 300, seed: int = 0) -> None:
-    """Raise `PolicyFault` if decisions of a policy depend on requests to come.
+    """Raise `PolicyFault` if decisions of a policy depend on later arrivals.
 
     It runs on pairs of small instances that agree in memory, in the number of requests and in all
-    that arrive before some round, and must have started and evicted the same until then.
+    arrivals before some round, and must have started and evicted the same requests until then.
 
     Parameters
     ----------
     policy
         A policy, or ``NAME[:key=value,...]``.
     tries, seed
-        How many pairs are drawn, and from which seed.
+        Number of drawn pairs, and the seed.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Comparison(Summarised):
     runs
         The runs, at least one.
     optimum
-        The least total latency of all schedules, where it is known.
+        The least total latency of all schedules, if it is known.
     """
 
     runs: Sequence[PolicyRun]
@@ -64,7 +64,7 @@ class Comparison(Summarised):
 
     @property
     def instance(self) -> Instance:
-        """The problem that all of them are runs on."""
+        """The common instance of the runs."""
         return self.runs[0].instance
 
     @property
@@ -74,7 +74,7 @@ class Comparison(Summarised):
 
     @cached_property
     def best(self) -> int | None:
-        """Least total latency of those that finished, on the clock."""
+        """Least total latency of the completed runs, on the clock."""
         return min((each.objective for each in self if each.objective is not None), default=None)
 
     @property
@@ -97,8 +97,7 @@ class Comparison(Summarised):
     def to_dataframe(self) -> DataFrame:
         """Return a row for each run, as a DataFrame of pandas.
 
-        Times are in rounds, or in seconds where the clock counts them, and unknown after a
-        livelock.
+        Times are in rounds, or in seconds on such a clock, and unknown after a livelock.
         """
         columns = defaultdict[str, list[object]](list)
         for each in self:
@@ -158,8 +157,8 @@ class Comparison(Summarised):
     def rows(self) -> list[dict[str, object]]:
         """Return the cells of a table by column, a row for each run.
 
-        Times are left open after a livelock: those of the few that finished before it would make
-        it look like the best run.
+        Times are empty after a livelock: with only the few requests completed before it, the run
+        would look like the best one.
         """
         return [self._row(each) for each in self]
 
@@ -197,15 +196,15 @@ def compare(
     *,
     clock: Clock | str | None = None,
 ) -> Comparison:
-    """Set schedulers and schedules side by side on one instance.
+    """Compare schedulers and schedules on one instance.
 
     Parameters
     ----------
     instance
         The problem, or the file that it is read from.
     policies
-        Schedulers, as for `run`; runs that were made before; schedules in any form that `solve` can
-        begin from, and results.  One that is optimal gives the optimum that all are compared with.
+        Schedulers, as for `run`; earlier runs; schedules in any form that `solve` accepts as a
+        start, and results.  An optimal one gives the optimum with which all are compared.
     clock
         How long rounds last, see `run`.
 
@@ -234,7 +233,7 @@ def _run(problem: Problem, given: GivenSchedule, place: int) -> PolicyRun:
         return run(problem, given)
     if isinstance(given, PolicyRun):
         return given
-    schedule = getattr(given, "schedule", None)  # of a result, which may be in seconds
+    schedule = getattr(given, "schedule", None)  # the result may be in seconds
     if not isinstance(schedule, Schedule) or schedule.clock.is_even:
         schedule = given_schedule(problem.instance, given, "policies")
     return PolicyRun.of(schedule, f"{getattr(given, 'status', 'schedule')} {place}")

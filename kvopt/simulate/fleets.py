@@ -1,9 +1,8 @@
 """The loops for fleets: workers with a cache, a scheduler and rounds of their own.
 
-Every worker is simulated as a server alone would be.  A router that sends requests to workers when
-they arrive needs no more than that all of them have come as far as the arrival.  With one line for
-all, workers go from decision to decision in the order of time, and what one of them starts is
-withdrawn from the others.
+Every worker is simulated like a single server.  For a router that sends requests to workers on
+arrival, all workers are simulated up to the arrival.  With one line for all, workers decide in the
+order of time, and a request that one of them starts is withdrawn from the others.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ def share(workload: Workload, workers: list[Simulation]) -> None:
 
 
 def _decide(present: list[Simulation], workers: list[Simulation], free: set[int]) -> None:
-    """Let workers start requests that have come to one time, until none would start more.
+    """Let workers at the same time start requests, until none would start more.
 
-    The one that will hold the fewest tokens goes first, and again when it has started something.
+    The one that will hold the fewest tokens is first, and is reordered after each start.
     """
     for worker in present:
         if not worker.is_deciding:
@@ -70,7 +69,7 @@ def _decide(present: list[Simulation], workers: list[Simulation], free: set[int]
         if not started:
             asking.remove(worker)
         for i in started:
-            if i in free:  # else it was evicted here
+            if i in free:  # else it was evicted on this worker
                 free.remove(i)
                 worker.serve(i)
                 for other in workers:

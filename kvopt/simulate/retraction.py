@@ -1,19 +1,19 @@
 """A server that admits by a share of the tokens to come, and retracts if memory runs out.
 
-This is what SGLang's scheduler does, as its source says (``schedule_policy.py`` and
+These are the rules of SGLang's scheduler, by its source (``schedule_policy.py`` and
 ``retract_decode`` in ``schedule_batch.py``), without chunks, prefix cache and overlap:
 
-* Where a waiting request can be admitted, the round processes prompts alone: those that are
-  admitted yield a token, those that run keep their memory and yield none.  With mixed rounds
+* If a waiting request can be admitted, the round processes prompts only: admitted requests yield
+  a token, running ones keep their memory and yield none.  With mixed rounds
   (``--enable-mixed-chunk``) they yield one as well.
-* A request is admitted, first come, first served, if its prompt and all that it may produce fit
-  next to the held tokens and a share of those that running requests may still produce.
-* Otherwise all that run yield a token.  Where memory does not suffice for that, requests are
+* A request is admitted, first come, first served, if its prompt and its possible output fit next
+  to the held tokens and a share of the tokens that running requests may still produce.
+* Otherwise all running requests yield a token.  If memory does not suffice, requests are
   retracted until it does, those with the fewest tokens first, then the longest prompt: they keep
-  their tokens and wait at the end of the line, and are processed again when they go on.
-* The share starts at 0.7, times what the server is told of how conservative it should be, and falls
-  to a seventh of that within 600 rounds; a retraction sets it to what those that are left
-  would need if each produced 20 tokens more.
+  their tokens and wait at the end of the line, and are processed again when they continue.
+* The share starts at 0.7, times the server's factor of caution, and falls to a seventh of that
+  within 600 rounds; a retraction sets it to the need of the remaining requests if each produces 20
+  more tokens.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from kvopt.timetable.sweep import blocks_for
 
 FIRST_SHARE = Fraction(7, 10)
 LEAST = Fraction(14, 100)
-"""Of the first share."""
+"""Least share, as a part of the first one."""
 FALLS_WITHIN = 600
-"""Rounds in which all that run yield a token."""
+"""Rounds of tokens over which the share falls."""
 AHEAD = 20
-"""Tokens that each is expected to produce after a retraction."""
+"""Expected tokens of each request after a retraction."""
 MOST_EXPECTED = 4096
-"""Tokens of one request that are ever reserved."""
+"""Limit of the reserved tokens of one request."""
 
 
 class Retraction(Worker):
@@ -100,14 +100,14 @@ class Retraction(Worker):
             self._running = [i for i, output in pairs if self._produced[i] < output]
 
     def _held(self, i: int) -> int:
-        """Return the tokens that a request holds or would bring along."""
+        """Return the tokens that a request holds or would add."""
         return self.instance.requests[i].prompt + self._produced[i]
 
     def _in_pages(self, tokens: int) -> int:
         return blocks_for(tokens, self.policy.page) * self.policy.page
 
     def _expected(self, i: int) -> int:
-        """Return how many tokens a request may still produce, as far as the server knows."""
+        """Return how many tokens a request may still produce, in the view of the server."""
         return min(max(self.believed[i] - self._produced[i], 0), MOST_EXPECTED)
 
     def _taken(self, line: Sequence[int], more: int = 0) -> int:
@@ -133,7 +133,7 @@ class Retraction(Worker):
         return found
 
     def _make_room(self) -> None:
-        """Retract until all that run can produce a token, and learn from it."""
+        """Retract until all running requests can produce a token, and update the share."""
         line = sorted(
             self._running,
             key=lambda i: (self._produced[i], -self.instance.requests[i].prompt),

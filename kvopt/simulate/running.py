@@ -48,11 +48,11 @@ def run(
     policy
         ``NAME[:key=value,...]`` as on the command line, or a policy object.
     router
-        Of a fleet, how requests come to its workers: ``NAME[:key=value,...]`` or an object.
+        Router of a fleet: ``NAME[:key=value,...]`` or an object.
     clock
         ``rounds``, ``seconds`` of the usual model, or a clock: `kvopt.problem.clocks.Seconds` lets
-        rounds last as long as their batches.  The policy is asked at the start of a round, and sees
-        what arrived until then.
+        rounds last as long as their batches.  The policy decides at the start of a round, and sees
+        arrivals until then.
     label
         Name of the run; that of ``policy`` by default.
     should_stop
@@ -61,7 +61,7 @@ def run(
     Returns
     -------
     PolicyRun
-        Last starts, evictions and how it ended; memory was checked in integers.
+        Last starts, evictions and outcome; memory is checked in integers.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def _note(workers: list[Any]) -> str | None:
 def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:
     """Return a server with the blocks of an instance, if that has a block size.
 
-    A server that was given blocks of its own, of another size, is refused.
+    A server with blocks of another size is refused.
     """
     size, field = instance.block_size, "page" if isinstance(policy, Sglang) else "block"
     if size == 1:
@@ -226,10 +226,10 @@ def given_schedule(instance: Instance, given: GivenSchedule, field: str) -> Sche
     instance
         The problem.
     given
-        A schedule or the path of one; a run in rounds, a result or a certificate, which hold one;
-        the start of each request; or a policy, or its name, which is run.
+        A schedule or its path; a run in rounds, a result or a certificate, which have one; the
+        start of each request; or a policy, or its name, which is run.
     field
-        What errors call it.
+        Its name in errors.
     """
     if isinstance(given, str | Policy):
         given = run(instance, given)

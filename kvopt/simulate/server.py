@@ -2,23 +2,23 @@
 
 These are the decisions of vLLM's v1 scheduler, in kvopt's terms.  In a round:
 
-1. Requests that run go first, in the order of their admission: each processes one token, and
-   needs a block where those that it has are full.  A prompt that is not yet processed goes on as
-   far as the token budget of a round reaches.  Where no block is free, requests are preempted, the
-   last in rank first, until one is: they give their blocks back, keep their tokens and wait.
+1. Running requests are first, in the order of their admission: each processes one token, and
+   needs a block if its blocks are full.  An unfinished prompt continues within the token budget of
+   the round.  If no block is free, requests are preempted, the last in rank first, until one is:
+   they give their blocks back, keep their tokens and wait.
 2. If nothing was preempted, waiting requests are admitted by rank while the budget lasts and
-   there are fewer than the most that may run.  Prompt and tokens so far must fit into free
-   blocks, less a watermark where others run; the first that does not fit stops the line.  They
-   are processed again, and yield the next token in this round if the budget reaches so far.
+   fewer than the limit run.  Prompt and tokens so far must fit into free blocks, less a watermark
+   if others run; the first that does not fit stops the line.  They are processed again, and yield
+   the next token in this round if the budget suffices.
 
-With asynchronous scheduling a round is planned before the tokens of the last one are known.  What
-yielded its last token then keeps its blocks and its place while the next round is planned, and
-may be preempted for the last time, which costs it nothing.
+With asynchronous scheduling a round is planned before the tokens of the last one are known.  A
+request that yielded its last token then keeps its blocks and its place while the next round is
+planned, and may be preempted a last time without a cost.
 
 A request with prompt s holds s + j tokens in the round that yields its j-th token, as everywhere
 in kvopt.  That request has s + 1 prompt tokens for vLLM, where the last token is never stored.
 
-With first come, first served, those that run are always before those that wait, so the last
+With first come, first served, running requests are always before waiting ones, so the last
 admitted is the last in rank, and one rule serves both schedulers.
 """
 
@@ -37,16 +37,16 @@ from kvopt.timetable.work import Chunks
 
 @dataclass(slots=True)
 class Work:
-    """A request that runs.
+    """A running request.
 
     Parameters
     ----------
     before
         Prompt and tokens produced before it was admitted.
     start
-        Round before that of its first token since then, None while its prompt is processed.
+        Round before that of its first token since then, None during its prompt.
     processed
-        Tokens of the prompt that are processed while it is.
+        Processed tokens of the prompt.
     chunks
         Tokens that each round processed without yielding one.
     """
@@ -82,16 +82,16 @@ class Server(Worker):
         self.now = 0
         self.found = [[] for _ in self.instance]
         self._to_come: deque[tuple[int, int, int]] = deque()
-        self._is_busy = False  # whether the round that ends at its time is under way
+        self._is_busy = False  # whether the round that ends at its time has begun
         self._waiting: list[tuple[int, int, int]] = []  # a heap
         self._running: dict[int, Work] = {}  # in the order of admission
-        self._done: set[int] = set()  # of these, what waits for its blocks to be taken back
-        self._growing = [0] * policy.block  # how many need a block, by round modulo block
+        self._done: set[int] = set()  # of these, requests whose blocks will be taken back
+        self._growing = [0] * policy.block  # requests that need a block, by round modulo block
         self._ends: dict[int, list[tuple[int, Work]]] = defaultdict(list)  # may be stale
-        self._base = 0  # sum of before - start over those that yield tokens
-        self._prompts = 0  # tokens that this round processes without yielding one for each
+        self._base = 0  # sum of before - start over requests that yield tokens
+        self._prompts = 0  # tokens that this round processes without a new token
         self._produced = [0] * len(self.instance)
-        self._partial: int | None = None  # whose prompt is not yet processed: one at a time
+        self._partial: int | None = None  # request with an unfinished prompt: one at a time
 
     def _check(self) -> None:
         """Refuse an instance with a request that could never finish."""
@@ -142,7 +142,7 @@ class Server(Worker):
     def _round(self) -> None:
         self._prompts = 0
         needed = self._growing[self.now % self.policy.block]
-        if self._partial is None and needed <= self._free:  # then the order does not matter
+        if self._partial is None and needed <= self._free:  # then the order is irrelevant
             self._free -= needed
             self._admit(self.policy.budget - len(self._running) + len(self._done))
         elif (budget := self._in_order()) is not None:
@@ -207,7 +207,7 @@ class Server(Worker):
         return budget if is_calm else None
 
     def _preempt(self, i: int, tokens: int) -> None:
-        """Let a request wait again, which may have processed tokens in this round."""
+        """Let a request wait again; it may have processed tokens in this round."""
         if i not in self._done:
             self._yielded(i)
             heapq.heappush(self._waiting, self._rank[i])

@@ -25,7 +25,7 @@ from kvopt.simulate.policies.base import Need, Policy, View
 from kvopt.timetable.work import Chunks, Lost
 
 MOST_EVICTIONS = 200_000
-"""Evictions without a completion after which a run counts as a livelock, whatever arrives later."""
+"""Evictions without a completion after which a run counts as a livelock, despite later arrivals."""
 
 
 class Stopped(KvoptError):
@@ -34,7 +34,7 @@ class Stopped(KvoptError):
 
 @dataclass(frozen=True)
 class Workload:
-    """Requests that servers work on.
+    """The requests of servers.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Workload:
 
     @cached_property
     def arrivals(self) -> list[int]:
-        """Arrivals or releases of requests, as far as known."""
+        """Known arrivals or releases of requests."""
         return self.clock.arrivals(self.instance)
 
     @cached_property
@@ -69,29 +69,29 @@ class Workload:
 
 
 class Worker(ABC):
-    """A server as routers see it, whatever decides in it.
+    """A server in the view of routers, under any policy.
 
     Parameters
     ----------
     workload
-        Requests that it may be given.
+        Requests that it may get.
     believed
-        Tokens that requests are believed to produce, which count for a router.
+        Believed outputs of requests, for routers.
 
     Attributes
     ----------
     members
         Positions of the requests that it serves.
     requests, volume
-        Of these, how many have not finished, and their believed token-rounds.
+        Number of unfinished ones, and their believed token-rounds.
     time
-        When the current round begins, on the clock.
+        Begin of the current round, on the clock.
     found
-        By request the round of its last start, or its segments where requests pause.
+        For each request the round of its last start, or its segments with pauses.
     lost, chunks
-        Work that evictions threw away, and work on prompts that yielded no token.
+        Work lost in evictions, and work on prompts that yielded no token.
     resumed
-        Rounds at which an idle server began to work, and when that was.
+        Rounds at which an idle server began to work, and their times.
     """
 
     def __init__(self, workload: Workload, believed: Sequence[int]) -> None:
@@ -108,13 +108,13 @@ class Worker(ABC):
         self.resumed: dict[int, int] = {}
 
     def serve(self, i: int) -> None:
-        """Take note that a request runs here and nowhere else."""
+        """Record that a request runs on this worker."""
         self.members.append(i)
         self._count(i, 1)
 
     def _count(self, i: int, sign: int) -> None:
         if self.instance.workers == 1:
-            return  # there is no choice between workers
+            return  # a single worker
         self.requests += sign
         self.volume += sign * volume_of(self.instance.requests[i].prompt, self.believed[i])
         for node in self.instance.forest.paths[i]:
@@ -131,7 +131,7 @@ class Worker(ABC):
 
     @abstractmethod
     def tokens(self) -> int:
-        """Return the tokens held at the time that it came to."""
+        """Return the tokens held at its current time."""
 
     @abstractmethod
     def come_to(self, time: float) -> None:
@@ -141,8 +141,7 @@ class Worker(ABC):
 class Simulation(Worker):
     """A server under a policy: true data, and the view of the policy.
 
-    It stops at rounds that are about to begin: what ended before has completed, and what arrived
-    has not joined.
+    It stops before a round: requests that ended have completed, and arrivals have not joined.
 
     Parameters
     ----------
@@ -152,13 +151,13 @@ class Simulation(Worker):
     Attributes
     ----------
     truth
-        The view of a policy on all requests, arrived or not.
+        The data of all requests, arrived or not.
     is_deciding
-        Whether a round is about to begin in which something can change.
+        Whether decisions are possible in the next round.
     is_called
-        Whether another worker has taken a waiting request since this one last decided.
+        Whether another worker has taken a waiting request since its last decision.
     expects_more
-        Whether requests may come that were not delivered yet.
+        Whether more requests may arrive.
     """
 
     def __init__(self, workload: Workload, policy: Policy) -> None:
@@ -193,8 +192,8 @@ class Simulation(Worker):
         self._prompts = 0  # tokens to prefill in the round that begins now
         self._fruitless = 0  # evictions since the last completion
         self._is_over = self._is_known = False
-        self._following: tuple[int, int] | None = None  # the next round, and when it begins
-        self._seen_at = 0  # the last time that it came to, or was called at
+        self._following: tuple[int, int] | None = None  # the next round, and its begin
+        self._seen_at = 0  # its last time, or that of its last call
         policy.begin(self.view)
 
     @property
@@ -207,7 +206,7 @@ class Simulation(Worker):
     # ---- arrivals and completions -------------------------------------------------------
 
     def matched(self, i: int) -> int:
-        """Return the tokens of a request's prefix that unfinished ones use, or that are cached."""
+        """Return the tokens of a request's prefix that are cached or in use by unfinished ones."""
         cache = self.view.cache
         return max(super().matched(i), 0 if cache is None else cache.matched(i))
 
@@ -217,7 +216,7 @@ class Simulation(Worker):
         self.arriving.append(i)
 
     def withdraw(self, i: int, time: int) -> None:
-        """Take note that another worker started a request that waits here, or is about to."""
+        """Record that another worker starts a request that waits here."""
         if i not in self.waiting:
             self.arriving.remove(i)
             self._is_known = False
@@ -228,7 +227,7 @@ class Simulation(Worker):
             self.is_called, self._seen_at, self._is_known = True, time, False
 
     def tokens(self) -> int:
-        """Return the tokens held at the time that it came to."""
+        """Return the tokens held at its current time."""
         view, active = self.view, len(self.view.active)
         return view.next_load + active * (self._due(self._seen_at) - view.now - 1) if active else 0
 
@@ -284,7 +283,7 @@ class Simulation(Worker):
         return not self._is_over
 
     def take(self) -> list[int]:
-        """Let the policy start one or several requests; return those."""
+        """Let the policy start one or several requests; return them."""
         self.is_called = self._is_known = False
         return self._admit(is_one_enough=True)
 
@@ -300,7 +299,7 @@ class Simulation(Worker):
         if self.ends:
             rounds.append(self.ends[0][0])
             free = view.memory - view.next_load
-            rounds.append(view.now + 1 + free // len(view.active))  # memory would pass M
+            rounds.append(view.now + 1 + free // len(view.active))  # memory would exceed M
         wake = self.policy.wake(view)
         if wake is not None:
             rounds.append(max(wake, view.now + 1))
@@ -332,7 +331,7 @@ class Simulation(Worker):
             self._release(follower)
 
     def _release(self, i: int) -> None:
-        """Let a request come whose predecessor has completed."""
+        """Let a request arrive whose predecessor has completed."""
         after = self.instance.requests[i].after
         assert after is not None
         self.arrivals[i] = max(self.arrivals[i], self.view.now + after.gap)
@@ -347,7 +346,7 @@ class Simulation(Worker):
             self.waiting.add(i)
             for seen, known in self._columns:
                 seen[i] = known[i]
-            view.arrivals[i] = view.now  # policies count rounds, whatever the clock counts
+            view.arrivals[i] = view.now  # policies count rounds, on any clock
             self.policy.arrived(view, i)
 
     def _evict(self) -> bool:
@@ -365,7 +364,7 @@ class Simulation(Worker):
         return len(self.lost) > before
 
     def _repeats(self) -> bool:
-        """Whether this very state came up before, so that it comes up for ever."""
+        """Whether this state is a repetition, so that it repeats for ever."""
         if self.arriving or self.expects_more or self.policy.draws or self.view.cache is not None:
             return False
         active = frozenset((i, self.view.now - start) for i, start in self.view.active.items())
@@ -377,7 +376,7 @@ class Simulation(Worker):
     def _admit(self, *, is_one_enough: bool = False) -> list[int]:
         """Let the policy start requests; return them.
 
-        If one is enough a policy that yields them one after the other is left after the first.
+        If one is enough, a policy that yields them one by one is stopped after the first.
         """
         view, started, most = self.view, list[int](), self.instance.max_active
         if len(view.active) == most:

@@ -12,7 +12,7 @@ MEASURES = ("latency", "time_to_first_token", "time_per_output_token")
 """Names of the measures in JSON."""
 
 Measures = dict[str, dict[str, float | None]]
-"""By these names ``mean``, ``median`` and ``p99``."""
+"""Values of ``mean``, ``median`` and ``p99`` by name."""
 
 
 def summary(values: Sequence[float], scale: int = NANOSECONDS) -> dict[str, float | None]:

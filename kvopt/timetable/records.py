@@ -1,7 +1,7 @@
 """Read a record of a server's decisions, and replay it in integers.
 
-A server counts a prompt of s tokens where kvopt counts s - 1: the j-th token is computed while
-s + j - 1 tokens are stored, and the last one never is.
+A prompt of s tokens of a server has s - 1 tokens in kvopt: the j-th token is computed while
+s + j - 1 tokens are stored, and the last one is never stored.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _REFUSED = {
 def read_record(path: str | Path) -> RecordedRun:
     """Read the decisions of a server: ``kvopt.record/1``, or one JSON object with all rounds.
 
-    The instance is called as the file is.
+    The instance gets the name of the file.
 
     Raises
     ------
     InvalidInput
-        Where the record breaks its own rules, with request and round; or where the server
-        did what kvopt does not count, with the reason.
+        If the record breaks its own rules, with request and round; or if the server used a
+        feature that kvopt does not model, with the reason.
     """
     name = None if is_standard_input(path) else Path(path).stem
     with blamed_on(path):
@@ -150,7 +150,7 @@ def _chunks(seen: Seen) -> list[list[int]]:
     """Return the rounds in a row that yielded no token, and the tokens that each processed."""
     found: list[list[int]] = []
     for number, tokens in seen.pieces.items():
-        if number > seen.tokens[-1]:  # planned before it was known to be the last
+        if number > seen.tokens[-1]:  # planned before the last token was known
             break
         if number - 1 not in seen.pieces:
             found.append([number - 1])

@@ -1,7 +1,7 @@
 """Replay ``kvopt.record/1``: a line for each arrival and round, and for its tokens.
 
-The first line describes the server.  The order of the lines is that of what happened; with
-asynchronous scheduling the next round begins before the tokens of the one before are known.
+The first line describes the server.  Lines are in the order of events; with asynchronous
+scheduling a round begins before the tokens of the last one are known.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KINDS = {
     "processed": ("processed", "round", "preempted"),
     "tokens": ("tokens", "round", "finished"),
 }
-"""Fields of the lines, by the field that tells the kind of a line."""
+"""Fields of the lines, by the field that identifies the kind of a line."""
 _MORE = ("ns", "priority", "prefix", "hits", "took")
 _SHAPES = {
     "processed": dict, "tokens": dict, "hits": dict, "took": dict, "preempted": list,
@@ -48,25 +48,25 @@ class Seen:
     Parameters
     ----------
     name, arrival, prompt, priority
-        As it arrived; the prompt as the server counts it.
+        Data at its arrival; the prompt as the server counts it.
     since
-        Nanoseconds of the record at its arrival, where it has times.
+        Nanoseconds of the record at its arrival, if it has times.
     tokens
-        Rounds that yielded one.
+        Rounds that yielded a token.
     stored
-        Tokens that are in the cache now.
+        Tokens in the cache now.
     preempted
-        Rounds in which it was, since its last token.
+        Rounds of preemptions since its last token.
     processed
-        The last round that did.
+        The last round that processed its tokens.
     pieces
         Tokens that rounds processed without yielding one.
     is_finished
-        Whether the server is done with it, after a token at least.
+        Whether it is finished, after at least one token.
     prefix
         Ids of the whole blocks of its prompt that others may share.
     table
-        The server's numbers of the blocks that it holds, where they can be shared.
+        The server's numbers of its blocks, if they can be shared.
     """
 
     name: str
@@ -97,18 +97,18 @@ class Replay:
     seen
         Requests by name, in the order of arrival.
     round
-        The last one.
+        The last round.
     batches
-        Rounds with the time that they took, from the end of the one before or, after an idle
-        time, from the arrival that ended it; none where the record has no times.
+        Rounds with their lengths, from the end of the one before or, after an idle time, from the
+        arrival that ended it; empty if the record has no times.
     has_gaps
-        Whether a prompt waited half processed, began anew at once, or was cached in part: runs
-        cannot say that.
+        Whether a prompt waited half processed, was restarted at once, or was cached in part: runs
+        cannot express that.
     cached
-        Tokens that were hit in the prefix cache.
+        Tokens found in the prefix cache.
     outside
-        Where a request first used a block that another held, and that the prompts of both do not
-        name: of its output, or the last of a prompt.
+        First use of a block of another request that is not in the prompts of both: of an output, or
+        the last of a prompt.
     """
 
     def __init__(self, settings: object) -> None:
@@ -120,10 +120,10 @@ class Replay:
         self.batches: list[Measured] = []
         self.has_gaps, self.cached, self.outside = False, 0, ""
         self._users: Counter[int] = Counter()  # of each block
-        self._filled: dict[int, Block | None] = {}  # what whole blocks hold, None if not known
+        self._filled: dict[int, Block | None] = {}  # content of whole blocks, None if unknown
         self._used = self._held = self._ended = 0
-        # By round, until its tokens are known: requests with their tokens in the cache, how many
-        # tokens are processed, and how many are in the cache.
+        # By round, until its tokens are known: requests with their tokens in the cache, the numbers
+        # of processed tokens, and of tokens in the cache.
         self._rounds: dict[int, tuple[dict[str, int], int, int]] = {}
 
     def take(self, event: object) -> None:
@@ -209,14 +209,14 @@ class Replay:
         took = ended - max(self._ended, min(arrivals, default=math.inf))
         self._ended = ended
         if took > 0:
-            prompts = processed - len(line["tokens"])  # what yields no token is of a prompt
+            prompts = processed - len(line["tokens"])  # work without a token is on a prompt
             self.batches.append(Measured(processed, took / MILLISECOND, prompts, held))
 
     def _refuse_impossible(self, seen: Seen, stored: int | None, number: int) -> None:
         """Refuse a token of an unprocessed request, or after a gap without a preemption.
 
-        By priority vLLM 0.32 ends a round at a request that preempts itself: those behind it keep
-        their blocks and wait, which is a pause that holds no less.
+        By priority vLLM 0.32 ends a round at a request that preempts itself: later ones keep their
+        blocks and wait, which is a pause with memory held.
         """
         needed = seen.prompt + len(seen.tokens)
         if seen.is_finished:
@@ -266,7 +266,7 @@ class Replay:
         seen.stored += cached
 
     def _store(self, seen: Seen, tokens: int) -> None:
-        """Set the cached tokens of a request, which keeps no block without tokens."""
+        """Set the cached tokens of a request, and drop its blocks without tokens."""
         needed, before = blocks_for(tokens, self.block), blocks_for(seen.stored, self.block)
         if not self.settings["prefix_caching"]:
             self._used += needed - before
@@ -283,7 +283,7 @@ class Replay:
         seen.stored = tokens
 
     def _request(self, name: str, number: int, does: str | None = None) -> Seen:
-        """Return a request that does something in a round, which must have arrived before."""
+        """Return a request with an event in a round; it must have arrived before."""
         if name not in self.seen:
             raise InvalidInput(f"is in round {number} and never arrived", request=repr(name))
         seen = self.seen[name]
@@ -297,7 +297,7 @@ class Replay:
 
 
 def replayed(text: str, file: str) -> Replay:
-    """Return the state after the last line of a record, without one that ends in the middle."""
+    """Return the state after the last complete line of a record."""
     whole, _, last = text.rpartition("\n")
     try:
         parse_json(last.strip() or "{}")

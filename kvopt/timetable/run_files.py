@@ -1,4 +1,4 @@
-"""Runs of real servers: ``kvopt.run/1``, which holds the instance that it is a run of."""
+"""Runs of real servers: ``kvopt.run/1``, which includes the instance."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ _NEEDED = ("schema", "policy", "value", "block", "segments", "instance")
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """The run of a server, in rounds; checked in integers when it is made.
+    """The run of a server, in rounds; checked in integers at construction.
 
     Parameters
     ----------
     policy
         The engine and its policy.
     schedule
-        When each request yielded its tokens.
+        Times of the tokens of each request.
     block
         Tokens of a block; the memory of the instance is given out in whole blocks.
     notes
-        What else is known: the limits of the server, how much was left out.
+        Further data: the limits of the server, the number of skipped requests.
     chunks
-        Prompts in pieces: the position of a request, the round at which the first begins that
-        yields no token, and what that round and those after it process.  None if unknown.
+        Prompts in pieces: the position of a request, the begin of the first round without a token,
+        and the tokens that this round and the next ones process.  None if unknown.
     """
 
     policy: str

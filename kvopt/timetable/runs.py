@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class Outcome(StrEnum):
-    """How a run ended."""
+    """Outcome of a run."""
 
     COMPLETED = "completed"
     """Every request finished."""
     LIVELOCK = "livelock"
-    """It would continue for ever without finishing the other requests."""
+    """It would continue for ever without completing the other requests."""
     UNFINISHED = "unfinished"
     """Time ran out before its end."""
 
@@ -33,20 +33,20 @@ class Outcome(StrEnum):
 class PolicyRun(Schedule):
     """The run of a policy on an instance: a schedule and its maker.
 
-    A start is None for what never finished, and so is the worker of what never started.
+    The start of an unfinished request is None, and so is the worker of one that never started.
 
     Parameters
     ----------
     policy
-        The policy and its parameters, as they were given.
+        The policy and its parameters, as given.
     wall_seconds
-        Wall time of the simulation, without compilation; NaN of a run that was read.
+        Wall time of the simulation, without compilation; NaN for a run from a file.
     note
-        Remarks for the reader: how a plan was made, where a loop began.
+        Remarks for the reader: the source of a plan, the begin of a loop.
     router
-        Of a fleet, how requests came to workers, as it was given.
+        The router of a fleet, as given.
     ended
-        How it ended, for a run whose work is unknown.
+        Outcome of a run whose work is unknown.
     """
 
     _: KW_ONLY
@@ -91,10 +91,10 @@ class PolicyRun(Schedule):
 
     @cached_property
     def schedule(self) -> Schedule | None:
-        """The kept work, None if something never finished.
+        """The kept work, None if a request did not finish.
 
-        In rounds what evictions threw away, and pieces of prompts, are not part of it, so it may
-        hold less memory than the run did.
+        In rounds it excludes evicted work and pieces of prompts, so it may hold less memory than
+        the run.
         """
         if not self.is_complete:
             return None

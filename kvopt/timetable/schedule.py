@@ -1,7 +1,6 @@
 """A schedule and its exact check, in integers and without a solver.
 
-Memory grows between ends of work, so it peaks at ends only and those are all that a check has to
-visit.
+Memory grows between ends of work, so it peaks at ends only, and a check visits only these.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from kvopt.show.plots.timeline import Timeline, Work
 
 _MOST_VIOLATIONS = 20
-"""Violations that a check lists; one would do."""
+"""Limit of the violations that a check lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +39,13 @@ class ScheduleCheck:
     feasible
         Whether every request runs, no rule of the problem is broken and memory never exceeded.
     objective
-        Total end-to-end latency, feasible or not; None of a run that left requests unfinished.
+        Total end-to-end latency, feasible or not; None for a run with unfinished requests.
     peak_memory, peak_time
         Most tokens held by a worker at one time, and the first round that ends with them.
     makespan
         Time of the last completion.
     violations
-        What breaks, one line each (the first twenty).
+        Broken rules, one line each (the first twenty).
     """
 
     feasible: bool
@@ -71,9 +70,9 @@ class Schedule(Timetable):
     starts
         Round of the last start of each request, in the instance's order.
     workers
-        In a fleet the worker of each request, from 0; left out with one worker.
+        In a fleet the worker of each request, from 0; empty with one worker.
     segments
-        In place of ``starts`` where requests pause: for each request pairs ``[first, last]`` of
+        Instead of ``starts`` with pauses: for each request pairs ``[first, last]`` of
         active times, ascending; together they hold as many times as the request has tokens.
         Segments without a gap become one.
     clock
@@ -81,10 +80,10 @@ class Schedule(Timetable):
     chunks
         Work on prompts that yielded no token.
     lost
-        Work that evictions threw away, in order of eviction.
+        Work lost in evictions, in their order.
     resumed
-        For each worker the rounds at which it began to work after it was idle, and when that was;
-        left out where all rounds are alike, since there the number is the time.
+        For each worker the rounds at which it began to work after it was idle, and their times;
+        empty on the clock of rounds, where the number is the time.
 
     Examples
     --------
@@ -105,7 +104,7 @@ class Schedule(Timetable):
 
     @cached_property
     def objective(self) -> int | Any:
-        """Total latency, the sum of ``w_i (c_i - r_i)``; None if something never finished.
+        """Total latency, the sum of ``w_i (c_i - r_i)``; None if a request did not finish.
 
         By default weights are 1 and releases are arrivals.
         """
@@ -139,8 +138,8 @@ class Schedule(Timetable):
     def times_per_output_token(self) -> list[float]:
         """Time from the first token to the last over the tokens after the first.
 
-        Of what finished and produced more than one, in instance order.  In rounds it is 1, where
-        nothing pauses.
+        Of completed requests with more than one token, in instance order.  In rounds without pauses
+        it is 1.
         """
         rows = zip(self.instance, self.first_tokens, self.completions, strict=True)
         return [
@@ -152,7 +151,7 @@ class Schedule(Timetable):
     def measures(self) -> Measures:
         """Return mean, median and 99th percentile of waiting times.
 
-        In rounds, or in seconds, of what finished: ``latency``, ``time_to_first_token`` and
+        In rounds or in seconds, of completed requests: ``latency``, ``time_to_first_token`` and
         ``time_per_output_token``.
         """
         return self._measures
@@ -169,19 +168,19 @@ class Schedule(Timetable):
 
     @property
     def busy(self) -> int:
-        """Total time in which workers work."""
+        """Total working time of all workers."""
         return sum(stretch.ended - stretch.began for stretch in self.stretches)
 
     @property
     def rounds(self) -> int:
-        """Rounds in which something is active."""
+        """Rounds with active requests."""
         return sum(stretch.rounds for stretch in self.stretches)
 
     @property
     def throughput(self) -> float | None:
         """Output tokens of completed requests over the time to the last completion.
 
-        A second or a round, as the clock counts.
+        Per second or per round, as on the clock.
         """
         pairs = zip(self.instance, self.starts, strict=True)
         tokens = sum(request.output for request, k in pairs if k is not None)
@@ -190,7 +189,7 @@ class Schedule(Timetable):
     # ---- the check ----------------------------------------------------------------------
 
     def check(self) -> ScheduleCheck:
-        """Check every start against its arrival, and memory wherever it can peak."""
+        """Check every start against its arrival, and memory at its possible peaks."""
         peak = self.peak_memory
         when = (p.sweep.times[p.sweep.held.index(peak)] for p in self.parts if peak in p.sweep.held)
         return ScheduleCheck(
@@ -219,7 +218,7 @@ class Schedule(Timetable):
         return tuple(islice(found, _MOST_VIOLATIONS))
 
     def _misshapen(self) -> Iterator[str]:
-        """Report work that no request can do, from which no time or memory follows."""
+        """Report impossible work, which has no times and no memory."""
         requests, ends = self.instance.requests, dict[int, int]()
         for i, start, end in sorted(self.pieces()):
             if not 0 <= i < len(requests):
@@ -242,7 +241,7 @@ class Schedule(Timetable):
                 yield f"request {request.id!r} cannot process {total} tokens from {chunks.start} on"
 
     def _early(self) -> Iterator[str]:
-        """Describe requests that begin too early."""
+        """Describe requests that start too early."""
         even, arrivals, unit = self.clock.is_even, self.releases, self.clock.unit
         more = ((piece.request, piece.start) for piece in self._beside())
         for i, start in chain(enumerate(self.begins), more):
@@ -333,7 +332,7 @@ class Schedule(Timetable):
         Parameters
         ----------
         ax
-            Where to draw the requests alone; a new figure with both when left out.
+            Axes for the requests alone; by default a new figure with both.
         """
         from kvopt.show.plots import plot_schedule
 

@@ -1,6 +1,6 @@
 """Schedule files, in the second schema with pauses or of fleets, and solvers' solutions.
 
-These are what HiGHS, SCIP and Gurobi write for the exported model.
+These are files of HiGHS, SCIP and Gurobi for the exported model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NEWER_SCHEMA = "kvopt.schedule/2"
 _OPTIONAL = ("instance", "objective")
 
 INTEGRALITY = 1e-3
-"""How far a solver's 0 or 1 may be off; by default solvers keep to a hundredth of it."""
+"""Tolerance of a solver's 0 or 1; by default solvers keep to a hundredth of it."""
 
 _SAFE = re.compile(r"[A-Za-z0-9_]{1,40}", re.ASCII)
 _COLUMN = re.compile(r"x_(\w+)_(\d{1,18})", re.ASCII)
@@ -34,18 +34,17 @@ _FIRST = re.compile(
     rf"{_HIGHS}$|solution status:|objective value:|no solution available|#|[xy]_\w+_\d+\s",
     re.I | re.M,
 )
-"""How files begin: that of HiGHS, of SCIP (three ways), of Gurobi; or a bare column."""
+"""Begins of files: of HiGHS, of SCIP (three ways), of Gurobi; or a bare column."""
 _OBJECTIVE = re.compile(r"\s*(?:# )?objective(?: value)?\s*[:=]?\s+(\S+)\s*$", re.I | re.M)
 
 
 def read_schedule(path: str | Path, instance: Instance) -> Schedule:
     """Read a schedule for ``instance``: JSON, or a solution file of HiGHS, SCIP or Gurobi.
 
-    Of a solver it is the solution of the time-indexed model that `export` writes, known by how the
-    file begins.  A file that names another instance by its hash is refused, and one whose objective
-    is not what its starts give raises `FalseClaim`, as do starts that are not those of the segments
-    in addition.  Feasibility is left to ``Schedule.check``: an infeasible schedule is a thing one
-    may want to look at.
+    A solution file is for the time-indexed model of `export`, and is recognised by its begin.  A
+    file with the hash of another instance is refused.  One whose objective differs from that of its
+    starts raises `FalseClaim`, as do starts that differ from the segments in the same file.
+    ``Schedule.check`` tests feasibility: infeasible schedules can be read.
     """
     with blamed_on(path):
         text = read_text(path)
@@ -60,7 +59,7 @@ def read_schedule(path: str | Path, instance: Instance) -> Schedule:
 def write_schedule(schedule: Schedule, path: str | Path) -> None:
     """Write a schedule in rounds with the hash of its instance and its objective.
 
-    Only a schedule with pauses or for a fleet has the second schema.
+    Schedules with pauses or for a fleet have the second schema.
     """
     content: dict[str, object] = {
         "schema": SCHEMA,
@@ -116,7 +115,7 @@ class _Column(NamedTuple):
 def request_labels(instance: Instance) -> list[str]:
     """Return a name for each request that every file format can carry.
 
-    The ids themselves where all of them are plain, else ``r0, r1, ...`` by position.
+    The ids themselves if all of them are plain, else ``r0, r1, ...`` by position.
     """
     ids = [request.id or "" for request in instance]
     plain = all(map(_SAFE.fullmatch, ids))
@@ -138,8 +137,8 @@ def schedule_of_solution(text: str, instance: Instance) -> Schedule:
     r"""Return the schedule of a solution of the exported time-indexed model.
 
     A solution with a value between 0 and 1, with a column of another instance, or without
-    exactly one start for each request is refused; one whose objective is not what the starts give
-    raises `FalseClaim`.
+    exactly one start for each request is refused; one whose objective differs from that of the
+    starts raises `FalseClaim`.
 
     Examples
     --------
@@ -168,7 +167,7 @@ def schedule_of_solution(text: str, instance: Instance) -> Schedule:
 
 
 def _columns(text: str) -> Iterator[_Column]:
-    """Yield the columns with their values, whichever solver wrote them."""
+    """Yield the columns with their values, from any solver."""
     lines = [line.strip() for line in text.splitlines()]
     first = next(filter(None, lines), "").lower()
     places = _places_of_highs(lines) if first == _HIGHS else range(len(lines))
@@ -185,8 +184,8 @@ def _columns(text: str) -> Iterator[_Column]:
 
 
 def _places_of_highs(lines: list[str]) -> range:
-    """Return the lines where HiGHS lists its columns; the rows that follow have names too."""
-    heads: dict[str, int] = {}  # without their last words: where what follows first begins
+    """Return the lines with the columns of HiGHS; later lines have the names of rows."""
+    heads: dict[str, int] = {}  # without their last words: the begin of the next section
     for place, line in enumerate(lines, 1):
         heads.setdefault(line.rpartition(" ")[0], place)
     primal = heads.get("# Primal solution", len(lines))
@@ -226,7 +225,7 @@ def _is_one(column: _Column) -> bool:
 
 
 def _number(text: str) -> float:
-    """Return the number of a text, NaN if it is none."""
+    """Return the number of a text, NaN if it is not a number."""
     try:
         return float(text)
     except ValueError:

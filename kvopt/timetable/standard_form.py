@@ -1,4 +1,4 @@
-"""One schedule for all that are equal but for names, as models have it that leave out the rest."""
+"""The standard form of a schedule: one of all that differ only in names of equal requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def identical_groups(instance: Instance) -> list[list[int]]:
 
     Two requests of equal prompt and output can swap starts when the later start is
     given to the later arrival: neither feasibility nor total latency changes.  So some
-    optimum starts every group in this order.  Where requests follow others there are no groups.
+    optimum starts every group in this order.  With an order of requests there are no groups.
     """
     if "after" in instance.extras:
         return []
@@ -25,10 +25,10 @@ def identical_groups(instance: Instance) -> list[list[int]]:
 
 
 def in_standard_form(schedule: Schedule) -> Schedule:
-    """Return a schedule as good in which requests of one shape are in order of arrival.
+    """Return an equally good schedule in which requests of one shape are in order of arrival.
 
-    Those start in this order, and workers are numbered in the order of the first request of each.
-    Where requests pause, they have swapped the times of each token instead.
+    These start in this order, and workers are numbered in the order of the first request of each.
+    With pauses the times of each token are swapped instead.
     """
     instance, groups = schedule.instance, identical_groups(schedule.instance)
     if schedule.segments:

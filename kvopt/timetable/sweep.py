@@ -1,8 +1,8 @@
 """Tokens and blocks held over time: one sweep over begins and ends, in exact integers.
 
-What holds prompt p from start k on holds ``p - k + t`` tokens at time t.  So memory grows in a
-straight line from each begin or end to the next: what is held there follows from how many pieces
-of work are active and from the sum of their ``p - k``.  A server gives memory out in whole blocks,
+A request with prompt p and start k holds ``p - k + t`` tokens at time t.  So memory grows in a
+straight line from each begin or end to the next: it follows from the number of active pieces of
+work and the sum of their ``p - k``.  A server gives memory out in whole blocks,
 which never hold less than the tokens.
 """
 
@@ -26,14 +26,14 @@ class Sweep(NamedTuple):
     Parameters
     ----------
     starts, ends, before
-        Of the pieces: each is active at the times ``start + 1 .. end``, and has as many tokens
-        before.
+        Those of the pieces: each is active at the times ``start + 1 .. end``, and has the tokens
+        ``before`` at its start.
     times
-        Those at which a piece starts or ends, ascending.
+        Times at which a piece starts or ends, ascending.
     active, held
-        Pieces, and all tokens in the round that ends at each of them.
+        Numbers of pieces and of tokens in the round that ends at each of them.
     shared
-        Of these tokens those of prefixes, which several pieces may use; empty where there are none.
+        Those of the tokens that belong to shared prefixes; empty without any.
     """
 
     starts: Sequence[int]
@@ -47,7 +47,7 @@ class Sweep(NamedTuple):
 
 def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> Sweep:
     """Return the tokens of pieces of work over time, also of work that an eviction loses."""
-    import numpy as np  # loaded only when there is work to count
+    import numpy as np  # loaded only if there is work to count
 
     given = (starts, ends, before)
     largest = max((max(map(abs, column)) for column in given if column), default=0)
@@ -77,7 +77,7 @@ def sharing(sweep: Sweep, requests: Iterable[int], forest: Forest) -> Sweep:
     paths += [()] * (len(sweep.starts) - len(paths))
     own = [sum(forest.weights[v] for v in path) for path in paths]
     alone, once = Counter[int](), Counter[int]()
-    ends: dict[int, int] = {}  # of each node, as far as it is known
+    ends: dict[int, int] = {}  # users of each node so far
     for start, end, path, tokens in sorted(
         zip(sweep.starts, sweep.ends, paths, own, strict=True), key=lambda piece: piece[:2]
     ):
@@ -110,9 +110,9 @@ def blocks_for(tokens: int, block: int) -> int:
 def blocks_held(sweep: Sweep, block: int) -> Iterator[tuple[int, int]]:
     """Yield each time at which work ends, ascending, and the blocks held then.
 
-    Blocks are given back at ends only, so that is where they peak.  What holds ``offset + t``
-    tokens at time t, with ``offset = q B + r`` and ``t = u B + v``, takes ``q + u`` blocks, one
-    more if ``r + v > 0``, and one more if ``r + v > B``: so what is active is counted by its r.
+    Blocks are given back at ends only, so they peak at ends.  A piece with ``offset + t`` tokens at
+    time t, with ``offset = q B + r`` and ``t = u B + v``, takes ``q + u`` blocks, one more if
+    ``r + v > 0``, and one more if ``r + v > B``: so active pieces are counted by their r.
     Nodes of prefixes are whole blocks.
     """
     shared = dict(zip(sweep.times, sweep.shared, strict=False))

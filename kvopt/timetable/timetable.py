@@ -26,7 +26,7 @@ from kvopt.timetable.sweep import Sweep, sharing, swept
 from kvopt.timetable.work import Chunks, Lost, Segments, checked_segments, scope_of
 
 Times = Sequence[int | Any]
-"""A time for each request; None only in a run, of what never finished."""
+"""A time for each request; None only in a run, for an unfinished request."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +47,7 @@ class Timetable(Summarised):
     """Types of starts and workers that are accepted as integers."""
 
     def __post_init__(self) -> None:
-        said = vars(self)  # as they were given, before anybody sees them
+        said = vars(self)  # checked as given, before any use
         if segments := tuple(self.segments):
             segments = checked_segments(self.instance, segments)
             starts = tuple(rows[-1][0] - 1 for rows in segments)
@@ -98,7 +98,7 @@ class Timetable(Summarised):
         """Return the same decisions on a clock in seconds, with these prompts in pieces.
 
         Each of these is a request, the round at which it begins, and the tokens of each round.
-        Rounds follow one another at once, unless one has to wait for what begins in it to arrive.
+        Rounds follow one another at once, unless one has to wait for the arrival of its requests.
         """
         pieces = [Chunks(i, start, tuple(tokens)) for i, start, *tokens in chunks]
         found = replace(self, clock=clock, chunks=pieces)
@@ -126,7 +126,7 @@ class Timetable(Summarised):
     def scope(self) -> Scope:
         """Scope of its features, which a bound has to cover to be compared with it.
 
-        In rounds a prompt in pieces is one that comes later.
+        In rounds a prompt in pieces is only a later start.
         """
         used = scope_of(self.segments, () if self.clock.is_even else self.chunks, self.lost)
         return used.joined(Scope.SHARING) if "prefix" in self.instance.extras else used
@@ -181,7 +181,7 @@ class Timetable(Summarised):
 
     @cached_property
     def releases(self) -> Times:
-        """Earliest starts of the requests; None of one whose predecessor never finished."""
+        """Earliest starts of the requests; None if the predecessor did not finish."""
         if "after" not in self.instance.extras:
             return self.arrivals
         found: list[int | Any] = list(self.arrivals)
@@ -200,7 +200,7 @@ class Timetable(Summarised):
 
     @cached_property
     def _ends(self) -> Times:
-        """The round after which each request is done."""
+        """The last round of each request."""
         if self.segments:
             return tuple(rows[-1][1] for rows in self.segments)
         pairs = zip(self.starts, self.instance, strict=True)
@@ -229,7 +229,7 @@ class Timetable(Summarised):
     def first_tokens(self) -> Times:
         """Ends of the rounds that produce the first tokens of the requests.
 
-        Of a request that was evicted it is the first token that was not lost.
+        After an eviction it is the first token that was not lost.
         """
         more = int(self.clock.is_even)
         return self._times([None if k is None else k + more for k in self.begins], "first")
@@ -249,7 +249,7 @@ class Timetable(Summarised):
         }
 
     def _times(self, rounds: Times, moment: str) -> Times:
-        """Return when rounds begin or end on the clock of their workers."""
+        """Return begins or ends of rounds on the clock of their workers."""
         if self.clock.is_even:
             return tuple(rounds)
         known = [part._moments[moment] for part in self.parts]
@@ -260,8 +260,8 @@ class Timetable(Summarised):
     def stretches(self) -> tuple[Stretch, ...]:
         """Uninterrupted work of each worker in order, one worker after another.
 
-        A round with a piece of a prompt is a stretch.  A schedule says in which rounds each request
-        is active and at which times an idle worker begins to work: everything between follows.
+        A round with a piece of a prompt is an interval of its own.  A schedule has the active
+        rounds of each request and the ends of idle times: these determine all other times.
         """
         if self.instance.workers > 1:
             return tuple(chain.from_iterable(part.stretches for part in self.parts))
@@ -285,9 +285,9 @@ class Timetable(Summarised):
             time = ended
 
     def _prompts(self) -> Mapping[int, int]:
-        """Return the tokens of prompts that rounds process, by when they begin.
+        """Return the tokens of prompts that rounds process, by their begins.
 
-        Of prefixes these are, in seconds, the tokens that are in the cache no more, or not yet.
+        In seconds these include only the tokens of prefixes that are not in the cache.
         """
         found, forest = defaultdict[int, int](int), self.instance.forest
         if self.clock.is_even or not forest.weights:
@@ -307,7 +307,7 @@ class Timetable(Summarised):
         return found
 
     def _beside(self) -> tuple[Lost | Chunks, ...]:
-        """Return the work that is not of the segments."""
+        """Return the work outside of the segments."""
         return (*self.lost, *self.chunks)
 
     def pieces(self) -> list[Piece]:
@@ -351,7 +351,7 @@ class Timetable(Summarised):
             for number, (tokens, held) in enumerate(processed, chunks.start):
                 yield number, number + 1, held - 1, tokens
         for number in chain.from_iterable(self.resumed):
-            yield number, number, 0, 0  # no work, and a new stretch
+            yield number, number, 0, 0  # no work, and a new interval
 
     @cached_property
     def peak_memory(self) -> int:
@@ -369,7 +369,7 @@ class Timetable(Summarised):
     def memory_over_time(self, *, upright: bool = False) -> tuple[list[float], list[int]]:
         """Return times and the tokens held, for a picture with straight lines between.
 
-        Times are seconds, or rounds, as the clock counts.
+        Times are seconds or rounds, as on the clock.
 
         Parameters
         ----------

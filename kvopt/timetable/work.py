@@ -21,7 +21,7 @@ Segments = Sequence[Sequence[Sequence[int]]]
 
 
 class Lost(NamedTuple):
-    """An interval of work that an eviction threw away.
+    """An interval of work that was lost in an eviction.
 
     The request was active at the times ``start + 1 .. end``.
     """
@@ -37,11 +37,11 @@ class Chunks(NamedTuple):
     Parameters
     ----------
     request
-        Whose prompt; tokens that it produced before a pause are processed like a prompt.
+        The request; tokens that it produced before a pause are processed like its prompt.
     start
         The round at which the first of them begins.
     tokens
-        What each of them processes.
+        Tokens that each round processes.
     is_lost
         Whether the request was preempted before its next token, so that all is processed again.
     """

@@ -11,19 +11,19 @@ t = k+1 .. k+o; its latency is k + o - a.  No more than M tokens may be held at 
 optimum is the least total latency of a schedule.
 
 A certificate claims that the optimum is at most ``upper``, with a schedule; that it is at least
-``lower``, with a proof; and what policies reached, with their runs.  Its ``scope`` says what
-schedules may do, and ``narrower`` holds both sides of optima of narrower scopes.  It is unreadable
-when it does not have the shape in `reading`, and invalid when it has but says something that is
-not so.  A file may state how long its check takes, and is granted that up to about ten minutes.
-One that takes more steps is unreadable too, with the budget that it needs where that is known;
-``--budget K`` allows K times half a minute.  ``--naive`` evaluates small proofs by `definitions`.
+``lower``, with a proof; and what policies reached, with their runs.  Its ``scope`` names
+the covered schedules, and ``narrower`` has both sides of optima of narrower scopes.  It is
+unreadable if it does not have the shape in `reading`, and invalid if a claim in it is false.  A
+file may state how long its check takes, and is granted that up to about ten minutes.  One that
+takes more steps is unreadable too, with the budget that it needs if that is known; ``--budget K``
+allows K times half a minute.  ``--naive`` evaluates small proofs by `definitions`.
 The exit status is 0 if it is valid, 1 if it is invalid, and 2 if it is unreadable.
 
-Of a fleet there are ``workers`` such caches; a schedule names the worker of each request, and on
+A fleet has ``workers`` such caches; a schedule names the worker of each request, and on
 each worker no more than M tokens may be held.
 
-The ``clock`` is that of rounds, or one on which a round lasts as long as its batch needs, see
-`Clock` in `problem`.
+The ``clock`` is that of rounds, or one on which a round lasts as long as its batch, see `Clock`
+in `problem`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from kvopt.verify.work import Invalid, Unreadable, Work
 
 @dataclass(frozen=True)
 class Verdict:
-    """Result of a check: ``valid`` if every claim holds; ``lines`` tell the proved ones."""
+    """Result of a check: ``valid`` if every claim holds; ``lines`` state the proved ones."""
 
     valid: bool
     readable: bool
@@ -62,15 +62,15 @@ def verify(
     jobs: int = 1,
     naive: bool = False,
 ) -> Verdict:
-    """Check a certificate file; whatever the file holds, the answer is a verdict.
+    """Check a certificate file; the answer is a verdict for any content of the file.
 
     Parameters
     ----------
     path
         The file.
     budget
-        How many times the default number of steps the check may take; None for what the file
-        states, up to about ten minutes.
+        How many times the default number of steps the check may take; None for the
+        budget in the file, up to about ten minutes.
     progress
         Called with a line every quarter of a minute or so.
     jobs
@@ -87,7 +87,7 @@ def verify(
 
 
 def verify_text(text: str) -> Verdict:
-    """Check a certificate of which the text is at hand."""
+    """Check a certificate given as text."""
     return _verdict(lambda: text, Work())
 
 
@@ -105,7 +105,7 @@ def _verdict(read: Callable[[], str], work: Work) -> Verdict:
 
 
 class _Callable(ModuleType):
-    """Lets ``kvopt.verify`` be the function as well as the module that holds it."""
+    """Lets ``kvopt.verify`` be the function as well as its module."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Verdict:
         return verify(*arguments, **named)

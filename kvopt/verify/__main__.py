@@ -14,7 +14,7 @@ from kvopt.verify.apart import verify_apart
 def main() -> NoReturn:
     """Verify the file named on the command line."""
     if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that leaves ends it, as elsewhere
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as for other programs
     parser = argparse.ArgumentParser("python -m kvopt.verify", description="Check a certificate.")
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--budget", type=float, metavar="K", help="allow K times half a minute")

@@ -14,7 +14,7 @@ from kvopt.verify import Verdict, verify
 from kvopt.verify.work import BYTES, MOST_STATED, Work
 
 _FILE = 4_000_000_000
-"""Bytes that the largest file and what is read of it may take, with the interpreter."""
+"""Bytes of the largest file and its content in memory, with the interpreter."""
 _CODE = """
 import sys
 sys.path[0] = sys.argv[1]  # not the folder where it is called
@@ -32,14 +32,14 @@ def verify_apart(
     jobs: int = 1,
     naive: bool = False,
 ) -> Verdict:
-    """Check a file as `kvopt.verify.verify` does: what needs too much memory ends with a sentence.
+    """Check a file as `kvopt.verify.verify` does: too much memory ends it with a sentence.
 
     Raises
     ------
     ValueError
         If the budget is not a positive number.
     """
-    Work(budget)  # which looks at it
+    Work(budget)  # checks the budget
     root = Path(__file__).parents[2]  # a folder, or a file of zip
     asked = json.dumps([os.fspath(path), budget, jobs, naive])
     command = [sys.executable, "-c", _CODE, str(root), asked]
@@ -72,13 +72,13 @@ def answer(path: str, budget: float | None, jobs: int, naive: bool) -> None:
 
     try:
         found = verify(path, budget, say, jobs=jobs, naive=naive)
-    except KeyboardInterrupt:  # which the process that asked hears too
+    except KeyboardInterrupt:  # the calling process receives the signal too
         sys.exit(130)
     say([found.valid, found.readable, found.lines])
 
 
 def _limit_memory(size: int) -> None:
-    """Have the system refuse more than so many bytes, or than most memory of the machine."""
+    """Limit the memory of this process to so many bytes, or to most memory of the machine."""
     try:
         import resource
     except ImportError:  # not on Windows

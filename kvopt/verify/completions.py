@@ -1,8 +1,8 @@
-"""Bound the cost of the rest of a schedule by the states that it carries on.
+"""Bound the cost of the rest of a schedule by the states that it carries.
 
 A *member* is an active request of which only completion and peak are known, coded as one number.
-It counts as long as it has a price.  A *set* has the members that go on from a time to the next
-one, in order.  The bounds are those of Claim 13 of docs/configurations.md.
+It counts as long as it has a price.  A *set* has the members that are carried from a time to the
+next one, in order.  The bounds are those of Claim 13 of docs/configurations.md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from kvopt.verify.work import Work
 Members = tuple[int, ...]
 
 _SET, _CELL = 300, 40
-"""Bytes of a set but for its members, and of a cell of a table, at most about."""
+"""About the most bytes of a set without its members, and of a cell of a table."""
 
 
 class _State(NamedTuple):
-    """A state at a time: rounds to go, tokens, price, how many may be in it, and the member."""
+    """A state at a time: rounds to go, tokens, price, limit of copies, and the member."""
 
     left: int
     held: int
@@ -36,25 +36,25 @@ class _State(NamedTuple):
 class Completions:
     """Least costs of the rest after each time, for schedules within the budget.
 
-    They are reduced costs of starts from time t on and R - F of the times after t.  That of a set
-    is ``known[t]`` of it, or ``cuts[t]`` at least.
+    They are reduced costs of starts from time t on and R - F of the times after t.  The cost of a
+    set is its entry in ``known[t]``, or at least ``cuts[t]``.
 
     Parameters
     ----------
     stage, reduced_costs
-        Prices, and the reduced costs of the starts of each request that are left.
+        Prices, and the reduced costs of the remaining starts of each request.
     cuts
-        For each time from 0 on, any numbers; of other times they are 0.  From the last price on
-        nothing is known to cost anything.
+        Any numbers, for each time from 0 on; 0 for other times.  From the last price on the rest of
+        every set costs 0 at least.
     budget
-        What a schedule below the target costs at most.
+        Largest cost of a schedule below the target.
 
     Attributes
     ----------
     last
-        Of each member the last time at which it has a price, 0 if it never has.
+        For each member the last time at which it has a price, 0 if it never has one.
     size
-        How many sets are known.
+        Number of known sets.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Completions:
         work.spend(100 * sum(len(own) * min(r.output, end + 1) for r, own in requests))
         self.begins: dict[int, list[int]] = defaultdict(list)  # sorted starts that lead to a member
         self.starting: dict[int, dict[int, int]] = defaultdict(dict)  # by round, the least costs
-        self.alike: dict[int, int] = defaultdict(int)  # how many requests have a peak
+        self.alike: dict[int, int] = defaultdict(int)  # number of requests of each peak
         for (_, prompt, output), own in requests:
             self.alike[prompt + output] += 1
             for start, cost in own.items():
@@ -80,7 +80,7 @@ class Completions:
                 costs = self.starting[start]
                 costs[member] = min(cost, costs.get(member, cost))
         self.last: dict[int, int] = {}
-        self.shown: dict[int, list[int]] = defaultdict(list)  # what may be active and count
+        self.shown: dict[int, list[int]] = defaultdict(list)  # members that may be active and count
         for member, own in self.begins.items():
             own.sort()
             self.last[member] = self._last(member, own[0])
@@ -111,8 +111,8 @@ class Completions:
     def _go_back(self, time: int) -> None:
         """Compute the sets carried to a time at a cost below the cut.
 
-        Such a set goes on after that time as one that is known, with members that count for the
-        last time; or as another one, which costs its cut, and then R - F is small at the time.
+        After that time such a set continues as a known one, with members that count for the last
+        time; or as another one, which costs its cut, and then R - F is small at the time.
         """
         self.start, self.started = time - 1, self.starting[time - 1]
         self.found, self.below = self.known[time - 1], self.cuts[time - 1]
@@ -178,7 +178,7 @@ class Completions:
                         self._carry(tuple(sorted(grown)), paid)
 
     def _may_join(self, members: Members, state: _State) -> bool:
-        """Whether there are requests enough for one more in this state, and of its peak."""
+        """Whether there are enough requests for one more in this state, and of its peak."""
         if members.count(state.member) >= state.copies:
             return False
         peak, width = state.member % self.width, self.width
@@ -187,7 +187,7 @@ class Completions:
     def _show(self, states: list[_State], most: int) -> None:
         """Add all sets that cost less than the cut if their rest costs the later cut.
 
-        Depth first by rounds to go, descending: a member fits if memory holds when it completes.
+        Depth first by rounds to go, descending: a member fits if memory suffices when it completes.
         """
         states.sort(key=lambda state: -state.left)
         worth, least = self._worth(states), most - self.below + 1
@@ -207,7 +207,7 @@ class Completions:
                     stack.append((grown, place, many + 1, held + more, value + price))
 
     def _worth(self, states: list[_State]) -> list[list[list[int]]]:
-        """Return the most that the states from a place on add, by members and tokens before it."""
+        """Return the most that states from a place on add, by members and tokens before it."""
         memory = self.memory
         many = memory // min((state.held for state in states), default=memory + 1)
         self.work.hold(_CELL * (len(states) + 1) * (many + 2) * (memory + 1))
@@ -226,7 +226,7 @@ class Completions:
         return worth[::-1]
 
     def _carry(self, members: Members, cost: int) -> None:
-        """Add what may have gone on to some members: all of them but some that just started."""
+        """Add the sets that may lead to some members: all members except some that just started."""
         started, found = self.started, self.found
         self.work.spend(20)
         if started.keys().isdisjoint(members):

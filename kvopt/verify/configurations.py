@@ -14,8 +14,8 @@ from kvopt.verify.stages import Stage, StateStage, TokenStage
 from kvopt.verify.work import Invalid, Prepared, Work
 
 # A request with h tokens now and r rounds to go is in the *state* (h, r); h + r, its peak, never
-# changes.  At time t a state costs F_t(h, r) >= 0, and R_t is at least what all states together
-# cost that a schedule can show at t.  Times a denominator D, the cost of a start k is
+# changes.  At time t a state costs F_t(h, r) >= 0, and R_t is at least the sum of the costs of all
+# states that a schedule can have at t.  Times a denominator D, the cost of a start k is
 #
 #     D (k + o - a) + sum_{g=1..o} F_{k+g}(s + g, o - g).
 #
@@ -23,17 +23,17 @@ from kvopt.verify.work import Invalid, Prepared, Work
 #
 #     D (total latency) - L  =  sum_i (reduced cost of i) + sum_t (R_t - F_t of what is active),
 #
-# with no negative term on the right.  (Each worker of a fleet shows states of its own, so R_t is
+# with no negative term on the right.  (Each worker of a fleet has states of its own, so R_t is
 # that of one worker times their number.)  So no total latency is below L / D.  A schedule below
 # the *target* has at most the *budget* (target - 1) D - L on the right: it has no start of more
-# reduced cost.  What comes next needs to hold only for schedules of the starts that are left.
+# reduced cost.  Later stages need to hold only for schedules with the remaining starts.
 # Each request keeps its cheapest start, whose reduced cost is 0.
 
 
 def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     """Prepare the value of stages of prices, one after the other.
 
-    The estimate leaves out remaining copies of states, and a search.
+    The estimate ignores remaining copies of states, and a search.
     """
     if proof["kind"] != "search":
         stages = _stages(problem, proof, work)
@@ -49,7 +49,7 @@ def _value(
 ) -> tuple[int, str]:
     """Return the value of stages of prices, and a description.
 
-    Without a target no start is ruled out, so costs of one peak at a time are enough.
+    Without a target no start is removed, so costs of one peak at a time suffice.
     """
     target, cuts, searched = proof["target"], proof.get("cuts", ()), proof.get("searched", True)
     if searched and problem.used > 1:
@@ -58,7 +58,7 @@ def _value(
         raise Invalid("lower: cuts are those of a search")
     requests, last, times, how = stages[0].requests, stages[0].last, 0, "prices"
     starts: Sequence[Sequence[int]]
-    # From the last priced time on a start pays nothing: the first of those stands for them all.
+    # From the last priced time on a start pays nothing: the first of those represents all.
     starts = [range(request.arrival, max(request.arrival, last) + 1) for request in requests]
     for used, stage in enumerate(stages, 1):
         if isinstance(stage, StateStage):

@@ -67,7 +67,7 @@ def check_in_time(
 
 
 def _due(certificate: dict[str, Any], problem: Problem) -> list[int]:
-    """Return by when each request is due; its own deadline counts rounds."""
+    """Return the deadline of each request as a time; its own deadline counts rounds."""
     instance, after = certificate["instance"], certificate["deadlines"]["after"]
     rows, length = instance["requests"], Fraction(1)
     if isinstance(after, int):
@@ -87,13 +87,13 @@ def _due(certificate: dict[str, Any], problem: Problem) -> list[int]:
 def most_in_time(
     problem: Problem, proof: dict[str, Any], due: list[int], work: Work, *, first: bool
 ) -> tuple[int, int]:
-    """Return how many requests can attain at most, and how many cannot even alone.
+    """Return an upper bound on the requests that attain, and how many cannot even alone.
 
     *Rounds.*  Let a token held at time t cost p_t >= 0, and let g_i be the least that a run of
     request i costs if it attains.  On m workers a schedule holds at most m M tokens, so those that
     attain pay at most m M sum_t p_t together.  Each counts 1 <= max(0, 1 - g_i) + g_i.  So at most
-    sum_i max(0, 1 - g_i) + m M sum_t p_t attain.  With pauses it costs at least what the
-    cheapest times cost, as many as it is active, the largest holdings at the cheapest of them.
+    sum_i max(0, 1 - g_i) + m M sum_t p_t attain.  With pauses it costs at least its
+    cheapest times, as many as it is active, with the largest holdings at the cheapest of them.
 
     *Seconds.*  Prices are of time of a machine.  Each worker serves requests at rates that sum to
     at most 1, each at most at 1, so m of them sell m times the prices; request i takes X_i, see
@@ -127,7 +127,7 @@ def most_in_time(
         if arrival + alone > end:
             misses += 1
             continue
-        if clock is None and not problem.pauses:  # a run goes on after its first token
+        if clock is None and not problem.pauses:  # a run continues after its first token
             latest = end - brief.output
             cost = (definitions.cheapest_run(borders, prices, request, latest, work)
                     if work.naive else table.of_run(request, arrival, latest))  # fmt: skip
@@ -143,7 +143,7 @@ class TimePrices:
     """Prices that are constant between borders, and 0 before the first and after the last."""
 
     def __init__(self, borders: list[int], prices: list[int]) -> None:
-        # So that each time, none of which is negative, is in a cell.
+        # So each time is in a cell, since none is negative.
         borders = borders or [0]
         early = [0] * (borders[0] > 0)
         self.borders, self.prices = [*early, *borders], [*early, *prices, 0]
@@ -202,7 +202,7 @@ class TimePrices:
     ) -> int:
         """Return the cost of the cheapest amount of time, ``rate`` of it in a unit.
 
-        At the cheapest of it ``top`` is held, then less by ``slope`` each time.
+        At the cheapest time ``top`` tokens are held, then ``slope`` less at each next one.
         """
         left, right = self.cells(begin, end)
         edges, cost = pairwise([begin, *self.borders[left + 1 : right], end]), 0

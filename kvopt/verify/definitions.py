@@ -1,7 +1,7 @@
 """Define each fast evaluator by literal loops, which ``--naive`` runs instead.
 
-They share no code with what they stand for.  Each counts what it looks at, so that a file which is
-too large for them is refused.
+They share no code with the evaluators.  Each counts its steps, so that a file which is too large
+for them is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def counted(items: Iterable[T], work: Work) -> Iterator[T]:
 
 
 def prices(problem: Problem, proof: dict[str, Any], work: Work) -> int:
-    """Return what prices prove: least costs of all requests less what all memory is worth."""
+    """Return the bound of prices: least costs of all requests less the price of all memory."""
     memory, block = problem.memory, problem.block
     scale: int = proof["denominator"]
     token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
@@ -88,7 +88,7 @@ def shared_prices(
 
 
 def fluid(requests: list[Request], volumes: list[int], rate: int, work: Work) -> list[int]:
-    """Return when the fluid completes requests: drop by drop, the least remaining need first."""
+    """Return the completions of the fluid: drop by drop, the least remaining need first."""
     left, time = list(volumes), 0
     ends = [request.arrival for request, volume in zip(requests, left) if volume == 0]
     while any(left):
@@ -103,7 +103,7 @@ def fluid(requests: list[Request], volumes: list[int], rate: int, work: Work) ->
 
 
 def passed(memory: int, thresholds: list[int], request: Request) -> int:
-    """Count the states (h, r) of a request, i >= 1 thresholds up to h, which a staircase holds."""
+    """Count the states (h, r) of a request, i >= 1 thresholds up to h, in a staircase."""
     count = 0
     for h in range(request.prompt + 1, request.prompt + request.output + 1):
         below = [threshold for threshold in thresholds if threshold <= h]
@@ -127,7 +127,7 @@ def costs(stage: Any, starts: Sequence[Sequence[int]], work: Work) -> list[list[
 def heaviest(stage: Any, starts: Sequence[Sequence[int]], work: Work) -> list[int]:
     """Return R at each knot: over all states, within their copies, that fit together.
 
-    They can if memory holds when each completes.  Copies are those of the largest number of
+    They can if memory suffices when each completes.  Copies are those of the largest number of
     requests that may be in a state at some time strictly between the neighbours of the knot.
     """
     found = []
@@ -161,7 +161,7 @@ def between(times: Sequence[int], values: Sequence[int], time: int) -> int:
 
 
 def search(problem: Problem, target: int, work: Work) -> int:
-    """Try all schedules below the target; return how many ways to start requests there were."""
+    """Try all schedules below the target; return the number of partial schedules."""
     requests = problem.requests
     spare = target - 1 - sum(request.output for request in requests)
     ranges = [range(r.arrival, r.arrival + spare + 1) for r in requests]
@@ -216,9 +216,9 @@ def company(
     windows: list[tuple[int, int]], works: list[list[tuple[int, int, int]]], shares: list[int],
     rest: list[int], budget: Work,
 ) -> int:  # fmt: skip
-    """Return what works add to times alone, times 64: each begins where it is cheapest.
+    """Return the gain by works over times alone, times 64: each begins where it is cheapest.
 
-    Windows hold their begin; but where one ends and another begins at a time, neither counts.
+    Windows include their begin; but if one ends and another begins at a time, neither counts.
     """
     total = 0
     events = {time for window in windows for time in window}
@@ -240,7 +240,7 @@ def company(
 def cheapest_run(
     borders: list[int], values: list[int], request: Request, latest: int, work: Work
 ) -> int:
-    """Return the least price of a run that starts at the latest then."""
+    """Return the least price of a run that starts at a time or earlier."""
     starts = counted(range(request.arrival, latest + 1), work)
     return min(
         sum(

@@ -17,11 +17,11 @@ from kvopt.verify.problem import Problem
 from kvopt.verify.work import Invalid, Prepared, Work
 
 SMALL = 6
-"""A block of 2^6 starts is looked at start by start."""
+"""The starts of a block of 2^6 are evaluated one by one."""
 
 
 def check_prices(proof: dict[str, Any]) -> None:
-    """Refuse prices of tokens, and of slots, that are not of the right form."""
+    """Refuse prices of tokens, and of slots, of a wrong form."""
     if proof["denominator"] < 1 or proof["first"] < 1 or min(proof["numerators"], default=0) < 0:
         raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
     borders, slots = proof.get("borders", []), proof.get("slots", ())
@@ -42,7 +42,7 @@ def reach(proof: dict[str, Any]) -> tuple[int, int]:
 
 
 def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
-    """Prepare what prices of tokens prove, or of whole blocks, or of tokens and of slots.
+    """Prepare the bound of prices of tokens, of whole blocks, or of tokens and slots.
 
     Let a token held at time t cost p_t >= 0.  The cost of a request started at k is
 
@@ -50,17 +50,17 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
 
     its latency and the price of its tokens.  A schedule holds at most M tokens at each time, so
     its costs sum to at most its total latency + M sum_t p_t.  Hence no total latency is below
-    the sum of the *least* costs - M sum_t p_t.  Of a fleet M is what all workers hold together.
+    the sum of the *least* costs - M sum_t p_t.  In a fleet M is the memory of all workers together.
     For whole blocks it is the same with ``B ceil((s + j) / B)`` for ``s + j``.
 
-    *Slots.*  Say that a request which holds h tokens needs ``(c + 1) h // (M + 1)`` of c slots.
+    *Slots.*  Let a request which holds h tokens need ``(c + 1) h // (M + 1)`` of c slots.
     Requests that hold at most M tokens together need at most ``(c + 1) M // (M + 1) <= c`` slots
     together.  So the cost of a start may add a price for each slot at each time, and M sum_t p_t
     becomes that plus the prices of all c slots.  In a fleet each worker has its own.
     """
     check_prices(proof)
     (begin, end), slots, requests = reach(proof), proof.get("slots", ()), problem.requests
-    # A request that can be done before the first price costs o, and nothing costs less.  The
+    # A request that can complete before the first price costs o, the least cost.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
     kinds = Counter(request for request in requests if request.arrival + request.output > begin)
     first = min([begin, *(request.arrival for request in kinds)])
@@ -108,7 +108,7 @@ def _slot_prices(proof: dict[str, Any], slot: dict[str, Any]) -> list[int]:
 
         q + (t - b) ceil((q' - q) / (b' - b))    for b < t <= b',
 
-    which is at least what lies on a straight line from q to q', so it is not negative.
+    which is at least the straight line from q to q', so it is not negative.
     """
     prices = []
     pairs = paired(pairwise(proof["borders"]), pairwise(slot["numerators"]))
@@ -121,8 +121,8 @@ def _slot_prices(proof: dict[str, Any], slot: dict[str, Any]) -> list[int]:
 class Sums:
     """Sums of the prices q_1 .. q_T over D, which give the costs of starts.
 
-    With P_k = q_1 + .. + q_k and what token j holds, h_j = B ceil((s + j) / B) where blocks of B
-    tokens are paid for, a start at k costs, without the latency o that every start has, times D,
+    With P_k = q_1 + .. + q_k and the tokens held with token j, h_j = B ceil((s + j) / B) for blocks
+    of B tokens, a start at k costs, without the latency o that every start has, times D,
 
         D (k - a) + h_o P_{k+o} - h_1 P_k - B sum P_{k+j}  over those j < o for which B divides s+j.
 
@@ -168,12 +168,12 @@ class Costs(Sums):
 
         v c + (s + o) E_{k+o} - s E_k - sum_{j=0..o-1} E_{k+j} >= v c - (s + o) (max E - min E).
 
-    The first is good where prices bend, the second where they are rough.  A block that may hold
-    a start cheaper than the best so far is cut in two, or looked at start by start when it is
-    small.  So whatever the prices are, the least cost is exact.
+    The first is good where prices bend, the second where they are rough.  A block that may have
+    a start cheaper than the best so far is cut in two, or evaluated start by start if it is
+    small.  So the least cost is exact for any prices.
 
     *Steps* add a difference of sums for each table of thresholds that are reached.  Sums only grow,
-    so of a block of starts it is at least that of what all of them pay.
+    so for a block of starts it is at least the payment common to all of them.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class Costs(Sums):
                     bound += max(0, sums[k + output] - sums[after - 1 + before]) << self.shift
                 if bound < best:
                     heappush(blocks, (bound, k, after))
-        self.work.spend((2 + 4 * len(steps)) * looked)  # a table was paid for, this is less
+        self.work.spend((2 + 4 * len(steps)) * looked)  # less than the charge for a table
         return best >> self.shift
 
     def _steps(self, prompt: int, peak: int) -> list[tuple[int, list[int]]]:
@@ -264,20 +264,20 @@ class Costs(Sums):
 class PausedCosts:
     """Least costs of requests that may pause: token j costs p_t (s + j), at ascending times t.
 
-    Where whole blocks are paid, it costs ``p_t B ceil((s + j) / B)``, which is no less.
+    With whole blocks it costs ``p_t B ceil((s + j) / B)``, which is no less.
 
     Let U be the least cost without pauses.  A completion more than U / D after the arrival costs
     more than U.  After T, the last time with a price, and o tokens later, waiting only costs
     latency.  So completions c lie in a window that begins with the arrival.
 
-    Let q_t be the least price from the arrival to t.  It never rises, so under q it costs least
-    to make the o tokens before c without a pause, and no less is paid under p.  Where that is U
-    or more for a completion, it needs no look.  If the prices themselves never rise up to the
-    last completion that does need one, pauses do not help.  Else token by token,
+    Let q_t be the least price from the arrival to t.  It never rises, so under q the
+    cheapest run produces the o tokens before c without a pause, and it costs no less under p.  A
+    completion where this is U or more is skipped.  If the prices themselves never rise up to the
+    last other completion, pauses do not help.  Else token by token,
 
         m_j(t) = min(m_j(t - 1), p_t (s + j) + m_{j-1}(t - 1))
 
-    is the least price of the first j tokens, made by t.
+    is the least price of the first j tokens, produced by t.
     """
 
     def __init__(self, scale: int, prices: list[int], work: Work, block: int) -> None:
@@ -285,7 +285,7 @@ class PausedCosts:
         self.rises = [t for t, (now, after) in enumerate(pairwise(prices), 1) if now < after]
 
     def least(self, arrival: int, prompt: int, output: int, most: int) -> int:
-        """Return the least cost, its output times D left out, where ``most`` is without pauses."""
+        """Return the least cost without its output times D; ``most`` is the cost without pauses."""
         place = bisect_right(self.rises, arrival)
         rise = self.rises[place] - arrival if place < len(self.rises) else math.inf
         last = min(most // self.scale, max(0, len(self.prices) - arrival)) + output

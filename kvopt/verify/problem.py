@@ -17,9 +17,9 @@ from kvopt.verify.pairs import paired
 from kvopt.verify.work import Invalid
 
 LARGEST_FIELD = 2**53 - 1
-"""Of an instance: what every JSON reader keeps exactly."""
+"""Limit of numbers of an instance: every JSON reader keeps them exactly."""
 _MOST_LINES = 9
-"""Lines of a model that the report names one by one."""
+"""Limit of the lines of a model that the report names one by one."""
 
 
 class Request(NamedTuple):
@@ -37,27 +37,27 @@ class Problem:
     Parameters
     ----------
     memory, requests, workers
-        Tokens of each cache, what arrives, and how many caches there are.
+        Tokens of each cache, the requests, and the number of caches.
     block
         Memory is given out in blocks of so many tokens.
     clock
-        How long rounds last, None where they count themselves.
+        Length of rounds, None on the clock of rounds.
     pauses, chunks
         Whether requests may pause, and prompts be processed in pieces.
     weights
-        How many times the latency of each request counts; empty where each counts once.
+        Weight of the latency of each request; empty if each counts once.
     after
-        For requests that follow another one: that, and the rounds between.  Latency counts from
-        the release: from the arrival or the end of those rounds, whichever is later.
+        For requests that follow another one: its position, and the rounds between.  Latency counts
+        from the release: the arrival or the end of those rounds, whichever is later.
     most
         Requests that may be active together on a worker, None for any number.
     nodes, paths
         Tokens of each node that several requests share, and the nodes of each request from a root;
-        both empty where nothing is shared.
+        both empty without sharing.
     unit
         Tokens of a block of these nodes.
     fresh, firsts
-        Where prompts are shares of prefixes, the prompt tokens that each request surely processes,
+        If prompts are shares of prefixes, the prompt tokens that each request surely processes,
         and the nodes whose first user to arrive it is.
     """
 
@@ -79,7 +79,7 @@ class Problem:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether it is more than the problem of the papers."""
+        """Whether it has fields beyond the problem of the papers."""
         return bool(self.weights or self.after or self.most or self.paths)
 
     def plain(self) -> Problem:
@@ -91,21 +91,21 @@ class Problem:
 
     @property
     def used(self) -> int:
-        """How many workers can be of use: no more than there are requests."""
+        """Number of useful workers: at most the number of requests."""
         return min(self.workers, max(1, len(self.requests)))
 
     def within(self, scope: str) -> Problem:
-        """Return the same with schedules of a scope."""
+        """Return the problem with the schedules of a scope."""
         return replace(self, pauses="pauses" in scope, chunks="chunks" in scope)
 
     def arriving(self, arrivals: Iterable[int]) -> Problem:
-        """Return the same with other arrivals."""
+        """Return the problem with other arrivals."""
         pairs = paired(self.requests, arrivals)
         return replace(self, requests=[r._replace(arrival=a) for r, a in pairs])
 
 
 def problem_of(certificate: dict[str, Any]) -> Problem:
-    """Return the problem of a certificate whose instance keeps its own rules."""
+    """Return the problem of a certificate, after a check of the rules of its instance."""
     instance = certificate["instance"]
     memory, rows, is_older = instance["memory"], instance["requests"], instance["schema"][-1] == "1"
     workers, block = instance.get("workers", 1), instance.get("block_size", 1)
@@ -190,7 +190,7 @@ def _shared(
 ) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
     """Return the nodes of prefixes and the path of each request: blocks in a row with equal users.
 
-    Only blocks that several requests use count, or all requests.
+    Only blocks of several requests count, or of all requests.
     """
     prefixes = [row.get("prefix", []) for row in instance["requests"]]
     size = instance.get("block_tokens", 0)
@@ -234,8 +234,8 @@ def _shared(
 def surely_processed(problem: Problem) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
     """Return the prompt tokens that only each request has, and nodes of which it is the first user.
 
-    Somebody processes such a node after its arrival, as users come no earlier, and by its first
-    round.  Of equal arrivals the first in the instance counts.
+    A user processes such a node after the arrival of this request, since other users arrive later,
+    and at the latest in its first round.  In a tie the first in the instance counts.
     """
     users: dict[int, list[int]] = defaultdict(list)
     for i, path in enumerate(problem.paths):
@@ -251,10 +251,10 @@ def surely_processed(problem: Problem) -> tuple[tuple[int, ...], tuple[tuple[int
 
 
 def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
-    """Return memory and private tokens without what is on all paths, and K of each other node.
+    """Return memory and private tokens without the nodes on all paths, and K of each other node.
 
-    What is on all paths is held once while anything is active, so memory and prompts lose it.  Of
-    another node K users can be active together at most: they hold the path to the node once, and
+    Nodes on all paths are held once while anything is active, so memory and prompts lose them.  At
+    most K users of another node can be active together: they hold the path to the node once, and
     each its private tokens and one more.
     """
     everywhere = set(problem.paths[0]).intersection(*problem.paths) if problem.paths else set()
@@ -280,9 +280,9 @@ def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
 def plain_requests(problem: Problem) -> tuple[int, list[Request]]:
     """Return memory and requests of a problem without prefixes whose bounds hold with them.
 
-    Of a node of which K users can be active together, see `held_together`, each of these counts
-    w / K of its w tokens: together no more than are held.  Prompts are floors of the whole sum, and
-    what is active holds at least that.
+    If K users of a node can be active together, see `held_together`, each of them counts w / K of
+    its w tokens: together at most the held ones.  Prompts are the whole sums rounded down, so
+    active requests hold at least these.
     """
     memory, private, most = held_together(problem)
     prompts = [
@@ -325,11 +325,11 @@ def hash_of(instance: dict[str, Any]) -> str:
 def _duration(number: float) -> float:
     if not 0 <= number <= sys.float_info.max:
         raise Invalid("instance: a time in seconds or milliseconds is negative or endless")
-    return float(number) + 0.0  # which turns -0.0 into 0.0
+    return float(number) + 0.0  # turns -0.0 into 0.0
 
 
 class Clock(NamedTuple):
-    """Rounds that last as long as their batch needs, in nanoseconds.
+    """Rounds that last as long as their batch, in nanoseconds.
 
     With A active requests, S prompt tokens of those that start with it, and H tokens held at its
     end, a round lasts at least
@@ -358,14 +358,14 @@ class Clock(NamedTuple):
         return max(fixed + each * tokens for fixed, each in among)
 
     def mixed(self, chosen: list[int], mix: list[int]) -> Clock:
-        """Return a clock whose last line mixes some lines, and all of it ``sum(mix)`` as slow."""
+        """Return a clock whose last line mixes some lines, all of it ``sum(mix)`` times slower."""
         slow, own = self.slower(sum(mix)), [self.lines[i] for i in chosen]
         fixed, each = paired(*own)
         slow.lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
         return slow
 
     def slower(self, times: int) -> Clock:
-        """Return a clock on which everything takes so many times as long."""
+        """Return a clock on which all rounds take so many times as long."""
         lines = [(times * fixed, times * each) for fixed, each in self.lines]
         return Clock(lines, times * self.prompt, times * self.kv)
 

@@ -1,4 +1,4 @@
-"""Share work between processes that are forked from this one, where the system can do that."""
+"""Share work between processes that are forked from this one, if the system can fork."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WORTH_A_PROCESS = 500
-"""Items for which a process takes less time than it costs to begin one."""
+"""For fewer items starting a process takes longer than the work."""
 
 
 def shared(
@@ -23,12 +23,12 @@ def shared(
 ) -> list[Result]:
     """Return the results of a function for each part of the items, and count its steps.
 
-    Other processes have a copy of everything, so the function must return all that it changes.
+    Other processes have copies of all data, so the function must return all its changes.
     """
     parts = max(1, min(work.jobs, len(items) // WORTH_A_PROCESS))
     if parts == 1:
         return [call(items)]
-    import multiprocessing  # which few checks need
+    import multiprocessing  # few checks need it
 
     if "fork" not in multiprocessing.get_all_start_methods():
         return [call(items)]
@@ -67,7 +67,7 @@ def _answer(
     work.progress, result, error = None, None, None
     try:
         result = call(items)
-    except Exception as raised:  # raised again where it is heard
+    except Exception as raised:  # raised again in the calling process
         error = raised
     with suppress(BrokenPipeError):
         end.send((result, work.used, error))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class Profiles:
-    """Tokens held at the times to come: a field of an integer for each, the nearest one lowest.
+    """Tokens held at later times: a field of an integer for each, the nearest one lowest.
 
     Each of two profiles has at most M tokens in a field.  So their sum has at most 2 M there, which
     is below the guard, the highest bit of a field, even with ``spare`` on top if it is at most M.
@@ -14,7 +14,7 @@ class Profiles:
     Parameters
     ----------
     memory, times
-        M, and how many fields there are at most.
+        M, and the limit of the number of fields.
     """
 
     def __init__(self, memory: int, times: int) -> None:

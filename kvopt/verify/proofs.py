@@ -1,4 +1,4 @@
-"""Evaluate the proof of a lower bound, whatever its kind."""
+"""Evaluate the proof of a lower bound of any kind."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
     "shared-prices": ("sharing prices", by_shared_prices),
     "shares": ("seconds volume", by_shares),
 }
-"""Of each kind of proof the modules to read, and what prepares its evaluation."""
+"""For each kind of proof the modules to read, and the function that prepares its evaluation."""
 _SEARCH = "search profiles processes"
 _OF_RUNS = ("configurations", "search", "slot-prices", "shared-prices")
-"""Proofs that judge runs as wholes."""
+"""Proofs about runs without pauses."""
 
 
 def modules_of(proof: Proof) -> set[str]:
@@ -49,8 +49,8 @@ def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str
     """Return the lower bound of a proof, and a description of the check.
 
     A limit of active requests and an order only restrict, and no latency is below the output.  From
-    a release latency may be less than from the arrival: with an order outputs alone are counted.
-    Of a prefix each request counts a share, see `plain_requests`.
+    a release latency may be less than from the arrival: with an order only outputs count.  With
+    prefixes each request counts its share, see `plain_requests`.
     """
     if not problem.is_restricted:
         return _value_of_plain(problem, proof, work)
@@ -63,9 +63,9 @@ def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str
 
 
 def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
-    """Return the same where nothing is restricted.
+    """Return the bound and description without restrictions.
 
-    Configurations, searches, slots and staircases judge runs as wholes: they do not cover pauses.
+    Configurations, searches, slots and staircases are about whole runs: they do not cover pauses.
     Blocks only restrict: every bound for the tokens of all blocks holds.
     """
     kind, suffix = proof["kind"], ""
@@ -96,11 +96,11 @@ def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, st
 
 
 def _parts(problem: Problem, proof: Proof) -> Iterator[tuple[Problem, Proof]]:
-    """Yield parts of the requests, each with its proof; what these give adds up.
+    """Yield parts of the requests, each with its proof; their bounds add up.
 
-    A part holds the requests that arrive from its ``from`` on, before that of the next one.  A
+    A part has the requests that arrive from its ``from`` on, before that of the next one.  A
     feasible schedule of all requests, less those of other parts, is one of the part; and total
-    latency is a sum over requests.  Of no requests the bound is 0.
+    latency is a sum over requests.  Without requests the bound is 0.
     """
     borders = [part["from"] for part in proof["parts"]]
     if not borders or any(a >= b for a, b in pairwise(borders)):

@@ -12,11 +12,11 @@ from kvopt.verify.words import SCOPES, quoted
 from kvopt.verify.work import Unreadable, Work
 
 LARGEST_FILE = 90_000_000
-"""Bytes; a larger file is refused unread."""
+"""Limit in bytes; a larger file is refused unread."""
 MOST_PARTS = 10_000_000
-"""Brackets and commas in a file, so that a short text cannot become huge objects."""
+"""Limit of brackets and commas in a file, so that a short text cannot become huge objects."""
 MOST_DIGITS = 300
-"""Digits of an integer; no honest one comes near, and none makes arithmetic slow."""
+"""Limit of the digits of an integer: above all honest ones, and fast enough in arithmetic."""
 # Shapes: a type, a fixed text, None, a list of one shape, the fields of an object ("?" marks
 # those that may be left out), or a tuple of alternatives.
 _REQUEST = {
@@ -97,7 +97,7 @@ def text_of(path: str | os.PathLike[str]) -> str:
         if max(size, len(raw)) > LARGEST_FILE:
             raise Unreadable(f"has more than {LARGEST_FILE:,} bytes")
         return raw.decode("utf-8-sig")
-    except (OSError, ValueError) as error:  # a file that is not there, or not text
+    except (OSError, ValueError) as error:  # a missing file, or not text
         raise Unreadable(f"cannot be read: {quoted(str(error))}") from None
 
 
@@ -143,7 +143,7 @@ def _finite(text: str) -> float:
 
 
 def _misfit(value: Any, shape: Any, where: str) -> str | None:
-    """Say where a value has not the shape it should have; None when it has."""
+    """Return where a value differs from its shape; None if it does not."""
     if isinstance(shape, tuple):
         misfits = [_misfit(value, choice, where) for choice in shape]
         deepest = max(filter(None, misfits), key=lambda text: len(text.partition(": ")[0]))

@@ -110,7 +110,7 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
 
 
 def _modules(certificate: dict[str, Any], work: Work) -> list[str]:
-    """Say which modules found this valid, and so have to be read by who wants to trust it."""
+    """Name the modules that found this valid, which a reader has to trust."""
     claims = [*certificate.get("narrower", []), certificate]
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
     proofs += [claim["proof"] for claim in certificate.get("slower", []) if "proof" in claim]
@@ -126,7 +126,7 @@ def _modules(certificate: dict[str, Any], work: Work) -> list[str]:
 def _conclusions(
     many: int, upper: int | None, lower: int | None, clock: object, *, is_weighted: bool
 ) -> list[str]:
-    """Say what both sides prove; in seconds of mean latencies, rounded outward to microseconds."""
+    """State the claims that both sides prove; in seconds as mean latencies, rounded outward."""
     latency = "total weighted latency" if is_weighted else "total latency"
     under, scale = "", max(many, 1) * 1000
     shown = [f"{value or 0:,}" for value in (upper, lower)]

@@ -16,7 +16,7 @@ from kvopt.verify.work import Invalid, Work
 _Piece = tuple[int, int, int, int]
 """Request, start, end, and tokens held before: work at the times start + 1 .. end."""
 _Part = tuple[list[_Piece], list[dict[str, Any]], dict[int, int], set[int]]
-"""What one worker does: pieces of work and of prompts, waits, and the rounds asked for."""
+"""Data of one worker: pieces of work and of prompts, waits, and rounds whose ends are needed."""
 
 
 def checked_run(
@@ -24,8 +24,8 @@ def checked_run(
 ) -> tuple[int, list[int]]:
     """Check a run and its value; return the most tokens that a worker holds, and some times.
 
-    They are those at which requests complete, or have their first tokens.  What an eviction loses
-    does not count.
+    They are those at which requests complete, or have their first tokens, without tokens that an
+    eviction loses.
     """
     requests, clock = problem.requests, problem.clock
     pieces, begins = _pieces(requests, claim, what)
@@ -78,7 +78,7 @@ def _pieces(
 
     The first pieces are those with which the requests complete, in their order.  In segments
     [first, last] are the times of tokens in a row, as they are from a start on: a request that
-    paused with g tokens made goes on as one with a prompt of s + g.
+    paused after g tokens continues as one with a prompt of s + g.
     """
     times = times_of(claim)
     if len(claim[times]) != len(requests):
@@ -101,8 +101,8 @@ def _pieces(
             raise Invalid(f"{what}: request {i} makes {held - request.prompt:,} tokens")
         last.append(more.pop())
     begins = [rows[0][0] - 1 for rows in segments]
-    # Evicted work [i, start, end] held memory at start+1 .. end.  What a request lost lies apart,
-    # and before the start that counts.
+    # Evicted work [i, start, end] held memory at start+1 .. end.  Lost work of a request does not
+    # overlap, and is before the start that counts.
     ends = [0] * len(requests)
     for row in sorted(claim.get("lost", [])):
         if len(row) != 3 or not 0 <= row[0] < len(requests):
@@ -118,8 +118,8 @@ def _pieces(
 def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[dict[str, Any]]:
     """Return the pieces in which prompts were processed, round by round, without a token.
 
-    They lie apart from each other and from the segments of their request, and process no more
-    than its prompt and the tokens that it had made.
+    They do not overlap with each other or with the segments of their request, and process at most
+    its prompt and the tokens that it had produced.
     """
     rows = sorted(claim.get("chunks", []), key=lambda row: (row["request"], row["start"]))
     free: dict[int, int] = {}
@@ -143,17 +143,17 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
 
 
 def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int]]:
-    """Go through the rounds of a worker; return its most tokens, and when rounds end.
+    """Go through the rounds of a worker; return its most tokens, and the ends of rounds.
 
     Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  On a
     clock in seconds they follow one another at once, except that round r + 1 begins at the time t
-    for each wait [r, t], and what goes on after a pause has its prompt and its tokens processed
-    again.  A piece holds held - start + t at time t, so from one event to the next all hold
+    for each wait [r, t], and a request that continues after a pause processes its prompt and its
+    tokens again.  A piece holds held - start + t at time t, so from one event to the next all hold
     ``offset + active * t``, which only grows.  In whole blocks, pieces whose ``held - start``
     leaves the same remainder take a new one at the same times.  Nodes of prefixes are held once.
 
-    In seconds what is computed stays after its last user while it fits: the least recently used
-    goes first, of a request what others cannot use, then nodes from the last one, in whole blocks.
+    In seconds computed tokens stay after their last user while they fit: the least recently used
+    leave first, of a request its private tokens, then nodes from the last one, in whole blocks.
     """
     requests, clock, block = problem.requests, problem.clock, problem.block
     pieces, rows, waits, asked = part
@@ -162,14 +162,14 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
     }
     begins, ends, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
     unused = _Unused() if clock is not None and problem.paths else None
-    due: dict[int, int] = defaultdict(int)  # of those that start here, the latest arrival
+    due: dict[int, int] = defaultdict(int)  # the latest arrival of the requests that start here
     for i, start, end, held in pieces:
         path = problem.paths[i] if problem.paths else ()
         shift = held - start - sum(problem.nodes[v] for v in path)
         begins[start].append((held - processed.get((i, start), 0), shift, path))
         ends[end].append((i, shift, path))
         due[start] = max(due[start], requests[i].arrival)
-    for row in rows:  # as what is processed in a round, and held by then
+    for row in rows:  # tokens processed in a round, and held by then
         due[row["start"]] = max(due[row["start"]], requests[row["request"]].arrival)
         for mark, step in enumerate(paired(row["tokens"], accumulate(row["tokens"])), row["start"]):
             chunks[mark].append(step)
@@ -232,23 +232,23 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
 
 
 class _Unused(OrderedDict[Any, int]):
-    """Tokens that are computed and that nobody uses, the least recently used first."""
+    """Computed tokens without a user, the least recently used first."""
 
     total = 0
 
     def put(self, what: int | tuple[int, int], tokens: int) -> None:
-        """Add a node, or what a request had of its own."""
+        """Add a node, or the private tokens of a request."""
         self[what] = tokens
         self.total += tokens
 
     def take(self, node: int) -> int:
-        """Return how much of a node is there, which is used again."""
+        """Return the cached tokens of a node that is used again, and remove them."""
         tokens = self.pop(node, 0)
         self.total -= tokens
         return tokens
 
     def drop(self, over: int, unit: int) -> None:
-        """Drop the oldest tokens as long as too many are there, of nodes whole blocks."""
+        """Drop the oldest tokens while there are too many, from nodes whole blocks."""
         while over > 0 and self:
             what, tokens = next(iter(self.items()))
             size = unit if isinstance(what, int) else 1

@@ -17,10 +17,10 @@ from kvopt.verify.stages import Stage
 from kvopt.verify.work import UNLISTED, Invalid, Unreadable, Work
 
 _COMPARED = 20
-"""Partial schedules of one set of started requests that another is compared with, at most."""
+"""Limit of the partial schedules of one set of started requests with which another is compared."""
 
 _EACH = 6
-"""Times the steps of one that a partial schedule takes at least, with all that go on from it."""
+"""Least factor on the steps of a partial schedule, with its extensions."""
 
 _Partial = tuple[int, int, int, Members]
 _Layer = dict[int, list[_Partial]]
@@ -30,9 +30,9 @@ class _Start(NamedTuple):
     """A possible start: its request, and its cost above the bound.
 
     ``bit`` is that of the request and ``before`` that of the one that has to start first, 0 if
-    none has; ``ramp`` and ``member`` what is active then.  ``gain`` is at most 0 if the start is
-    cheap; ``later`` is what was expected to be paid for a later start instead, and ``rest`` what
-    the starts behind this one gain at most, all together.
+    none has; ``ramp`` and ``member`` are its profile and member then.  ``gain`` is at most 0 if the
+    start is cheap; ``later`` is the expected cost of a later start, and ``rest`` the most that the
+    later starts in the list gain together.
     """
 
     bit: int
@@ -61,26 +61,26 @@ class _Prices(dict[int, int]):
 
 
 class Search:
-    """Looks for a schedule below the target, round by round, and misses none.
+    """Exhaustive search for a schedule below the target, round by round.
 
-    A partial schedule has decided all starts before a round.  It is kept with all others that have
-    started the same requests, a set of bits, and is a tuple of
+    A partial schedule has decided all starts before a round.  It is stored with all others that
+    have started the same requests, a set of bits, and is a tuple of
 
     - the sum of its starts;
-    - the profile of what it holds from then on;
-    - what it spent: the reduced costs of its starts and R - F of all times so far.  With the least
-      reduced cost that each waiting request has ahead, or with the completion bound of its members,
-      this is a bound; above the budget no schedule below the target goes on from here;
+    - the profile of its tokens from then on;
+    - its spent cost: the reduced costs of its starts and R - F of all times so far.  With the least
+      later reduced cost of each waiting request, or with the completion bound of its members, this
+      is a bound; above the budget no schedule below the target extends it;
     - its members, see `Completions`.
 
     Exchanging two requests of one shape changes no total.  So they start in the order of arrival.
 
-    Of two that have started the same requests one is left out if the other has no larger sum of
+    Of two that have started the same requests one is dropped if the other has no larger sum of
     starts and never holds more (Claim 11 of docs/configurations.md).  So is one if the other has
-    started one request more, which could not add less to that sum from now on (Claim 12).
-    Whatever schedule goes on from the one, the same later starts go on from the other, to a total
-    that is no larger.  If that is below the target, no bound stops it and no start of it was ruled
-    out, for these hold for all schedules.
+    started one more request, which could not add less to that sum from now on (Claim 12).  For any
+    schedule that extends the one, the same later starts extend the other, to a total that is no
+    larger.  If that is below the target, no bound drops it and none of its starts was removed,
+    since these rules hold for all schedules.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Search:
         self.last = self.completions.last if self.completions else {}
         self.profiles = Profiles(stage.memory, longest)
         self.ramps = [self.profiles.of(range(s + o, s, -1)) for _, s, o in self.requests]
-        # Bytes of a partial schedule, about and at most, and steps for one.
+        # About the most bytes of a partial schedule, and its steps.
         least = min((request.prompt + 1 for request in self.requests), default=1)
         together = min(len(self.requests), stage.memory // least)
         self.width = 450 + 8 * together + self.profiles.bits * longest // 7
@@ -117,17 +117,17 @@ class Search:
         self.more = sum(output - arrival for arrival, _, output in self.requests)
         self.least: list[list[int]] = []
         for request, own in paired(self.requests, self.reduced_costs):
-            if (late := max(own)) >= stage.last:  # stands for all that are later, too
+            if (late := max(own)) >= stage.last:  # represents all later ones, too
                 delays = range(1, (budget - own[late]) // stage.scale + 1)
                 own.update({late + d: own[late] + d * stage.scale for d in delays})
             backwards = (own.get(k, budget + 1) for k in range(max(own), request.arrival - 1, -1))
             self.least.append([*accumulate(backwards, min, initial=budget + 1)][::-1])
 
     def run(self, kept: Sequence[int]) -> int:
-        """Return how many partial schedules there were, none of them below the target.
+        """Return the number of partial schedules; none is below the target.
 
-        Where the file says how many it ``kept`` of each round, there must not be many more.  With
-        completion bounds it need not be so: then it tells whether the budget can be enough.
+        If the file states how many it ``kept`` in each round, there must not be many more.  With
+        completion bounds there may be: then it tells whether the budget can suffice.
         """
         known = 0
         said: Iterable[float] = repeat(math.inf)
@@ -182,7 +182,7 @@ class Search:
         return {begun: self._undominated(others.values()) for begun, others in found.items()}
 
     def _starts(self, now: int, begun: int, prices: _Prices) -> tuple[int, list[_Start]]:
-        """Return what waiting requests have ahead if none starts at a round, and who may start."""
+        """Return the later costs of waiting requests without starts now, and possible starts."""
         coming, rest, starts = 0, 0, []
         self.work.spend(5 * len(self.requests))
         for i in reversed(range(len(self.requests))):
@@ -253,7 +253,7 @@ class Search:
         return size
 
     def _undominated(self, others: Collection[_Partial]) -> list[_Partial]:
-        """Leave out what another one with the same started requests is at least as good as."""
+        """Drop those that another one with the same started requests dominates."""
         guards, kept = self.profiles.guards, list[_Partial]()
         rivals: list[int] = []
         for partial in sorted(others):
@@ -266,9 +266,9 @@ class Search:
         return kept
 
     def _unbeaten(self, now: int, begun: int, best: _Layer) -> list[_Partial]:
-        """Leave out what another one with one more started request is at least as good as."""
+        """Drop those that another one with one more started request dominates."""
         guards, waiting, kept = self.profiles.guards, self.all & ~begun, best[begun]
-        rivals: list[tuple[int, int]] = []  # what the sum of starts must be at least, and profile
+        rivals: list[tuple[int, int]] = []  # least sum of starts, and profile
         for i, request in enumerate(self.requests):
             if waiting >> i & 1 and (more := best.get(begun | 1 << i)):
                 due = max(now + 1, request.arrival)

@@ -17,48 +17,48 @@ from kvopt.verify.work import Invalid, Prepared, Work
 
 
 def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
-    """Prepare what follows from the part of the machine that each request takes.
+    """Prepare the bound of the machine time that each request takes.
 
-    Let f(b) be what some lines say of a round of b tokens, and call a request's *work* in a
+    Let f(b) be the largest value of some lines for b tokens, and call a request's *work* in a
     round f(b) - f(0) + prompt_ns S + kv_ns h for its own b, S, h.  As f is convex and no more
     than M tokens are held, a round lasts at least the sum over its requests of work + f(0) h / M.
     Serve each of these parts within the round, one after another, works first and then f(0), which
-    all share.  So requests are served at rates that sum to 1 at most.  Of request i let
+    all share.  So requests are served at rates that sum to 1 at most.  For request i let
 
-        X  be all that it takes,  E  the least time from its start to its completion,
+        X  be its machine time,  E  the least time from its start to its completion,
         B  the mean time at which it is served,  e  the least possible completion - B.
 
     For slopes y >= 0 with y X <= weight / 64,  completion >= B + e  for a share y X of it.  The
-    sum of all y X B, which are integrals of y t over what is served, is least when the largest y
-    is always served first: then each set of all requests with a y above some number is served as
-    early as it can be.  Of the rest the share ``company`` / 64 is left to `_company`.
+    sum of all y X B, which are integrals of y t over the service, is least when the largest y is
+    always served first: then each set of all requests with a y above some number is served as early
+    as possible.  `_company` uses the share ``company`` / 64 of the rest.
 
-    *Pauses.*  In its j-th round of tokens a request processes and holds at least what it would
+    *Pauses.*  In its j-th round of tokens a request processes and holds at least as many tokens as
     without a pause, and its later rounds last at least as long; a return only adds work.  *Pieces
-    of prompts.*  Where f is one line, or lines in a fixed ``mix``, the pieces take what the whole
-    takes, and sooner.  Company is that of pieces: each token makes a round longer by f(1) - f(0) or
+    of prompts.*  If f is one line, or lines in a fixed ``mix``, the pieces take as much time as the
+    whole, and sooner.  Company is that of pieces: each token makes a round longer by f(1) - f(0) or
     more, with all lines, and a piece may begin ``early``, before the round of the first token.
 
-    *Parts.*  The rounds after the first may be cut into ``parts``.  What a request takes in rounds
-    of a part is not served before those of the parts before, alone, could have ended; and all parts
-    of it have one slope.  Company then counts the work of tokens as well, see `_company`.
+    *Parts.*  The rounds after the first may be cut into ``parts``.  The machine time in rounds of a
+    part is not served before those of earlier parts, alone, could have ended; and all parts of a
+    request have one slope.  Company then counts the work of tokens as well, see `_company`.
 
-    *Prefixes.*  A request holds its share of a prefix, as its prompt, and processes for certain
-    only what no other one has, ``fresh``; rounds that process or hold more last longer.  Each node
-    is processed once at least on the worker of its first user to arrive: after that arrival, and no
-    later than in its first round, so the fluid serves it as a part of that.  In that round or
-    before, its time to the completion is at least that of work of the round which comes first.
+    *Prefixes.*  A request holds its share of a prefix, as its prompt, and surely processes only its
+    private tokens, ``fresh``; rounds that process or hold more last longer.  Each node is
+    processed at least once on the worker of its first user to arrive: after that arrival, and at
+    the latest in its first round, so the fluid serves it as a part of that round.  Its time to the
+    completion is at least that of the first work of this round.
     """
     clock = problem.clock
     assert clock is not None, "shares are of a clock in seconds"
-    # Company is not in the estimate, as it depends on when windows end.
+    # Company is not in the estimate, since it depends on the ends of windows.
     lines, count = len({*proof["lines"]}) + 2 * len(clock.lines), max(0, proof.get("parts", 0))
     steps = (600 * (1 + count) + 16 * lines) * len(problem.requests)
     return steps, lambda: (_value(problem, clock, proof, work), "shares of the machine")
 
 
 def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) -> int:
-    """Return what shares of requests prove, see `by_shares`."""
+    """Return the bound of shares of requests, see `by_shares`."""
     requests = problem.requests
     chosen, weights = proof["lines"], proof.get("weights") or [64] * len(requests)
     company = proof.get("company") or [0] * len(requests)
@@ -87,7 +87,7 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
         part(problem.memory, r, clock, chosen, s, nodes)
         for r, s, nodes in paired(requests, done, firsts)
     ]
-    # Memory of this size is served as fast as that of all workers.
+    # One server with this memory is as fast as all workers.
     memory, unit = problem.memory * problem.used, max((p[0] for p in parts), default=1) << 30
     total, jobs, works, windows = 0, [], [], []
     for request, weight, fresh, (takes, delays, alone) in paired(requests, weights, done, parts):
@@ -119,7 +119,7 @@ def _cut(
 ) -> list[tuple[int, int, int, int]]:  # fmt: skip
     """Return begins, M times the machine time, works and free delays of a request's parts.
 
-    ``whole`` is what it takes in all, times M, and its time alone.  Its first part is its first
+    ``whole`` is its machine time, times M, and its time alone.  Its first part is its first
     round, and all of it if the ``count`` of others is 0.  The others share its other rounds.
     """
     _, prompt, output = request
@@ -154,7 +154,7 @@ def _company(
     whose rounds begin in its window.  This is counted for a share ``company`` of the latency, and
     for a share ``rest`` that i completes E after the begin of its own first round.  So a prompt
     that begins at t pays the company of all windows around t for its work, and the rest for its
-    delay: at least what is cheapest, which is at its arrival or where a window begins or ends.
+    delay: at least the cheapest t, which is at its arrival or where a window begins or ends.
     In pieces each token of it pays so, and its delay counts beyond ``early`` only.
 
     The same holds with the works of tokens.  In parts, as triples of the earliest begin, work and
@@ -188,7 +188,7 @@ def _company(
 
 
 def _prompt(prompt: int, fresh: int, clock: Clock, chunks: bool) -> tuple[int, int]:
-    """Return the work of a prompt in the company of others, and how early its pieces may begin."""
+    """Return the work of a prompt that delays others, and how early its pieces may begin."""
     none, least, whole = map(clock.line, (0, 1, fresh + 1))
     own = clock.prompt * fresh
     work = own + clock.kv * (prompt + 1)
@@ -227,7 +227,7 @@ def part_of(
 
 
 def _summed(values: list[int], count: int) -> int:
-    """Return p(0) + .. + p(count - 1) of the polynomial p that has these first values."""
+    """Return p(0) + .. + p(count - 1) of the polynomial p with these first values."""
     total = 0
     for k in range(1, len(values) + 1):
         total += values[0] * math.comb(count, k)

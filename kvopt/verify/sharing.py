@@ -15,24 +15,24 @@ from kvopt.verify.problem import Problem, held_together
 from kvopt.verify.work import Invalid, Prepared, Work
 
 CHUNK = 1024
-"""Starts that are looked at together, at least."""
+"""Fewest starts that are evaluated together."""
 
 
 def by_shared_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
-    """Prepare what prices of tokens and shares of nodes prove.
+    """Prepare the bound of prices of tokens and shares of nodes.
 
-    Of node v user i pays for the share l_iv(t) >= 0 at time t.  Let the shares of all of its users
-    that can be active together at a time sum to 1 at most.  Then active requests A, started at k_i,
-    pay at time t for
+    Let user i of node v pay for the share l_iv(t) >= 0 at time t.  Let the shares of all of its
+    users that can be active together at a time sum to 1 at most.  Then active requests A, started
+    at k_i, pay at time t for
 
         sum over A of (u_i + t - k_i + sum_v l_iv(t) w_v)  <=  what they hold  <=  M
 
     tokens: with a price p_t >= 0 for each, no more than M p_t.  Hence no total latency is below
     the sum of the least costs of all requests, latency and payment, less M sum_t p_t.
 
-    Those that are active at time t have arrived before t.  Of any set of users of v that can be
-    active together there are at most K, see `held_together`, so it is enough that of those that
-    have arrived before the end of an interval the K largest shares sum to 1 at most.
+    Users that are active at time t have arrived before t, and at most K users of v can be active
+    together, see `held_together`.  So it suffices that the K largest shares of those that have
+    arrived before the end of an interval sum to 1 at most.
     """
     check_prices({name: proof[name] for name in ("denominator", "first", "numerators")})
     borders, unit = proof["borders"], proof["unit"]
@@ -102,7 +102,7 @@ class SharedCosts:
     """Least costs of requests that pay for shares of nodes, which change over time.
 
     With P_k = sum_{t <= k} p_t, W_k = sum_{t <= k} t p_t and Q_k = sum_{t <= k} p_t h_t, where h_t
-    are the prompt tokens that are paid for at time t, a start at k costs, times D U and without
+    are the prompt tokens that it pays for at time t, a start at k costs, times D U and without
     the output,
 
         D U (k - a) + Q_{k+o} - Q_k + U (W_{k+o} - W_k - k (P_{k+o} - P_k)).

@@ -16,19 +16,19 @@ def check_slower(
 ) -> tuple[int, int, str]:
     """Check that no schedule on a machine P / Q times slower has a total latency of ``value``.
 
-    Return P / Q in thousandths, rounded up, the value, and in words what was looked at.
+    Return P / Q in thousandths, rounded up, the value, and a description of the check.
 
     *Seconds.*  All coefficients times P, arrivals times Q: times then count in 1 / Q nanoseconds.
     *Rounds* of length phi = P / Q or more, which begin at any time.  Let round r end at e_r, and
     g(r) = floor(e_r / phi), so that g(r + 1) >= g(r) + 1.  A request that completes with round c
     is moved to complete at g(c), without a gap; with pauses each of its rounds r is moved to g(r).
     At a time t let c be the first round with g(c) >= t: a request that is moved to t has no fewer
-    rounds to go then than with round c, so it holds no more, and what is held fits.  It starts at
-    floor(a / phi) or later, since its first round began at a or later.  So what is proved of an
-    instance with these arrivals, of the sum of its completions, holds phi times of the slow
+    rounds to go then than with round c, so it holds no more, and all of them fit.  It starts at
+    floor(a / phi) or later, since its first round began at a or later.  So phi times a bound on the
+    sum of completions of an instance with these arrivals is a bound for the slow
     machine.  Times count from the first arrival.
 
-    A machine that is slower still has rounds that last longer: what is said holds of it too.
+    A still slower machine has longer rounds, so the bound holds for it too.
     """
     if len(claim["machine"]) != 2 or not 1 <= claim["machine"][1] <= claim["machine"][0]:
         raise Invalid("slower: a machine must be [P, Q], P / Q times slower, with P >= Q >= 1")
@@ -65,7 +65,7 @@ def _slow(problem: Problem, by: int, of: int) -> Problem:
 
 
 def no_slower(name: str, value: int, machines: list[tuple[int, int]]) -> list[str]:
-    """Say on which machines nothing is as good as a schedule of this value."""
+    """State on which machines no schedule is as good as this value."""
     parts = [parts for parts, most in machines if most >= value]
     if not parts:
         return []

@@ -78,7 +78,7 @@ class TokenStage(Stage):
         for (arrival, prompt, output), own in paired(self.requests, starts):
             costs: Iterable[int] = [0]
             if arrival < self.last:
-                brief = min(output, self.last)  # after the last price no start pays
+                brief = min(output, self.last)  # after the last price starts pay nothing
                 costs = sums.of_starts(arrival, own[-1] + 1, arrival, prompt, brief)
             found.append([self.scale * output + cost for cost in costs])
         return found
@@ -87,8 +87,8 @@ class TokenStage(Stage):
 class StateStage(Stage):
     """Prices of the states of each [peak, rounds], those with r < rounds.
 
-    A row of ``numerators`` holds the prices at one of the ``times``: peak by peak, r upwards.
-    Other states cost nothing, nor does any before the first time or after the last.  At times
+    A row of ``numerators`` has the prices at one of the ``times``: peak by peak, r upwards.
+    Other states cost 0, and so do all states before the first time and after the last.  At times
     t between two neighbours a and b the price is ((b - t) F_a + (t - a) F_b) // (b - a).
     """
 
@@ -158,7 +158,7 @@ class StateStage(Stage):
         for x, row in enumerate(self.rows):
             some = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
             heaviest.append(self.used * _heaviest(self.memory, some, self.work))
-        # Rounded down as well: what states cost is an integer, at most the interpolation.
+        # Rounded down as well: the cost of states is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
         return costs
 
@@ -167,8 +167,8 @@ class StateStage(Stage):
     ) -> list[tuple[int, int, int, list[int]]]:
         """Set the costs of the requests of one peak, or keep the least; return the peak's states.
 
-        A state is (r, h, place, copies).  What completes at c is in the state of r at the time
-        c - r.  ``paid[c]`` is the sum of those prices below some r; ``ends[c]`` counts the
+        A state is (r, h, place, copies).  A request that completes at c is in the state of r at
+        the time c - r.  ``paid[c]`` is the sum of those prices below some r; ``ends[c]`` counts the
         requests of more than r rounds that may complete at c.  So at time t at most ends[t + r]
         are in the state of r: the largest of those counts in a window limits its copies in R.
         """
@@ -177,7 +177,7 @@ class StateStage(Stage):
         waiting = sorted(outputs, key=lambda i: -outputs[i])
         rounds = len(places)
         paid, ends = ([0] * (2 * last + rounds + 1) for _ in range(2))
-        done = {}  # from last + rounds on nothing is paid, and those may count as one
+        done = {}  # from last + rounds on starts pay nothing, and may count as one
         for i in outputs:
             done[i] = [min(k, last) + min(outputs[i], last + rounds) for k in starts[i]]
             for c in done[i]:
@@ -216,10 +216,10 @@ def _filled(times: list[int], values: list[int]) -> list[int]:
 def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) -> int:
     """Return the largest weight of states (r, h, weight, copies) that fit together.
 
-    They come by r descending.  A member fits if memory holds when it completes, when those
-    before it are still there: H + h + (c + 1) r <= M, where H is the sum of the h of these c.
+    They come by r descending.  A member fits if memory suffices when it completes, when those
+    before it are still active: H + h + (c + 1) r <= M, where H is the sum of the h of these c.
     ``best[c][H]`` is the weight of some members that fit, at most c and with a sum of at most
-    H, and is at least that of all that have c and H exactly.
+    H, and is at least that of all with exactly c and H.
     """
     if not states:
         return 0
@@ -228,7 +228,7 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) 
     moves: list[tuple[int, int, int, range, int]] = []
     for r, h, weight, copies in states:
         low = min(low, h)
-        # Of c members H goes from c low on, to what leaves room for one more.
+        # With c members H is at least c low, and leaves room for one more.
         sizes = range(memory - h - r + 1, 0, -low - r)[:members]
         passes = copies if copies < memory // (h + r) else 0
         steps += (12 * len(sizes) + 2 * sum(sizes)) * max(passes, 1)
@@ -236,7 +236,7 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: Work) 
     work.spend(steps)
     best = [[0] * (memory + 1) for _ in range(members + 1)]
     for h, weight, low, sizes, passes in moves:
-        # Counts upwards add a state to what may have it already, downwards they add one copy.
+        # Ascending counts may add a state repeatedly, descending ones add one copy.
         counts = list(enumerate(sizes))
         for c, size in counts[::-1] * passes if passes else counts:
             begin, end = c * low, c * low + size

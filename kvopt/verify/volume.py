@@ -1,4 +1,4 @@
-"""Evaluate proofs by volume: memory that is used like water."""
+"""Evaluate proofs by volume: memory as a fluid resource."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kvopt.verify.work import Invalid, Prepared, Work
 
 
 def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
-    """Prepare what follows from resources used like water: memory, M tokens in each round.
+    """Prepare the bound of fluid resources: memory, M tokens in each round.
 
     A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
-    not before the j-th of the fluid, nor before the j-th smallest a + o.  Of the states of a
-    staircase with so many thresholds no more can stand together: another resource.  Each worker
-    of a fleet has as much of both.
+    not before the j-th of the fluid, nor before the j-th smallest a + o.  At most as many
+    states of a staircase as it has thresholds can occur together: another resource.  Each worker of
+    a fleet has as much of both.
     """
     memory, requests, staircases = problem.memory, problem.requests, proof.get("staircases", [])
     many, outputs = len(requests), sum(request.output for request in requests)
@@ -69,9 +69,9 @@ def _fluid(requests: list[Request], volumes: list[int], rate: int, work: Work) -
 
 
 def serve(jobs: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, bool]]:
-    """Serve jobs (arrival, rank, amount): always one of the least rank, then the least left.
+    """Serve jobs (arrival, rank, amount): always one of the least rank, then the least remaining.
 
-    Yield stretches (rank, begin, end), and whether a job was done at the end.
+    Yield intervals (rank, begin, end), and whether a job was done at the end.
     """
     arriving, clock = sorted(jobs, reverse=True), 0
     waiting: list[tuple[int, int]] = []

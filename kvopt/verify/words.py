@@ -1,4 +1,4 @@
-"""Say things: foreign text, ratios, and the schedules of each scope."""
+"""Words of reports: foreign text, ratios, and the schedules of each scope."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks", "sharing", "sharing+pauses",
           "sharing+chunks", "sharing+pauses+chunks")  # fmt: skip
-"""What schedules may do.  In rounds a prompt in pieces only comes later than one at once."""
+"""Features of schedules.  In rounds a prompt in pieces is only a later start."""
 
 
 def covered_by(scope: str) -> str:
-    """Return the line of a report that says of which schedules its lower bound speaks."""
+    """Return the line of a report that names the schedules that its lower bound covers."""
     pauses, chunks = "pauses" in scope, "chunks" in scope
     missing = ["pausing a request with its tokens kept"] * (not pauses)
     missing += ["processing a prompt in pieces"] * (not chunks)
@@ -46,7 +46,7 @@ def quoted(text: str) -> str:
 
 
 def times_of(claim: dict[str, Any]) -> str:
-    """Return the name of the field that holds the times of a run."""
+    """Return the name of the field with the times of a run."""
     return "segments" if "segments" in claim else "starts"
 
 

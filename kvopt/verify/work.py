@@ -1,4 +1,4 @@
-"""Budget: count the steps of a check, and refuse a file that needs more than it may."""
+"""Budget: count the steps of a check, and refuse a file that needs too many."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import math
 from collections.abc import Callable
 
 STEPS = 600_000_000
-"""Steps that a check may take if its file states no more: half a minute, each about 50 ns."""
+"""Default budget of a check in steps: half a minute, each about 50 ns."""
 BYTES = 850_000_000
-"""Bytes of tables that come with so many steps, about, at most."""
+"""About the most bytes of tables within so many steps."""
 MOST_STATED = 20
-"""Times as many steps that are granted to a file that states them: about ten minutes."""
+"""Largest multiple of the steps that a file may state: about ten minutes."""
 UNLISTED = 2
-"""Times as many for a search of which a file does not state how large its rounds are."""
+"""Multiple for a search if the file does not state the sizes of its rounds."""
 MOST_TIMES = 1_000_000
-"""Times the default budget; a refusal does not name more than this."""
+"""Limit of the multiple of the default budget that a refusal names."""
 MARK = STEPS // 2
-"""Steps from one word of progress to the next."""
+"""Steps from one message of progress to the next."""
 
 Prepared = tuple[int, Callable[[], tuple[int, str]]]
-"""Steps that a proof takes, about, and its evaluation: a lower bound, and how it was found."""
+"""About the steps of a proof, and its evaluation: a lower bound and its description."""
 
 
 class Unreadable(Exception):
@@ -33,13 +33,13 @@ class Invalid(Exception):
 class Work:
     """Counter of the steps of a check, so that no file keeps the checker busy for hours.
 
-    What is linear in the size of a file is bounded with that.  Of each kind of proof an estimate
-    is charged before its work begins.  Loops whose length follows from the numbers of a proof, not
-    from how many there are, are charged as they go: starts that prices do not rule out, copies of
-    states that are left, labels of a search.  Tables are charged so that BYTES come with STEPS at
-    most; integers of many digits are slow, and large: a step counts ``weight`` times then.
+    Work that is linear in the size of a file is bounded with that size.  For each kind of proof an
+    estimate is charged before its work begins.  Loops whose length depends on the numbers of a
+    proof, not on their count, are charged as they run: starts that prices do not exclude, remaining
+    copies of states, labels of a search.  Tables are charged so that STEPS allow at most BYTES.
+    Integers of many digits are slow, and large: then a step counts ``weight`` times.
 
-    ``part`` is what is looked at, and ``naive`` whether proofs are evaluated by `definitions`.
+    ``part`` names the current work, and ``naive`` whether proofs are evaluated by `definitions`.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Work:
         jobs: int = 1,
         naive: bool = False,
     ) -> None:
-        if times is not None and not 0 < times < math.inf:  # which NaN is not
+        if times is not None and not 0 < times < math.inf:  # NaN fails this test
             raise ValueError("budget: must be a positive number")
         self.naive, self.is_told, self.progress = naive, times is not None, progress
         self.times = times or 1.0
@@ -72,7 +72,7 @@ class Work:
         self.used += steps + elsewhere
         if self.used > self.times * STEPS:
             needed = -(-self.used // STEPS)
-            if steps > STEPS:  # known before it is begun, so most of it all
+            if steps > STEPS:  # known before it begins, so most of all steps
                 raise Unreadable(f"{self.part}needs about {_needed(needed)}")
             raise Unreadable(
                 f"{self.part}the budget of {int(self.times * STEPS):,} steps is used up: "
@@ -84,13 +84,13 @@ class Work:
             self.progress(f"checking, {share}% of at most about {_minutes(self.times)}")
 
     def expect(self, steps: int) -> None:
-        """Refuse work of so many steps, about, that is known before it is begun."""
+        """Refuse work of about so many steps, estimated before it begins."""
         needed = self.used + steps * self.weight
         if needed > self.times * STEPS:
             raise Unreadable(f"{self.part}needs about {_needed(-(-needed // STEPS))}")
 
     def hold(self, size: int) -> None:
-        """Refuse a table of so many bytes, about, if it is more than comes with the budget."""
+        """Refuse a table of about so many bytes, if it is more than the budget allows."""
         if size > self.times * BYTES:
             needed = max(2 * math.ceil(self.times), -(-size // BYTES))
             raise Unreadable(f"{self.part}needs more memory: {budget_option(needed)}")

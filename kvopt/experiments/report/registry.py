@@ -117,7 +117,7 @@ SECTIONS: Registry[Make] = Registry(
 """Functions that make a section, or None without data.  A name is an address on the page."""
 
 register = SECTIONS.register
-"""Make a section known by a name; a decorator."""
+"""Register a section under a name; a decorator."""
 
 _TAKEN = "content"
 """An address on the page other than a section."""

@@ -23,7 +23,7 @@ _KINDS: dict[str, Any] = {"int": int, "float": float, "str": str}
 
 
 def _family(name: str, keys: Mapping[str, Any] = MappingProxyType({}), **row: Any) -> Family:
-    """Return a family as the table of families has it."""
+    """Return a family by its name."""
     parameters = [
         Parameter(key, **{**about, "kind": _KINDS[about.get("kind", "int")]})
         for key, about in keys.items()
@@ -54,9 +54,9 @@ def generate(
     family
         A name in `FAMILIES`.
     n, memory
-        In place of the family's own draw.
+        Replace the family's own draw.
     seed
-        Of the random draws.
+        Seed of the random draws.
     parameters
         Keys of the family; texts are converted.
 
@@ -87,7 +87,7 @@ def generate(
     values = chosen.values(parameters or {})
     draw = Draw(Random(seed), n, memory, values)
     cache, requests = chosen.draw(draw)
-    # Everything that went into the instance is in its notes.
+    # The notes have all data from which the instance was drawn.
     notes = {"family": family, "source": chosen.source, "seed": seed}
     return Instance(
         cache,

@@ -1,7 +1,7 @@
 """Families, and random draws that are the same everywhere.
 
-Nothing of the random module is used but ``Random.random``, whose sequence Python guarantees for a
-seed; the rest are formulas.  Where a logarithm or an exponential enters, two platforms may differ
+Only ``Random.random`` of the random module is used, whose sequence Python guarantees for a seed;
+the rest are formulas.  Where a logarithm or an exponential enters, two platforms may differ
 in the last bit of a float: rounding down to integers hides that unless a value falls on the very
 edge of an integer.
 """
@@ -20,10 +20,10 @@ from kvopt.problem.requests import Request
 Value = int | float | str
 
 MOST_REQUESTS = 10**7
-"""More are refused: a mistyped key should not fill the memory of the machine."""
+"""Limit of requests: a mistyped key should not fill the memory of the machine."""
 
 _TRIES = 10_000
-"""Draws of a request or an instance that are thrown away before it counts as impossible."""
+"""Rejected draws of a request or an instance before it counts as impossible."""
 _STANDARD_NORMAL = NormalDist()
 
 
@@ -36,8 +36,7 @@ class Parameter:
     name, help
         Its name and meaning.
     default
-        Its value when it is not given; None for one that the family draws or works out, as
-        the help tells.
+        Its default value; None if the family draws or computes it, as the help tells.
     kind
         ``int``, ``float`` or ``str``.
     least, most
@@ -57,7 +56,7 @@ class Parameter:
     def parsed(self, value: Value) -> Value:
         """Return a value of the right type and range, or raise."""
         try:
-            # int(1.5) is 1 and int(True) is 1: neither is meant by the caller.
+            # int(1.5) is 1 and int(True) is 1: the caller means neither.
             if isinstance(value, bool) or (self.kind is int and isinstance(value, float)):
                 raise TypeError
             parsed = self.kind(value)
@@ -84,7 +83,7 @@ class Draw:
     random
         The source.
     n, memory
-        Value of the user, None to leave it to the family.
+        Value of the user, None for the family's own.
     parameters
         Every key of the family that has a value.
     drawn
@@ -181,7 +180,7 @@ class Family:
     n, memory
         Defaults, as a help text shows them.
     fixed
-        Of ``n`` and ``memory``, those that the family determines by its keys.
+        Those of ``n`` and ``memory`` that the family determines by its keys.
     """
 
     name: str
@@ -194,14 +193,14 @@ class Family:
     fixed: Sequence[str] = ()
 
     def values(self, given: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the keys that have a value, those that are given parsed."""
+        """Return the keys that have a value, with given ones parsed."""
         return values_of(self.name, self.parameters, given)
 
 
 def values_of(
     owner: str, parameters: Iterable[Parameter], given: Mapping[str, Value]
 ) -> dict[str, Value]:
-    """Return the keys of a family or a game that have a value, those that are given parsed."""
+    """Return the keys of a family or a game that have a value, with given ones parsed."""
     known = {parameter.name: parameter for parameter in parameters}
     for name in given:
         if name not in known:

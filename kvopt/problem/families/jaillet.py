@@ -9,7 +9,7 @@ from kvopt.problem.families.base import MOST_REQUESTS, Draw, Drawing, Drawn
 from kvopt.problem.requests import Request, volume_of
 
 _LONGEST_PROMPT = 5
-"""Tokens, as published."""
+"""Published numbers of tokens."""
 _SLACK = 1e-9
 """Keeps multiples of epsilon, such as 0.1, on the right side of an integer."""
 

@@ -28,7 +28,7 @@ PAPER_MEMORY = 16_492
 _LEAST_RATE = 1e-6
 """Requests a second; below, arrivals would leave the range of clocks."""
 _ROUNDS_A_SECOND = 20
-"""About as many as Llama-2-70B makes on two A100."""
+"""About the rounds of Llama-2-70B on two A100."""
 _MICROSECONDS = 1_000_000
 """In a second."""
 

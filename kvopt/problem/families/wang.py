@@ -11,7 +11,7 @@ from kvopt.problem.families.base import Draw, Drawing, Drawn
 from kvopt.problem.requests import Request
 
 _MOST = 50
-"""Tokens of an output, at most, as published."""
+"""Published limit of the tokens of an output."""
 Length = Callable[[Draw], float]
 
 
@@ -102,7 +102,7 @@ def _triple(draw: Draw, target: int, low: int, high: int) -> tuple[int, int, int
 
 
 def _disturb(draw: Draw, numbers: list[int], low: int, high: int) -> None:
-    """Share the sum of random pairs out anew: the total stays, the planted triples do not."""
+    """Redistribute the sum of random pairs: the total stays, the planted triples do not."""
     for _ in range(20 * len(numbers)):
         i = draw.uniform_integer(0, len(numbers) - 1)
         j = draw.uniform_integer(0, len(numbers) - 1)

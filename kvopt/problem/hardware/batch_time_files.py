@@ -14,7 +14,7 @@ from kvopt.problem.hardware.roofline import is_roofline, pairs, parts, roofline
 
 SCHEMA = "kvopt.batch-time/1"
 DEFAULT_MODEL = "llama-2-70b-2xa100"
-"""Preset that is used when nothing else is asked for."""
+"""Default preset."""
 
 _NEEDED = ("schema", "lines", "kv_ns", "prompt_ns")
 _OPTIONAL = {"name", "notes"}
@@ -63,4 +63,4 @@ PRESETS: dict[str, BatchTime] = {
     name: batch_time_from_json({"schema": SCHEMA, "name": name, **row})
     for name, row in TABLES["batch_times"].items()
 }
-"""Measured ones, fitted with ``kvopt hardware fit``; docs/seconds.md has their errors."""
+"""Measured models, fitted with ``kvopt hardware fit``; docs/seconds.md has their errors."""

@@ -1,16 +1,17 @@
 """Batch times from measured batches.
 
-Two kinds of CSV table are read.  One's own has the columns ``tokens`` and ``milliseconds``, and
-``prompts`` and ``held`` if they were measured: a row is a batch.  A profile by operators, as
-the Vidur simulator publishes them, has ``num_tokens``, ``num_tensor_parallel_workers`` and a
+There are two kinds of CSV table.  A table of batches has the columns ``tokens`` and
+``milliseconds``, and ``prompts`` and ``held`` if they were measured: a row is a batch.  A profile
+by operators, as the Vidur simulator publishes them, has ``num_tokens``,
+``num_tensor_parallel_workers`` and a
 column ``time_stats.OPERATOR.median`` for each operator of a layer, in milliseconds: a round
 takes the embedding once and every other operator once for each layer.
 
-Batches of one's own are rounds of a server, and its time is their sum.  Plain least squares keep
-that sum, as long as a fixed cost is left: with errors relative to the measured times, long rounds
-count little and the sum comes out too low.  A profile is no such sum, it has a row for each number
-of tokens, over orders of magnitude: there the relative error is made small.  No coefficient is
-negative, and all are rounded to whole nanoseconds.
+Measured batches are rounds of a server, whose time is their sum.  Plain least squares keep this
+sum if there is a fixed cost; with relative errors long rounds would count little, and the sum would
+be too low.  A profile is no such sum: it has a row for each number of tokens, over orders of
+magnitude, so its fit minimises relative errors.  No coefficient is negative, and all are rounded to
+whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -55,14 +56,14 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A model and how far it is from the table, with errors relative to the measured times.
+    """A model and its errors on a table, relative to the measured times.
 
     Parameters
     ----------
     batch_time
         The model.
     rows, seconds
-        How many batches were measured, and how long they took together.
+        Number of measured batches, and their total time.
     model_seconds
         Their times by the model.
     squared_error
@@ -89,7 +90,7 @@ def read_table(text: str, layers: int, workers: int) -> tuple[list[Measured], bo
     text
         The content of the file.
     layers, workers
-        Of a profile: layers of the model, and GPUs among which each is divided.
+        For a profile: layers of the model, and GPUs among which each is divided.
     """
     try:
         return _rows(csv.DictReader(io.StringIO(text), strict=True), layers, workers)
@@ -155,7 +156,7 @@ def fit_roof(rows: Sequence[Measured], lines: int = 2, *, is_profile: bool = Fal
     """Fit one or two lines to times by tokens.
 
     With two, every split of the table is tried: one line for the batches below, one for those
-    above it.  The best split is taken, or one line if no split is better: of a profile by the
+    above it.  The best split counts, or one line if no split is better: for a profile by the
     largest relative error, else by squared errors.
     """
     if lines not in (1, 2):
@@ -189,7 +190,7 @@ def fit_linear(rows: Sequence[Measured]) -> Fit:
 
 def judged(model: BatchTime, rows: Sequence[Measured]) -> Fit:
     """Return a model with its errors on a table."""
-    # Of the formula only sums matter: tokens are A + S.
+    # Only sums of the formula matter: tokens are A + S.
     made = np.array([model.round_ns(r.tokens - r.prompts, r.prompts, r.held) for r in rows])
     took, made = _times(rows) / MILLISECOND, made / MILLISECOND
     errors = made / took - 1
@@ -208,7 +209,7 @@ def _not_negative(columns: Vector, times: Vector, scale: Vector) -> list[int]:
     """Return coefficients of least squared error in units of a scale, none below 0."""
     from scipy.optimize import nnls
 
-    largest = np.maximum(columns.max(axis=0), 1.0)  # so that no column dwarfs another
+    largest = np.maximum(columns.max(axis=0), 1.0)  # so that columns have similar sizes
     found, _ = nnls(columns / largest / scale[:, None], times / scale)
     return [round(float(x)) for x in found / largest]
 

@@ -16,7 +16,7 @@ from kvopt.errors import InvalidInput, unknown_name
 from kvopt.problem.requests import checked_integer
 
 GIGABYTE = 10**9
-"""As papers and data sheets count: 80 GB are 80 * 10^9 bytes."""
+"""Unit of papers and data sheets: 80 GB are 80 * 10^9 bytes."""
 
 _TERA = 10**12
 SHARE = Fraction(9, 10)
@@ -32,17 +32,17 @@ class ModelShape:
     name
         Its name.
     parameters, layers, kv_heads, head_size
-        As published; ``kv_heads`` counts heads of keys, which may be fewer than of queries.
+        Published numbers; ``kv_heads`` counts heads of keys, perhaps fewer than of queries.
     bytes
-        Of a weight and of a cached number.
+        Bytes of a weight and of a cached number.
     hidden
-        Numbers that a token is between two layers.
+        Numbers of a token between two layers.
     table
         Parameters of the table of tokens, of which a round reads a row for each token.
     active
         Parameters that a token passes, ``table`` included; fewer than all in a mixture of experts.
     source
-        Where the figures are from.
+        Source of the figures.
     """
 
     name: str
@@ -73,13 +73,13 @@ class ModelShape:
     def cached_bytes(self, gpus: int) -> Fraction:
         """Return the bytes of a cached token on so many GPUs.
 
-        Several hold the same keys where there are more of them than heads of keys.
+        If there are more GPUs than heads of keys, several hold the same keys.
         """
         return self.kv_bytes * Fraction(gpus, min(gpus, self.kv_heads))
 
     @property
     def is_mixture(self) -> bool:
-        """Whether a token passes some experts only."""
+        """Whether a token passes only some experts."""
         return self.active is not None
 
 
@@ -98,7 +98,7 @@ class Gpu:
     flops
         Operations a second on 16-bit numbers (bf16) in dense matrices.
     source
-        Which data sheet.
+        The data sheet.
     """
 
     name: str
@@ -115,7 +115,7 @@ Preset = TypeVar("Preset", ModelShape, Gpu)
 TABLES: dict[str, dict[str, dict[str, Any]]] = tomllib.loads(
     (Path(__file__).parent / "presets.toml").read_text(encoding="utf-8")
 )
-"""Models, GPUs and measured batch times as the file has them."""
+"""Models, GPUs and measured batch times of the file."""
 
 
 def _model(name: str, vocabulary: int = 0, **row: Any) -> ModelShape:
@@ -155,7 +155,7 @@ def capacity(shape: ModelShape, memory: int, gpus: int, fraction: Fraction) -> i
     memory
         Bytes of one GPU.
     gpus
-        How many hold the model together.
+        Number of GPUs that hold the model together.
     fraction
         Share of the memory that weights and cache may take; the rest is for activations.
 

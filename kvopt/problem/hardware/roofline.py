@@ -1,13 +1,13 @@
-"""Batch times computed from data sheets: rooflines, no measurements.
+"""Batch times computed from data sheets: rooflines, not measurements.
 
 A round on n GPUs that share every layer takes the longer of two times,
 
 * reading every weight once, at `READING` of the bandwidth of the memory,
 * two operations for each weight that a token passes, at `COMPUTING` of the peak,
 
-and on top of it `LAYER_NS` a layer for what is neither, two exchanges of each layer's results
-where there is more than one GPU (`EXCHANGE_NS`, and the bytes at `EXCHANGING` of the link), and
-reading the cache, at `READING` again.  docs/seconds.md compares it with measured rounds.
+and in addition `LAYER_NS` a layer for other work, two exchanges of each layer's results if there is
+more than one GPU (`EXCHANGE_NS`, and the bytes at `EXCHANGING` of the link), and reading the cache,
+at `READING` again.  docs/seconds.md compares it with measured rounds.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from kvopt.problem.hardware.presets import (
 READING = Fraction(8, 10)
 COMPUTING = Fraction(6, 10)
 EXCHANGING = Fraction(6, 10)
-"""Shares of what data sheets promise."""
+"""Attained shares of the figures of data sheets."""
 LAYER_NS = 50_000
-"""Nanoseconds a layer, for starting kernels and for those that neither read nor compute much."""
+"""Nanoseconds a layer, to start kernels and for kernels that neither read nor compute much."""
 EXCHANGE_NS = 20_000
-"""Nanoseconds of an exchange of nothing among GPUs."""
+"""Nanoseconds of an empty exchange among GPUs."""
 SENT_BYTES = 2
-"""Of a number that GPUs exchange: 16 bits, also where weights have 8."""
+"""Bytes of a number that GPUs exchange: 16 bits, also if weights have 8."""
 
 SHAPES = {name: shape for name, shape in MODELS.items() if shape.table}
-"""Models that exist; the formula of a paper is none."""
+"""Real models, without the formula of a paper."""
 COUNTS = (1, 2, 4, 8)
 """Numbers of GPUs: layers are divided evenly, inside one machine."""
 LEAST_CACHE = 16_384
@@ -84,7 +84,7 @@ def parts(text: str) -> tuple[ModelShape, Gpu, int]:
     if gpus not in COUNTS:
         reason = f"must be on {', '.join(map(str, COUNTS[:-1]))} or {COUNTS[-1]} GPUs"
         raise InvalidInput(f"{reason}, got {shown(text)}", field="batch time")
-    if gpus < least_gpus(shape, device):  # perhaps with less cache than where it is left open
+    if gpus < least_gpus(shape, device):  # perhaps with less cache than by default
         capacity(shape, device.memory, gpus, SHARE)
     return shape, device, gpus
 
@@ -139,7 +139,7 @@ def is_checked(shape: ModelShape, gpu: Gpu) -> bool:
 
 
 def expected_error(shape: ModelShape, gpu: Gpu) -> str:
-    """Return in half a sentence how far the times are from measured ones, as far as is known."""
+    """Return the known errors of the times, as half a sentence."""
     most = f"93 rounds of 100 came to {_ratio(MOSTLY)} times the measured time of their operators"
     if is_checked(shape, gpu):
         return f"{most}, all of them to {_ratio(EXTREMES)}"

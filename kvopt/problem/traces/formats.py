@@ -1,4 +1,4 @@
-"""Formats of traces by name, as ``kvopt import --format`` takes them."""
+"""Formats of traces by name, for ``kvopt import --format``."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Trace(NamedTuple):
     Parameters
     ----------
     lines
-        Number and content of each line, read when they are asked for.
+        Number and content of each line, read lazily.
     clock
-        What times are: nanoseconds of a clock, rounds, or nothing.
+        Unit of times: nanoseconds of a clock, rounds, or nothing.
     columns
         Meaning of the columns, in words, if it was derived from the file.
     block_tokens
-        Tokens of the blocks that rows name, None where they name none.
+        Tokens of the blocks that rows name, None if they name none.
     """
 
     lines: Iterable[Found]
@@ -39,8 +39,8 @@ class Trace(NamedTuple):
 
 
 Format = Callable[..., Trace]
-"""Takes the path, and those of ``prompt_column``, ``output_column`` and ``time_column`` for which
-it has a parameter."""
+"""A function of the path, and of its parameters among ``prompt_column``, ``output_column`` and
+``time_column``."""
 
 FORMATS: Registry[Format] = Registry(
     "format",
@@ -51,7 +51,7 @@ FORMATS: Registry[Format] = Registry(
 )
 
 register = FORMATS.register
-"""Make a format known by a name; a decorator."""
+"""Register a format under a name; a decorator."""
 
 
 @register("azure")

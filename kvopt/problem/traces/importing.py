@@ -1,4 +1,4 @@
-"""``import_trace``: the requests of a trace file that are kept, as an instance."""
+"""``import_trace``: read the requests of a trace file as an instance."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class TraceOptions(TypedDict, total=False):
     Parameters
     ----------
     limit
-        Stop after so many requests that are kept, in the order of the file.
+        Stop after so many usable requests, in the order of the file.
     sample, seed
         Keep so many of them, drawn without replacement.
     round_ms
         Length of a round; a request arrives at the first round that begins at its arrival
         or later.
     all_at_once
-        Forget arrivals: a backlog.
+        Ignore arrivals: a backlog.
     max_total
-        Leave out requests of more tokens than that, prompt and output together.
+        Skip requests of more tokens, prompt and output together.
     prompt_column, output_column, time_column
-        Names of columns, for ``lengths`` and ``csv``, which else looks for names that it knows.
+        Names of columns, for ``lengths`` and ``csv``, which otherwise looks for known names.
     prefixes
         Keep the blocks that prompts begin with, so that requests share them: the whole ones of
         ``hash_ids``, or of ``session`` and ``system_prompt`` in a CSV file.
     block_tokens
-        Tokens of a block there, 16 by default.
+        Tokens of a block in a CSV file, 16 by default.
     """
 
     limit: int | None
@@ -70,7 +70,7 @@ def import_trace(
 ) -> Instance:
     """Read a trace; the notes of the instance count skipped lines by reason.
 
-    The file is read once, line by line; only requests that are kept stay in memory.
+    The file is read once, line by line; only usable requests stay in memory.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ def import_trace(
         The file, perhaps of gzip; ``-`` is standard input.
     format
         ``azure``, ``mooncake``, ``bailian``, ``lengths`` (two columns, no arrivals), ``csv``,
-        ``openai``, or one that was registered.
+        ``openai``, or a registered one.
     memory
-        Cache size; requests that do not fit into it are left out.
+        Cache size; requests that do not fit into it are skipped.
     options
         See `TraceOptions`.
 
@@ -107,7 +107,7 @@ def import_trace(
         selection = Selection(memory, **given)
         with blamed(f"format {format}", FORMATS.find(format)):
             selection.take(trace.lines)
-        # In order of arrival; at the same time, and without times, in the order of the file.
+        # In order of arrival; equal and missing times in the order of the file.
         kept = sorted(selection.kept, key=lambda found: (found[0].time, found[1]))
         rows = [row if prefixes else row._replace(prefix=()) for row, _ in kept]
         if round_ms is not None:
@@ -136,13 +136,13 @@ def import_trace(
 
 
 def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> list[Request]:
-    """Return requests, on a clock whose time begins at the first arrival where it has seconds."""
+    """Return requests; a clock of seconds begins at the first arrival."""
     if round_ms is None or clock == "rounds":
         return [
             Request(row.time * (clock == "rounds"), row.prompt, row.output, prefix=row.prefix)
             for row in rows
         ]
-    length = Fraction(str(round_ms)) * MILLISECOND  # as it is written: 0.1 is one tenth
+    length = Fraction(str(round_ms)) * MILLISECOND  # as written: 0.1 is one tenth
     first = rows[0].time if rows else 0
     return [
         Request(
@@ -171,16 +171,16 @@ def _opened(path: Path, format: str, **columns: Any) -> Trace:  # noqa: A002
 
 @dataclass
 class Selection:
-    """Requests that pass, up to a limit, or a sample of them.
+    """Usable requests, up to a limit, or a sample of them.
 
     Parameters
     ----------
     memory, max_total
         Largest peaks of a request; the second is the limit of the user.
     limit
-        How many may pass.
+        Limit of usable requests.
     sample, seed
-        How many of those are kept, drawn without replacement; all by default.
+        Number of those to keep, drawn without replacement; all by default.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ class Selection:
         Raises
         ------
         InvalidInput
-            If there were lines and none of them is a request: that is another format.
+            If there are lines but no request: the file has another format.
         """
         random, latest = Random(self.seed), -inf
         if self.limit == 0:
@@ -232,7 +232,7 @@ class Selection:
             raise InvalidInput(f"holds no request that can be used: {self.summary()}")
 
     def _refusal(self, row: Row) -> str | None:
-        """Return why a request cannot be kept."""
+        """Return the reason why a request is skipped."""
         if row.output < 1:
             return "no output"
         if self.max_total is not None and row.prompt + row.output > self.max_total:
@@ -246,7 +246,7 @@ class Selection:
         if self.sample is None or len(self.kept) < self.sample:
             self.kept.append((row, number))
             return
-        place = random.randrange(self._passed)  # so that all that passed are equally likely
+        place = random.randrange(self._passed)  # so that all usable requests are equally likely
         if place < self.sample:
             self.kept[place] = row, number
 

@@ -1,4 +1,4 @@
-"""Recognise columns of a CSV file by the names that servers and services give them."""
+"""Recognise columns of a CSV file by usual names of servers and services."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.problem.traces.rows import Columns, header_of, nanoseconds, number_in
 
 _ROUNDS = "arrival"
-"""Holds rounds, as in kvopt's own CSV files; every other column of times is of a clock."""
+"""Column of rounds, as in kvopt's own CSV files; all other columns of times are of a clock."""
 _SECONDS = "arrivalseconds"
-"""Comes before it where a file has both, as kvopt's own have."""
+"""Preferred to it if a file has both, as kvopt's own have."""
 
 
 def _names(heads: str, words: str, tails: str) -> frozenset[str]:
-    """Return every head with every word and tail; ``-`` is nothing."""
+    """Return every head with every word and tail; ``-`` is the empty one."""
     parts = (part.replace("-", "").split(" ") for part in (heads, words, tails))
     return frozenset(map("".join, product(*parts)))
 
@@ -28,7 +28,7 @@ def _names(heads: str, words: str, tails: str) -> frozenset[str]:
 _COUNTED = "- n num usage usagenum"
 _COUNTS = "- tokens token tokencount tokenscount len length"
 _UNITS = {"ms": MILLISECOND, "milliseconds": MILLISECOND, "us": 1_000, "ns": 1}
-"""Nanoseconds of them, the largest first."""
+"""Nanoseconds of the units, the largest first."""
 _TIMES = (
     "arrival arrivaltime arrivaltimestamp arrivaldate arrivedat arrivalat time timestamp ts date "
     "datetime created createdat createdtime starttime startedat startat requesttime "
@@ -43,7 +43,7 @@ _KNOWN: Mapping[str, frozenset[str]] = {
 }
 """Names in lower case, of letters and digits alone."""
 _SUMS = frozenset(("nrequests", "numrequests", "nummodelrequests", "requestcount", "requests"))
-"""Columns of tables whose rows add up many requests, as reports of usage do."""
+"""Columns of tables whose rows are sums over many requests, as in reports of usage."""
 
 _WORDS = {"prompt": "prompt tokens", "output": "output tokens", "time": "arrivals"}
 _LARGEST_SECONDS = 10**11
@@ -65,14 +65,14 @@ def recognised(
     Parameters
     ----------
     rows
-        Those of the file; its header and its first time are read.
+        Rows of the file; its header and its first time are read.
     given
-        Names of ``prompt``, ``output`` and ``time`` that the user gave; others are found by name.
+        Names given by the user for ``prompt``, ``output`` and ``time``; others are recognised.
 
     Raises
     ------
     InvalidInput
-        If a column is not found, or there are several that it could be.
+        If a column is not found, or several could be meant.
     """
     header = header_of(rows)
     found = {role: _found(header, role) if name is None else name for role, name in given.items()}
@@ -94,7 +94,7 @@ def recognised(
     names = {_plain(name): name for name in header}
     session = names.get("session", names.get("sessionid"))
     system = (names.get("systemprompt"), names.get("systemprompttokens"))
-    if None in system:  # without a length nothing is known to be equal
+    if None in system:  # blocks without a length cannot be compared
         system = None, None
     if session or system[0]:
         said += f", prefixes in {' and '.join(filter(None, (session, *system)))}"
@@ -108,7 +108,7 @@ def _plain(name: str) -> str:
 
 
 def _found(header: Sequence[str], role: str) -> str | None:
-    """Return the one column that may hold something, None if no name is known."""
+    """Return the one column of a quantity, None if no name is known."""
     names = dict.fromkeys(name for name in header if _plain(name) in _KNOWN[role])
     if role == "time" and {*map(_plain, names)} == {_ROUNDS, _SECONDS}:
         names = dict.fromkeys(name for name in names if _plain(name) == _SECONDS)

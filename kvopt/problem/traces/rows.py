@@ -1,4 +1,4 @@
-"""The rows of a trace file, one at a time: a request, or why it is none."""
+"""The rows of a trace file, one at a time: a request, or a reason to skip it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.prefixes import Block
 
 _LONGEST_COUNT = 18
-"""Digits of a count of tokens; more are no count."""
+"""Limit of the digits of a count of tokens."""
 _STAMP = re.compile(
     r"(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d+))? ?(Z|UTC|[+-]\d{2}:?\d{2})?", re.ASCII
 )
@@ -32,9 +32,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Row(NamedTuple):
-    """A request of a trace; ``time`` in nanoseconds or, of a trace in rounds, in rounds.
+    """A request of a trace; ``time`` in nanoseconds or, for a trace in rounds, in rounds.
 
-    Of its prompt so many tokens were ``cached``; it begins with the blocks of ``prefix``.
+    ``cached`` tokens of its prompt were in a cache; it begins with the blocks of ``prefix``.
     """
 
     time: int
@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """A line that is no request, and why."""
+    """A line without a request, and the reason."""
 
     reason: str
 
@@ -56,7 +56,7 @@ Found = tuple[int, Row | Unread]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where a format has its fields.
+    """Names of the fields of a format.
 
     Parameters
     ----------
@@ -65,15 +65,15 @@ class Columns:
     time
         Name of the arrival, None for a trace without.
     unit
-        Nanoseconds of a plain number in it; 0 where it counts rounds.
+        Nanoseconds of a plain number in it; 0 if it counts rounds.
     cached
-        Name of the prompt tokens that were in the cache, None where no column has them.
+        Name of the prompt tokens that were in the cache, None without such a column.
     blocks, block_tokens
         Name of the ids of the blocks of a prompt, and the tokens of a block.
     session
-        Name of what tells sessions apart; a later prompt begins with the earlier ones.
+        Name of the id of a session; a later prompt begins with the earlier ones.
     system, system_tokens
-        Names of what tells system prompts apart, and of their lengths.
+        Names of the ids of system prompts, and of their lengths.
     """
 
     prompt: str
@@ -125,7 +125,7 @@ def read_json_lines(path: Path, columns: Columns) -> Iterator[Found]:
 
 @contextmanager
 def readable(path: Path) -> Iterator[TextIO]:
-    """Open a file; bytes that are no text spoil the field that they are in and no other."""
+    """Open a file; bytes that are not text spoil only their own field."""
     with blamed_on(path):
         try:
             with open_text(path, "replace", "") as file:
@@ -144,7 +144,7 @@ def _refuse_unclear(header: list[str], name: str) -> None:
 def _from_cells(cells: list[str], header: list[str], columns: Columns) -> Row | Unread:
     if not any(cell.strip() for cell in cells):
         return Unread("blank line")
-    if len(cells) > len(header):  # a comma inside a number, say: which cell is which is unknown
+    if len(cells) > len(header):  # perhaps a comma inside a number
         return Unread("more fields than the header")
     return _from_fields(dict(zip(header, cells, strict=False)), columns)
 
@@ -186,7 +186,7 @@ def _from_fields(fields: Mapping[str | None, Any], columns: Columns) -> Row | Un
 
 
 def _prefix(fields: Mapping[str | None, Any], columns: Columns, prompt: int) -> Iterator[Block]:
-    """Yield the ids of the whole blocks of a prompt that others may begin with too."""
+    """Yield the ids of the whole blocks of a prompt, which others may share."""
     ids = fields.get(columns.blocks)
     most, common = prompt // columns.block_tokens, 0
     if isinstance(ids, list) and all(type(each) in (int, str) for each in ids):
@@ -201,19 +201,19 @@ def _prefix(fields: Mapping[str | None, Any], columns: Columns, prompt: int) -> 
 
 
 def _count(text: str) -> int | None:
-    """Return an integer of at least 0; 12.0 is one, for tables that passed through floats."""
+    """Return an integer of at least 0; 12.0 counts, for tables that were stored as floats."""
     whole, _, zeros = text.strip().partition(".")
     is_count = whole.isascii() and whole.isdigit() and len(whole) <= _LONGEST_COUNT
     return int(whole) if is_count and not zeros.strip("0") else None
 
 
 def number_in(text: str) -> Fraction | None:
-    """Return the number that a text is, exactly, or None."""
+    """Return the exact number of a text, or None."""
     return Fraction(text) if _NUMBER.fullmatch(text) else None
 
 
 def nanoseconds(text: str, unit: int = NANOSECONDS) -> int | None:
-    """Return a time in nanoseconds, None if the text is none.
+    """Return a time in nanoseconds, None if the text is not a time.
 
     A number counts units of so many nanoseconds from the start of the trace or from 1970.  A date
     with a time of day may have any number of decimals; without an offset it is UTC.

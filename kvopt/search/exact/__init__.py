@@ -1,1 +1,1 @@
-"""Searches that prove an optimum because they leave no schedule out."""
+"""Exhaustive searches, which prove an optimum."""

@@ -1,8 +1,8 @@
 """Exact engine: the configuration bound, then a search over the remaining starts.
 
-Every stage of the bound is followed by a beam search forward in time, which finds good
-schedules; and by one that keeps all labels, which is exhaustive where it fits.  The bound rises
-and rules out more until it does.
+After every stage of the bound a beam search forward in time looks for good schedules.  Then a
+search that keeps all labels follows, if it fits into memory and time.  Until it fits, further
+stages raise the bound and remove more starts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kvopt.search.registry import register
 _FACTOR = 3
 """Factor of beam width and label limit from one stage to the next."""
 _AID_LEAST = 20.0
-"""Least seconds of local search next to searches forward."""
+"""Least seconds of local search parallel to forward searches."""
 _FIRST_LABELS = 1000
 """Labels in a round of the first search for a better bound."""
 _HORIZON = 5
@@ -46,12 +46,12 @@ _HORIZON = 5
 def run(search: Search, *, presolve: bool = True) -> None:
     """Bound, remove starts and search until a proof is found, then look for schedules.
 
-    Presolve is the ruling out of starts.
+    Presolve is the removal of starts.
     """
     if search.schedule is None:
         offer_list_schedules(search)
     search.engine = NAME
-    # Neither compiling nor compiled loops notice signals: they are watched from here.
+    # Compilation and compiled loops ignore signals: this thread watches for them.
     run_in_thread(search, lambda: _run(search, presolve))
 
 
@@ -68,7 +68,7 @@ def _run(search: Search, presolve: bool) -> None:
         try:
             with search.surviving("local search"):
                 improve(search, seconds)
-        except Exception as error:  # raised where it is heard
+        except Exception as error:  # raised in the watching thread
             errors.append(error)
 
     helper = threading.Thread(target=aid, name="kvopt-solver", daemon=True)

@@ -1,8 +1,8 @@
 """Exhaustive search of small fleets: best schedules of sets, then the best partition.
 
 Workers are equal, so a schedule is a partition of the requests into sets, and an order within
-each.  In a schedule better than the one at hand every set leaves to the others no less than
-their volume bound: a set that cannot do so is not searched.
+each.  In a better schedule the latency of a set leaves at least their volume bound to the
+other requests: sets with a larger latency are not searched.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(search: Search, seconds: float = math.inf) -> None:
         offer_list_schedules(search)
     search.engine = _NAME
     deadline = working_time() + seconds
-    # Neither compiling nor compiled loops notice signals: they are watched from here.
+    # Compilation and compiled loops ignore signals: this thread watches for them.
     run_in_thread(search, lambda: _run(search, deadline))
 
 
@@ -63,12 +63,12 @@ def _run(search: Search, deadline: float) -> None:
     if parts is not None:
         starts, workers = places_of(parts, known, len(instance))
         search.offer_starts(starts, _NAME, workers)
-    if not search.checkable:  # else a bound that can be checked is looked for
+    if not search.checkable:  # else search for a bound that can be checked
         search.offer_claimed(search.schedule.objective, _NAME)
 
 
 def _sets(count: int) -> Iterator[tuple[list[int], int]]:
-    """Yield all sets of requests but the empty one, small ones first."""
+    """Yield all sets of requests except the empty one, small ones first."""
     for bits in sorted(range(1, 1 << count), key=int.bit_count):
         yield members_of(bits), bits
 
@@ -102,7 +102,7 @@ def _best_of(
 
 
 def places_of(parts: Sequence[int], known: Known, count: int) -> tuple[list[int], list[int]]:
-    """Return the starts and the workers of requests, of which each part has a worker."""
+    """Return the starts and the workers of requests, given the set of each worker."""
     starts, workers = [0] * count, [0] * count
     for worker, bits in enumerate(parts):
         for i, start in zip(members_of(bits), known[bits][1], strict=True):
@@ -119,7 +119,7 @@ def best_partition(instance: Instance, known: Known, upper: float) -> list[int] 
         following, first = list(best), [0] * count
         for bits in range(1, count):
             low, part = bits & -bits, bits
-            while part:  # all sets inside that hold the first request
+            while part:  # all subsets with the first request
                 if part & low and values[part] + best[bits ^ part] < following[bits]:
                     following[bits] = values[part] + best[bits ^ part]
                     first[bits] = part

@@ -19,17 +19,17 @@ from kvopt.incumbent.shares import COMPLETIONS
 from kvopt.kernels.compile_clock import working_time
 
 NAME = "exact"
-"""Name of the engine, which is in `bounded_by` of its bounds."""
+"""Name of the engine in `bounded_by` of its bounds."""
 
 _CAUTION = 3.0
-"""Factor on the seconds that a search for all better schedules is expected to take."""
+"""Factor on the expected seconds of a search for all better schedules."""
 _ENDLESS = 100.0
-"""Limit of the logarithm of that expectation, which keeps it inside the range of floats."""
+"""Limit of the logarithm of that expectation, within the range of floats."""
 _MARGIN, _INSTANT = 0.8, 1e-3
-"""Share of the time left that a search for a better bound should need, and least seconds of one."""
+"""Share of the remaining time for a search for a better bound, and its least seconds."""
 
 _FIRST_SETS, _MORE_SETS, _WORTH_IT = 10_000, 9, 1.5
-"""Sets of a time in the first completion bounds, and how many times as many come next."""
+"""Sets of a time in the first completion bounds, and the factor of the next ones."""
 
 FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
 """Beam widths in labels while prices are rough, and before the last exhaustive search; the factor
@@ -45,11 +45,11 @@ _CHECKABLE_SETS = 4_000_000
 _COMPLETION_WINDOW = 1 / 4
 """Window of sets with completion bounds, as a share of the budget."""
 _FIRST_RISE, _MORE_WORK = 1 / 64, 4.0
-"""Share of what is open that the first search for a better bound tries; factor of its labels from
-one search to the next."""
+"""Share of the gap that the first search for a better bound tries; factor of its labels from one
+search to the next."""
 
 _BYTES, _BYTES_A_REQUEST = 100, 4
-"""Bytes of a label with those that extend it and their hash table, and more for each request."""
+"""Bytes of a label with its extensions and their hash table, and more for each request."""
 
 
 def label_limit(search: Search) -> int:
@@ -61,14 +61,14 @@ def label_limit(search: Search) -> int:
 
 
 class Priced(Protocol):
-    """States of requests, with prices by which a search below a target can be proved."""
+    """States of requests, with prices that prove a search below a target."""
 
     states: States
 
     def proof(
         self, target: int, *, searched: bool, kept: tuple[int, ...], cuts: tuple[int, ...]
     ) -> ConfigurationProof | SearchProof:
-        """Return the proof that nothing is below a target."""
+        """Return the proof that no schedule is below a target."""
 
 
 class _Effort(NamedTuple):
@@ -88,11 +88,11 @@ class Forward:
     Parameters
     ----------
     search
-        The search, with a schedule; it takes better ones.
+        The search, with a schedule; better ones are offered to it.
     priced, evaluation
         Prices and their bound.
     deadline
-        Time of work at which it stops, in addition to the limits of the search.
+        Working time at which it stops, in addition to the limits of the search.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Forward:
         """Return the expected seconds of a search for all better schedules, from `raises`.
 
         Near the bound, labels grow with a power of the rise, farther away faster than that.
-        To keep fewer of them by look-ahead takes about as long as to keep them.
+        Look-ahead that keeps fewer of them takes about as long as keeping them.
         """
         last, before = self._last, self._before
         if before.rise <= 0.0:
@@ -147,9 +147,9 @@ class Forward:
     def raises(self, most_labels: int, *, look_ahead: bool = False) -> bool:
         """Raise the target towards the schedule; return whether the gap is closed.
 
-        Labels grow by about the same factor with every round of latency more, so two searches tell
-        how far the next one may go, and whether there is time for one more.  After one beyond the
-        label limit it ends, or with look-ahead goes on with smaller steps.
+        Labels grow by about the same factor with every round of latency, so two searches predict
+        the target of the next one, and whether there is time for it.  After a search beyond the
+        label limit it ends, or with look-ahead continues with smaller steps.
         """
         least = self._evaluation.bound
         known = (self._search.lower_bound or least) - least
@@ -158,7 +158,7 @@ class Forward:
         rise = max(1.0, known + first if look_ahead else max(first, known / 2))
         growth, failed = 1.0, math.inf
         self._last = self._before = _NOTHING
-        # What is known already takes no labels with look-ahead, and a little more may take many.
+        # The known bound takes no labels with look-ahead, and a little more may take many.
         last = _NOTHING._replace(rise=float(known)) if look_ahead else _NOTHING
         while not self._should_stop():
             target = min(least + math.ceil(rise), self._objective())
@@ -195,7 +195,7 @@ class Forward:
     def complete(self, seconds: float) -> None:
         """Compute completion bounds of more and more sets in that time, and offer their value.
 
-        Where all is to be checked there are no more than `kvopt verify` finds in some minutes.
+        For a checkable result their number is limited to some minutes of `kvopt verify`.
         """
         states, evaluation, params = self._priced.states, self._evaluation, self._params
         if not Completions.fits(states):
@@ -230,12 +230,12 @@ class Forward:
         return _MARGIN * min(self._search.remaining, self._deadline - working_time())
 
     def exclude(self, target: int, most_labels: int, *, look_ahead: bool) -> int:
-        """Exclude schedules below a target, or find the best; return how many labels were kept.
+        """Exclude schedules below a target, or find the best; return the number of kept labels.
 
         Raises
         ------
         TooWide
-            If that needs more labels.
+            If this needs more labels.
         Stopped
             If it was asked to stop, or its time is up.
         """
@@ -259,11 +259,11 @@ class Forward:
     def _offer(
         self, target: int, kept: Sequence[int], known: Completions | None, *, look_ahead: bool
     ) -> None:
-        """Offer a bound that a search proved, with the proof if it is not too much to repeat.
+        """Offer a bound that a search proved, with the proof if a checker can repeat it.
 
-        The checker has no look-ahead.  Completion bounds drop about as many labels, so these have
-        to be known then.  Where only what can be checked counts nothing else is claimed, as that
-        might end everything.
+        The checker has no look-ahead.  Completion bounds drop about as many labels, so the
+        proof needs them.  If only checkable bounds count, no other one is claimed, since a claim
+        might end the search.
         """
         search, first = self._search, min(r.arrival for r in self._search.instance)
         cuts, sets = (known.cuts(first), known.size) if known and look_ahead else ((), 0)

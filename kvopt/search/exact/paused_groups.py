@@ -1,13 +1,13 @@
 r"""Least joint costs of groups of up to three requests at given prices, with pauses.
 
-Requests of a group pay for the memory that they hold, as alone, but never hold more than M in
-one round: so a group costs at least what its members cost one by one, and the sum over disjoint
-groups, less M times the prices, is still below every schedule.  With g the groups,
+Requests of a group pay for the memory that they hold, as alone, but never hold more than M in one
+round.  So a group costs at least the sum of its members alone, and the sum over disjoint groups,
+less M times the prices, is still a lower bound.  With g the groups,
 
 .. math:: L(p) = \sum_g c_g(p) - M \sum_t p_t \le \mathrm{OPT}.
 
-The table of a group holds the least cost of what remains, by the tokens that its members have
-produced and the time.  Everything is in integers; ``unit`` makes a round of waiting.
+The table of a group has the least remaining cost, by the tokens that its members have produced and
+the time.  All numbers are integers; ``unit`` is the cost of a round of waiting.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 
 MOST_TOGETHER = 3
-"""Requests of a group: four cost ten times as much and close a tenth more."""
+"""Requests of a group: four take ten times as long and close a tenth more of the gap."""
 _MOST_ENTRIES = 1 << 24
 """Limit of the entries of a table, of 8 bytes each."""
 _UNIT = 1 << 20
 """Denominator of the prices that are improved."""
 _MOST_STEPS = 150
-"""Most steps of that."""
+"""Limit of the steps."""
 _LEAST_NORM = 1e-9
-"""Square of the size of a direction below which it is none."""
+"""A direction with a smaller square of its size is 0."""
 _PATIENCE, _SHORTER, _INERTIA = 8, 0.7, 0.6
-"""Steps in vain until they are shorter, by what, and what a step keeps of the last direction."""
+"""Steps without a gain before they shrink, the factor, and the weight of the last direction."""
 
 
 class Group(NamedTuple):
@@ -48,9 +48,9 @@ class Group(NamedTuple):
     rows
         Arrival, prompt and output of each, in rows.
     strides
-        What a token of each adds to the place in ``table``.
+        Stride of a token of each in ``table``.
     table
-        Least cost after each time (rows) by place; ``table[0, 0]`` is that of everything.
+        Least cost after each time (rows) by place; ``table[0, 0]`` is the whole cost.
     """
 
     members: tuple[int, ...]
@@ -60,7 +60,7 @@ class Group(NamedTuple):
 
 
 def groups_of(instance: Instance, last: int) -> list[Group]:
-    """Put requests of large peaks together, as many as tables for so many rounds allow.
+    """Group requests of large peaks, as many as tables for so many rounds allow.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def improved_prices(
     """Return prices with at least the value of the given ones for groups, and that value.
 
     Steps follow Polyak's rule towards ``upper``, along a mixture of the last directions.  Every
-    value is exact, as prices are rounded before they are tried.
+    value is exact, since prices are rounded before evaluation.
     """
     last = max(len(prices.numerators), instance.last_arrival)
     groups = groups_of(instance, last)

@@ -1,17 +1,17 @@
 """All schedules with pauses below a value, round by round: an exhaustive search for few requests.
 
-After a round it matters only how many tokens each request has produced, and what the requests
-have waited in all: a label is such a list of tokens with the least waiting that leads to it.
-Every set of requests that fits, and to which none can be added, gives a label of the next round;
-smaller sets are left out, since what is further can do the same, and idle where it is done.
+After a round only the tokens produced by each request matter, and the total waiting so far: a
+label is such a list of tokens with the least waiting that leads to it.  Every set of requests that
+fits, and to which none can be added, gives a label of the next round.  Smaller sets are omitted: a
+label with more tokens can follow the same schedule, and idle where it is ahead.
 
-A label is dropped where another one of the round has waited no longer and is further with one
-request, and no less far with the others.
+A label is dropped if another one of the round has waited at most as long, has more tokens of one
+request, and at least as many of the others.
 
-Prices bound what a label still costs: the table of each group of requests holds the least cost of
-its remaining tokens after each time, in integers (`kvopt.search.exact.paused_groups`).  A label is
-dropped where waiting, tables and the prices of the memory ahead show that no completion of it is
-below the value; so what is found is exact.
+Prices bound the remaining cost of a label: the table of each group of requests has the least cost
+of its remaining tokens after each time, in integers (`kvopt.search.exact.paused_groups`).  A label
+is dropped if waiting, tables and later prices of the memory show that no completion of it is below
+the value.  So the result is exact.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from kvopt.timetable.schedule import Schedule
 LARGEST_LAYER = 5_000_000
 """Limit of the labels of a round, of 16 bytes each; those of all rounds are kept."""
 _CHUNK = 2**22
-"""Labels that are made before equal ones are merged."""
+"""New labels before equal ones are merged."""
 _BITS = 62
-"""Bits of a label in which the tokens of all requests are packed."""
+"""Bits of a label with the packed tokens of all requests."""
 
 
 class Given(NamedTuple):
@@ -48,12 +48,12 @@ class Given(NamedTuple):
     arrivals, prompts, outputs
         Of the requests.
     shifts
-        Where the tokens of a request stand in a label.
+        Position of the bits of a request in a label.
     group, strides
-        Of each request: its group, those of a group side by side, and what a token of it adds to
-        the place in the table of the group.
+        For each request its group, with neighbouring members, and the stride of a token in the
+        table of the group.
     firsts
-        Where the tables of groups begin in those of a time.
+        Begins of the tables of groups in those of a time.
     ahead
         Price of the whole memory after each time.
     """
@@ -84,9 +84,9 @@ class Found(NamedTuple):
     Parameters
     ----------
     schedule
-        The best one below the value that was given, None if there is none.
+        The best one below the given value, None if there is none.
     labels
-        How many were kept.
+        Number of kept labels.
     """
 
     schedule: Schedule | None
@@ -96,7 +96,7 @@ class Found(NamedTuple):
 def search_layers(
     instance: Instance, prices: Prices, upper: int, should_stop: Callable[[], bool]
 ) -> Found | None:
-    """Return the best schedule below a value, None where it had to stop before the end."""
+    """Return the best schedule below a value, None if the search had to stop before its end."""
     given, groups = _given(instance, prices)
     layers = [np.zeros(1, dtype=np.int64)]
     waits = [np.zeros(1, dtype=np.int64)]
@@ -111,7 +111,7 @@ def search_layers(
         if following is None:
             return None
         labels, waited = following
-        place = len(labels) - 1  # where all tokens are produced no label is larger
+        place = len(labels) - 1  # the label with all tokens is the largest
         if len(labels) and labels[place] == everything:
             upper, best = int(waited[place]), [*layers, labels[place : place + 1]]
             labels, waited = labels[:place], waited[:place]
@@ -188,7 +188,7 @@ def _largest_cost(instance: Instance, prices: Prices, last: int) -> int:
 
 
 def _behind(given: Given, labels: Integers, waits: Integers) -> Flags:
-    """Tell for which labels, in ascending order, another one is a token further."""
+    """Tell for which labels, in ascending order, another one has a token more."""
     behind, sizes = np.zeros(len(labels), dtype=np.bool_), np.diff(np.append(given.shifts, _BITS))
     for shift, size, output in zip(given.shifts, sizes, given.outputs, strict=True):
         further = labels + (1 << shift)
@@ -200,7 +200,7 @@ def _behind(given: Given, labels: Integers, waits: Integers) -> Flags:
 
 @compiled
 def _in_blocks(given: Given, tokens: Any) -> Any:
-    """Return the tokens of the blocks that so many take."""
+    """Return the tokens of the blocks that so many tokens take."""
     return (tokens + given.block - 1) // given.block * given.block
 
 
@@ -210,8 +210,8 @@ def _extend(
 ) -> tuple[int, int]:
     """Extend labels from one on until the arrays are full; return how many, and the next one.
 
-    Sets of requests are counted through as bits; those of a group are side by side, so that the
-    bits of a group are the place of its cost in ``parts``.
+    Sets of requests are enumerated as bits.  Members of a group are neighbours, so that their bits
+    are the position of its cost in ``parts``.
     """
     (labels, waits), (made, waited) = layer, new
     requests, groups = len(given.outputs), len(given.firsts)
@@ -277,7 +277,7 @@ def _extend(
 def _active_times(
     given: Given, layers: list[Integers], waits: list[Integers], value: int
 ) -> list[list[int]]:
-    """Return the active times of each request on the way to the last label, found back from it."""
+    """Trace the last label back, and return the active times of each request."""
     times: list[list[int]] = [[] for _ in given.outputs]
     label = layers[-1][0]
     for time in range(len(layers) - 1, 0, -1):

@@ -1,8 +1,8 @@
 """All runs of a few requests on one worker, round by round: the least latency, or the most in time.
 
-A round may start any requests that will fit, also some that have yet to arrive: then it waits for
-them, in rounds only where nothing is active.  That is every run but for those that wait for
-nothing.  In rounds each round lasts 1 and has the number of its time.
+A round may start any requests that fit, also some that have not arrived: then it waits for them,
+in rounds only if nothing is active.  These are all runs except those with useless waits.  In rounds
+each round lasts 1 and has the number of its time.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from kvopt.problem.scopes import Scope
 from kvopt.search.exact.fleets import Known, best_partition, members_of, places_of
 
 MOST_REQUESTS = 6
-"""Limit of requests where latency counts."""
+"""Limit of requests for latency."""
 _MOST_ROUNDS = 500_000
-"""Rounds that are looked at in all, some seconds; then the search ends without a proof."""
+"""Limit of all rounds, some seconds; beyond, the search ends without a proof."""
 _LONGEST = 400
-"""Limit of the tokens of an output where latency counts."""
+"""Limit of the tokens of an output for latency."""
 _MOST_WORK = 2_000_000_000
-"""Limit of the work of all runs, as it is counted before, where deadlines count: a second or so."""
+"""Limit of the estimated work of all runs for deadlines: about a second."""
 _NAME = "exhaustive search"
 
 Pairs = tuple[tuple[int, int], ...]
@@ -45,15 +45,15 @@ class Goal(NamedTuple):
     Parameters
     ----------
     tokens
-        After how many tokens each request has attained what it is for.
+        Number of tokens after which each request reaches its goal.
     cost
-        What a request costs that has attained it at a time; infinite if that is too late.
+        Cost of a request that reaches its goal at a time; infinite if that is too late.
     latest
-        When each request may begin at the latest.
+        Latest begin of each request.
     left_out
-        What a request costs that never begins, within what is looked for.
+        Cost of a request that never begins.
     rest
-        What those that are active at a time and those that have yet to begin cost at least.
+        Lower bound on the costs of active and of waiting requests at a time.
     """
 
     tokens: Sequence[int]
@@ -64,20 +64,20 @@ class Goal(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A run so far.
+    """A partial run.
 
     Parameters
     ----------
     round_, now
         The next round and its time.
     active
-        Requests that go on, and the tokens that they have.
+        Active requests, and their produced tokens.
     starts
         Requests and the rounds of their starts.
     waits
-        Rounds that began later than the one before ended, and when.
+        Rounds that began after the end of the one before, and their begins.
     cost
-        Of those that have attained what they are for.
+        Cost of the requests that have reached their goals.
     """
 
     round_: int
@@ -137,7 +137,7 @@ class Runs:
         return found, limit, True
 
     def _fits(self, going: Pairs) -> bool:
-        """Whether memory is enough at every completion if nothing else starts."""
+        """Whether memory suffices at every completion if nothing else starts."""
         rest = [(self.outputs[i] - made, self.prompts[i] + made) for i, made in going]
         return all(
             sum(held + ahead for more, held in rest if more >= ahead) <= self._memory
@@ -145,7 +145,7 @@ class Runs:
         )
 
     def after(self, node: Node, chosen: Sequence[int], goal: Goal) -> Node:
-        """Return a run with one round more, in which some requests begin."""
+        """Return a run with one more round, in which some requests begin."""
         round_, now, active, starts, waits, cost = node
         begin = max([now, *(self.arrivals[i] for i in chosen)])
         if begin > now or not starts:
@@ -162,7 +162,7 @@ class Runs:
         return Node(round_ + 1, end, active, starts, waits, cost)
 
     def alone(self, i: int, made: int) -> int:
-        """Return how long a request takes alone after it has produced some tokens."""
+        """Return the remaining time of a request alone after it has produced some tokens."""
         prompt, held = self.prompts[i], self.prompts[i] + made + 1
         next_one = self.model.round_ns(1, 0 if made else prompt, held)
         return next_one + self.model.stretch_ns(1, held + 1, self.outputs[i] - made - 1)
@@ -174,8 +174,8 @@ class Runs:
 def search_all(search: Search) -> None:
     """Search all better runs, if requests and rounds are few.
 
-    A fleet is a partition of requests.  That no run is better is claimed of runs without pauses
-    and without prompts in pieces.
+    A fleet is a partition of requests.  Its claim is about runs without pauses and without
+    prompts in pieces.
     """
     instance, count = search.instance, len(search.instance)
     if not 0 < count <= MOST_REQUESTS or search.should_stop():
@@ -213,7 +213,7 @@ def search_all(search: Search) -> None:
 
 
 def _least_latency(runs: Runs) -> Goal:
-    """Return the goal to complete soon; each request costs its latency."""
+    """Return the goal of least latency; each request costs its latency."""
     arrivals, alone = runs.arrivals, cache(runs.alone)
 
     def rest(now: int, active: Pairs, left: Sequence[int]) -> int:
@@ -228,7 +228,7 @@ def _least_latency(runs: Runs) -> Goal:
 
 
 class AllRuns:
-    """The runs of one worker in which all that begins attains its deadline.
+    """The runs of one worker in which every started request attains its deadline.
 
     Parameters
     ----------
@@ -250,9 +250,9 @@ class AllRuns:
         )
 
     def best(self, known: int, most: int, should_stop: Callable[[], bool]) -> Attaining | None:
-        """Return a run in which more attain than is known, None without one or beyond the limit.
+        """Return a run in which more attain than known, None without one or beyond the limit.
 
-        It is the best one, unless it was asked to stop; none is above ``most``.
+        It is the best one, unless the search was stopped; none is above ``most``.
         """
         count = self._runs.count
         if self._work() > _MOST_WORK:
@@ -263,7 +263,7 @@ class AllRuns:
     def _work(self) -> int:
         """Count the runs, in which a request begins in any round in time or never, and their steps.
 
-        A step takes longer the more is active, and hardly any run is looked at to its end.
+        A step takes longer with more active requests, and few runs are evaluated to their end.
         """
         runs = self._runs
         total, length = sum(runs.outputs), runs.model.least_ns

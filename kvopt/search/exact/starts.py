@@ -1,7 +1,7 @@
-"""One worker in rounds, exhaustively: the best starts of a few requests, below a target.
+"""Exhaustive search for the best starts of a few requests on one worker, in rounds, below a target.
 
-At each round every waiting request is started or left, in a fixed order, and a branch ends where
-its bound reaches the target.  Tiny cases take microseconds.
+At each round every waiting request starts or waits, in a fixed order, and a branch ends if its
+bound reaches the target.  Tiny cases take microseconds.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from kvopt.problem.arrays import Integers
 from kvopt.simulate.simulator import Stopped
 
 _STEPS = 100_000
-"""Steps between two questions whether to stop."""
+"""Steps between two checks of the stop flag."""
 _TIME, _NEXT, _DEPTH, _SUM, _TARGET, _IS_FOUND, _LAST, _ENTRIES = range(8)
-"""Entries of the state: the round and the request that are tried next, how many have started, the
-sum of their completions, the sum to stay below, whether there is a schedule below it, and when all
-have completed in any that leaves no round idle."""
+"""Entries of the state: the next round and request, the number of started requests, the sum of
+their completions, its limit, whether a schedule below the limit exists, and a time by which all
+requests complete without idle rounds."""
 
 
 def best_below(
@@ -55,7 +55,7 @@ def best_below(
     last = requests[order[-1]][0] + sum(output for _, _, output in requests)
     work = np.zeros(_ENTRIES + 3 * count + 2 * last, dtype=np.int64)
     work[_TIME], work[_LAST], work[_TARGET] = requests[order[0]][0], last, target + arrivals
-    while not _search(memory, table, work, _STEPS):  # all of its state is in ``work``
+    while not _search(memory, table, work, _STEPS):  # ``work`` has the whole state
         if should_stop():
             raise Stopped
     if not work[_IS_FOUND]:
@@ -76,10 +76,10 @@ class _Table(NamedTuple):
 
 @compiled
 def _search(memory: int, table: Any, work: Any, steps: int) -> bool:
-    """Take so many steps, and tell whether everything has been tried.
+    """Take so many steps, and return whether the search is complete.
 
-    The state comes first in ``work``; then the best starts and one more than those of now, 0 for
-    what has not started; who has, the last one on top; room for a bound; and the tokens held.
+    ``work`` has the state; the best starts; the current starts plus one, 0 for waiting requests;
+    a stack of the started requests; room for a bound; and the tokens held.
     """
     n = len(table)
     best, starts = work[_ENTRIES : _ENTRIES + n], work[_ENTRIES + n : _ENTRIES + 2 * n]
@@ -90,7 +90,7 @@ def _search(memory: int, table: Any, work: Any, steps: int) -> bool:
     known = _Table(arrivals, outputs, volumes, np.argsort(volumes))
     time, i, depth, completed, target = work[0], work[1], work[2], work[3], work[4]
     while True:
-        if depth == n:  # below the target, else the bound would have cut this branch
+        if depth == n:  # below the target, else the bound would have ended this branch
             best[:], target, work[_IS_FOUND] = starts - 1, completed, 1
         elif (
             time < work[_LAST]
@@ -112,7 +112,7 @@ def _search(memory: int, table: Any, work: Any, steps: int) -> bool:
         steps -= 1
         if depth == 0 or steps < 0:
             break
-        depth -= 1  # take the last start back and leave that request for this round
+        depth -= 1  # undo the last start and let that request wait in this round
         i = order[depth]
         time = starts[i] - 1
         starts[i] = 0
@@ -161,7 +161,7 @@ def _least(
 
     Requests before ``first`` start in the next round or later, the others in this one or later.
     The j-th completion is not before the j-th of these ends, and not before the j smallest
-    volumes are served in what memory is left.
+    volumes are served in the remaining memory.
     """
     count = 0
     for j in range(len(starts)):

@@ -1,8 +1,8 @@
 """Proofs for large caches: prices of tokens, and forward searches within their budget.
 
-Where the cache holds thousands of tokens, tables of all sets of requests are out of reach, and
-with them prices of states.  Prices of tokens are not, and for some dozens of requests what they
-leave can be searched: by a beam for schedules, exhaustively for a better bound.
+In a cache of thousands of tokens, tables of all sets of requests are too large, and so are prices
+of states.  For some dozens of requests the gap of prices of tokens can be searched: by a beam for
+schedules, exhaustively for a better bound.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kvopt.search.exact.forward import FIRST_WIDTH, NAME, RISING_LABELS, Forward
 
 
 def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
-    """Raise the bound by searches below higher and higher targets, with beams on the way."""
+    """Raise the bound by searches below higher and higher targets, and run beams in between."""
     assert search.schedule is not None
     deadline = working_time() + seconds
     prices = _prices(search, share_of(min(seconds, search.remaining), CLIMB_OF_TOKENS))
@@ -40,7 +40,7 @@ def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
 
 
 def _prices(search: Search, seconds: float) -> Prices | None:
-    """Return the prices that prove the bound; where something else does, find some."""
+    """Return the prices that prove the bound; if it has another proof, find some."""
     if (known := _proving(search)) is not None:
         return known
     with suppress(TooLarge):
@@ -50,6 +50,6 @@ def _prices(search: Search, seconds: float) -> Prices | None:
 
 
 def _proving(search: Search) -> Prices | None:
-    """Return the prices that prove the bound, None if something else does."""
+    """Return the prices that prove the bound, None if it has another proof."""
     proof = None if search.checked is None else search.checked.proof
     return proof if isinstance(proof, Prices) else None

@@ -1,1 +1,1 @@
-"""HiGHS, CP-SAT and Pyomo: a bound of theirs is a claim, a schedule is checked."""
+"""HiGHS, CP-SAT and Pyomo: their bounds are claims, their schedules are checked."""

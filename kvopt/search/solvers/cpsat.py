@@ -19,7 +19,7 @@ from kvopt.timetable.schedule import Schedule
 
 _NAME = "cpsat"
 _SOON = 1.0
-"""Seconds left at which CP-SAT, which ends by a clock of its own, has used up its time."""
+"""CP-SAT ends by its own clock; with so few seconds left it has used up its time."""
 
 
 @PAUSED_ENGINES.register("cpsat")
@@ -44,7 +44,7 @@ def _work(
     *,
     presolve: bool,
 ) -> None:
-    """Let CP-SAT work on a model, and begin from a schedule if one is known."""
+    """Let CP-SAT work on a model, from a known schedule if there is one."""
     with search.timing("build"):
         built = build(search.instance, start_windows(search.instance, search.objective))
         if known is not None:

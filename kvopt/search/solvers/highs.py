@@ -21,7 +21,7 @@ from kvopt.problem.instance import Instance
 from kvopt.search.registry import PAUSED_ENGINES, register
 
 _BYTES = 250
-"""Bytes that HiGHS takes for each coefficient of an integer program, presolved and factored."""
+"""Bytes of HiGHS for each coefficient of an integer program, presolved and factored."""
 
 
 @PAUSED_ENGINES.register("highs")

@@ -1,8 +1,8 @@
-"""Any solver that Pyomo knows, by name, on the readable time-indexed model.
+"""Any solver of Pyomo, by name, on the readable time-indexed model.
 
 The solver runs in a process of its own (`kvopt.search.solvers.pyomo_worker`).  Pyomo redirects the
 standard streams of the process it solves in, and most of its solvers cannot be asked to
-stop; a child can be ended at any moment, and what it said until then has been kept.
+stop; a child can be ended at any moment, and its findings until then are kept.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _worker() -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # Ctrl-C is for the parent, which then ends the child
+        start_new_session=True,  # the parent handles Ctrl-C and ends the child
     )
 
 
@@ -82,7 +82,7 @@ def _listen(child: subprocess.Popen[str], task: dict[str, Any], search: Search, 
         for line in child.stdout:
             _hear(json.loads(line), search, label)
     except (BrokenPipeError, json.JSONDecodeError):
-        pass  # the child was ended in the middle of a line, or died: see below
+        pass  # the child ended in the middle of a line: see below
     failed = child.wait() != 0
     reader.join()
     if failed and not search.should_stop():

@@ -1,6 +1,6 @@
 """The child process of the Pyomo engine: a task on standard input, findings on standard output.
 
-Findings are JSON objects, one a line, the moment they are known: ``schedule``, ``bound``,
+Findings are JSON objects, one a line, printed at once: ``schedule``, ``bound``,
 ``fault``, ``note``, ``out_of_time``, and the seconds spent in ``build`` and ``solve``.
 """
 
@@ -43,9 +43,9 @@ _EXACT: dict[str, dict[str, float]] = {
     "scip": {},
     "xpress": {"miprelstop": 0.0, "mipabsstop": 0.5},
 }
-"""Options with which a solver goes on until its gap is below 1; some do so without any.
+"""Options with which a solver continues until its gap is below 1; some need none.
 
-Else most call an objective optimal that is 0.01% above their bound.
+By default most accept an objective 0.01% above their bound as optimal.
 """
 
 
@@ -71,9 +71,9 @@ def main() -> None:
 
 
 def _keep_memory(budget: int) -> None:
-    """Let the system refuse more memory than that to this process and to solvers it starts."""
+    """Let the system limit the memory of this process and of solvers that it starts."""
     if sys.platform == "linux":
-        import resource  # which other systems do not have
+        import resource  # other systems do not have it
 
         resource.setrlimit(resource.RLIMIT_DATA, (budget, budget))
 
@@ -108,7 +108,7 @@ def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], sa
 
 
 def _watch_highs(solver: Any, say: Say) -> None:
-    """Pass on solutions of HiGHS as it finds them; other solvers report only at the end."""
+    """Report solutions of HiGHS as it finds them; other solvers report only at the end."""
     highs = solver._solver_model
 
     def logged(event: Any) -> None:

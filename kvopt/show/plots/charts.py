@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from kvopt.experiments.theory.examination import Examination
 
 _FAR = 5
-"""Times by which values may differ before an axis turns logarithmic."""
+"""An axis is logarithmic if values differ by more than this factor."""
 _HALF = 0.18
 """Half the width of a bar, in machines."""
 _MOST_BINS = 24
-"""Bars of a histogram; more would be hairlines."""
+"""Most bars of a histogram; more would be hairlines."""
 
 Ends = tuple[float, float | None, float | None]
-"""A place, and the least and the most that is possible there; None is unknown."""
+"""A place, and the least and the largest possible value there; None is unknown."""
 
 
 class Bar(NamedTuple):
@@ -39,7 +39,7 @@ class Bar(NamedTuple):
     least, most
         Its ends; None is unknown.
     mark
-        Where a line crosses it; at the least end when left out.
+        Position of a line across it; by default the least end.
     far
         End of a thin line; infinity is the end of the axis.
     """
@@ -64,13 +64,13 @@ def intervals(
     Parameters
     ----------
     bars
-        From the top down.
+        Intervals from the top down.
     ax
-        Where to draw; a new figure when left out.
+        Axes to draw on; by default a new figure.
     label
         Label of the values.
     floor
-        The least that they can be.
+        The least possible value.
     """
     ax = style.axes_of(ax, 1.2 + 0.44 * len(bars))
     ends = [float(end) for bar in bars for end in (bar.least, bar.most, bar.far) if end is not None]
@@ -91,12 +91,12 @@ def intervals(
 
 
 def histogram(lows: Sequence[float], highs: Sequence[float], ax: Axes, label: str) -> None:
-    """Draw how often values from 1 on occur; where they are intervals, upper ends go down.
+    """Draw how often values from 1 on occur; for intervals upper ends go down.
 
     Parameters
     ----------
     lows, highs
-        Lower ends, and those upper ends that are known; the same list where all are exact.
+        Lower ends, and known upper ends; the same list if all are exact.
     ax
         Where to draw.
     label
@@ -135,9 +135,9 @@ def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] 
     ax
         Where to draw.
     place
-        Of the scheduler, which gives colour and marker.
+        Place of the scheduler, which determines colour and marker.
     urls
-        Where each leads.
+        Link of each dot.
     """
     look = style.policy(place)
     x, least, most = _columns(found)
@@ -157,7 +157,7 @@ def along(
     ax: Axes,
     looks: Mapping[str, int] | None = None,
 ) -> None:
-    """Draw where the optimum lies along an axis, and a curve for each scheduler.
+    """Draw the band of the optimum along an axis, and a curve for each scheduler.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def along(
     ax
         Where to draw.
     looks
-        Places of the schedulers in the list that gives them colours; in order when left out.
+        Places of the schedulers in the list of colours; by default in order.
     """
     band = _columns([each for each in optimum if None not in each])
     if band.size:
@@ -195,17 +195,17 @@ def fleet_sizes(
     Parameters
     ----------
     bands
-        Machines, and between which values the best schedule lies.
+        Machines, and the values that enclose the best schedule.
     curves
         Machines and values by scheduler.
     target
-        The value that is asked for.
+        The target value.
     label
-        What values are.
+        Label of the values.
     ax
         Where to draw; a new figure when left out.
     scale
-        Of values.
+        Scale of the values.
     """
     ax = style.axes_of(ax, 5.0)
     counts, lower, upper = _columns(bands)
@@ -224,7 +224,7 @@ def fleet_sizes(
 
 
 def stairs(found: Sequence[tuple[float, float]], ax: Axes) -> None:
-    """Join, from left to right, the points that none beats on both sides."""
+    """Join, from left to right, the points that no other point beats on both axes."""
     if found:
         x, y = np.array(sorted(found)).T
         look: dict[str, Any] = {"color": style.INK, "linewidth": 0.8, "linestyle": ":"}
@@ -232,7 +232,7 @@ def stairs(found: Sequence[tuple[float, float]], ax: Axes) -> None:
 
 
 def spread(axis: Axis, values: Sequence[float], floor: float = 0) -> None:
-    """Let an axis hold all values, by logarithm where they are far apart."""
+    """Fit an axis to all values, logarithmic if they are far apart."""
     low, high = min(values, default=floor), max(values, default=floor + 1)
     name = "x" if axis is axis.axes.xaxis else "y"
     margin = (high - low) * 0.05 or max(abs(high), 1) * 0.02
@@ -252,18 +252,18 @@ def theory_curves(examination: Examination, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     examination
-        What `kvopt.experiments.theory.examine` returned.
+        A result of `kvopt.experiments.theory.examine`.
     ax
         Where to draw; a new figure when left out.
 
     Returns
     -------
     Axes
-        Where it was drawn, with a legend.
+        The axes with the drawing and a legend.
     """
     ax = style.axes_of(ax, 5.6)
     kinds = [curve.kind for curve in examination.curves]
-    # Where each formula has its simulation, the two share a colour.
+    # If each formula has its simulation, the two share a colour.
     shift = 0 if kinds.count("formula") == kinds.count("simulation") else 3
     places = {"formula": count(), "simulation": count(shift)}
     for curve in filter(lambda curve: curve.x, examination.curves):

@@ -1,4 +1,4 @@
-"""Figures inside a page: SVG without styles of its own, whose colours are those of the page."""
+"""Figures inside a page: SVG without styles of its own, with the colours of the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from kvopt.show.plots import style
 
 _WIDE = 4.4
-"""Inches, so that a figure is as wide as a phone, or a column of a page."""
+"""Width in inches: that of a phone, or of a column of a page."""
 _COLOURS = {light: name for name, (light, _) in style.PALETTE.items()} | {"#000000": "ink"}
 _KEPT = ("fill", "stroke", "opacity", "font-size", "text-anchor")
 """Beginnings of style rules that are kept; fonts are those of the page."""
@@ -41,7 +41,7 @@ def panels(*heights: float) -> tuple[Figure, list[Axes]]:
 def embedded(figure: Figure, name: str, links: Sequence[Link] = ()) -> Markup:
     """Return a figure as an element of a page, with a name for readers without the picture.
 
-    The address of a thing in the figure is a position among the links.
+    Addresses in the figure are positions among the links.
     """
     for ax in figure.axes:
         ax.set_title(ax.get_ylabel(), loc="left", fontsize=8, y=1.0)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from kvopt.problem.instance import Instance
 
 _LONGEST_NAME = 60
-"""Characters of a name in a title; the rest is cut."""
+"""Limit of the characters of a name in a title; the rest is cut."""
 _MOST_WORKERS = 8
-"""Workers up to which each has a panel of memory."""
+"""Up to so many workers each has a panel of memory."""
 _LONGEST_LINE = 100
-"""Characters of a line below a title."""
+"""Limit of the characters of a line below a title."""
 
 
 def plot_schedule(
@@ -50,11 +50,11 @@ def plot_schedule(
     schedule
         It need not be feasible.
     path
-        Where to save the picture: png, svg or pdf.
+        File for the picture: png, svg or pdf.
     title
-        First line; the name of the instance when left out.
+        First line; by default the name of the instance.
     ax
-        Where to draw the requests alone; a new figure with all of it when left out.
+        Axes for the requests alone; by default a new figure with all panels.
     subtitle
         A remark on the schedule, such as "proved optimal".
     prices
@@ -133,7 +133,7 @@ def _drawn(runs: Sequence[Drawable], prices: Prices | None = None) -> tuple[Figu
     for ax in panels[len(runs) :].flat:
         ax.remove()
     begins, ends = zip(*limits, strict=True)
-    panels[0][0].set_xlim(min(begins), max(ends))  # of all: they share it
+    panels[0][0].set_xlim(min(begins), max(ends))  # for all: they share it
     return figure, panels[: len(runs)]
 
 
@@ -178,7 +178,7 @@ def _shapes(instance: Instance, ax: Axes) -> None:
 def _lengths(instance: Instance, ax: Axes) -> None:
     """Draw every request as its prompt with its output on top.
 
-    They are drawn at their arrival; without arrivals side by side, by ascending volume.  The
+    They are drawn at their arrival, or side by side by ascending volume in a backlog.  The
     area of a dot is the volume.
     """
     requests = sorted(instance, key=lambda request: request.volume)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from kvopt.incumbent.proofs import Prices
 
 _FLOOR, _TALL = 0.43, 0.86
-"""Position of a bar, below the middle of its row, and the share of a row that it may fill."""
+"""Position of a bar below the middle of its row, and the largest share of a row that it fills."""
 _MOST_LINES = 1_000
-"""Corners beyond which a line around them would hide them."""
+"""Beyond so many corners a line around them would hide them."""
 
 
 def rows(what: Drawable, ax: Axes | None = None) -> Axes:
-    """Draw the requests over time: in rows, or as bands where they are many.
+    """Draw the requests over time: in rows, or many of them as bands.
 
     Rows are in order of start, those of a fleet worker by worker.  Waiting is a line, prompts and
     produced tokens are heights on one scale for all rows.
@@ -38,7 +38,7 @@ def rows(what: Drawable, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        Where it was drawn; its artists carry labels for a legend.
+        The axes with the drawing; its artists have labels for a legend.
     """
     found = what.timeline()
     count = len(found.order)
@@ -75,7 +75,7 @@ def _bars(found: Timeline, floor: np.ndarray, ax: Axes) -> None:
                 outlines.append(np.column_stack((times, above)))
         if outlines:
             ax.add_collection(PolyCollection(outlines, label=label, **look))
-    # A thin line below each bar, for those that are too flat to be seen.
+    # A thin line below each bar, for bars that are too flat to be visible.
     base = [floor[piece.request] for piece in found.work]
     ends = [piece.begin for piece in found.work], [piece.end for piece in found.work]
     ax.hlines(base, *ends, color=style.INK, linewidth=0.6, zorder=0.9)
@@ -87,7 +87,7 @@ def _label_rows(found: Timeline, ax: Axes) -> None:
     step = style.label_step(ax, len(found.order), size)
     shown = range(0, len(found.order), step)
     labels = [style.shortened(found.instance[found.order[row]].id or "", 18) for row in shown]
-    # Next to the floor of the bar, so that a flat bar is seen to be of its own row.
+    # Next to the floor of the bar, so that the row of a flat bar is clear.
     ax.set_yticks([row + _FLOOR for row in shown], labels, fontsize=size, va="baseline")
     ax.tick_params(axis="y", length=0)
     ax.set_ylabel("request" if step == 1 else f"request (one in {step} is labelled)")
@@ -113,7 +113,7 @@ def bands(
     ax
         Where to draw; a new figure when left out.
     kinds
-        Which of the two to draw.
+        Which of the bands to draw.
     """
     found, ax = what.timeline(), style.axes_of(ax, 3.6)
     places = range(len(kinds), 0, -1)
@@ -140,12 +140,12 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
     Parameters
     ----------
     what
-        A schedule, feasible or not, or a run, with its evicted work; what exceeds the capacity is
+        A schedule, feasible or not, or a run, with its evicted work; tokens above the capacity are
         marked.  An instance is drawn as if every request started when it arrives: its demand.
     ax
         Where to draw; a new figure when left out.
     worker
-        Of a fleet the worker; what all hold together against the memory of all when left out.
+        The worker of a fleet; by default all workers together, against the memory of all.
     """
     found, ax = what.timeline(), style.axes_of(ax, 3.6)
     memory = found.instance.memory * (found.instance.workers if worker is None else 1)

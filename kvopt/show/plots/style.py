@@ -1,6 +1,6 @@
-"""How figures look, and how they get into files.
+"""Style of figures, and writing them to files.
 
-A quantity has one colour everywhere.  Colours are told apart without colour vision, and readable
+A quantity has one colour everywhere.  Colours are distinct without colour vision, and readable
 in grey; schedulers also differ in their markers.
 """
 
@@ -27,37 +27,37 @@ from kvopt.files.atomic import atomic_path
 _FOLDER = Path(__file__).parent
 
 PALETTE: dict[str, tuple[str, str]] = tomllib.loads((_FOLDER / "palette.toml").read_text())
-"""Things with a colour of their own, on light and on dark ground."""
+"""Quantities with a colour of their own, on light and on dark ground."""
 
 (INK, GRID, PROMPT, GROWTH, RUNNING, WAITING, LOST, CAPACITY, OPTIMUM, BOUND) = [
     light for light, _ in PALETTE.values()
 ][:10]
 
 MARKERS = {"o": "●", "s": "■", "^": "▲", "D": "◆", "v": "▼"}
-"""Markers of schedulers, and the characters that look like them."""
+"""Markers of schedulers, and similar characters."""
 _DASHES = ("-", "--", ":", "-.", (0, (6, 2, 1, 2)))
 
 WIDTH = 10.0
 """Inches."""
 
 CROWDED = 150
-"""Requests beyond which bands replace rows."""
+"""Beyond so many requests bands replace rows."""
 
 TALLEST = 13.0
-"""Inches of height that rows share when there are many."""
+"""Inches of height that many rows share."""
 
 _LINE_SPACING = 1.1
-"""Distance of two labels, in font sizes, at which they are still apart."""
+"""Least distance of two labels, in font sizes."""
 
 _CHARACTER = 0.085
-"""Inches that a digit of a tick label takes."""
+"""Width of a digit of a tick label, in inches."""
 
 _UNDATED: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
 }
-"""Suffixes, and the metadata of each that would differ from run to run."""
+"""Suffixes, and the metadata of each that differs from run to run."""
 
 
 def rules(name: str) -> Any:
@@ -67,12 +67,12 @@ def rules(name: str) -> Any:
 
 
 class Picture(Figure):
-    """A figure with a look of its own, which a notebook shows by itself; no part of pyplot."""
+    """A figure in the style of kvopt, which a notebook shows without pyplot."""
 
     look: ClassVar[Any] = rules("figure")
 
     def add_subplot(self, *place: Any, **options: Any) -> Any:
-        """Add axes that look like those of all pictures."""
+        """Add axes in the style of all pictures."""
         with matplotlib.rc_context(self.look):
             return super().add_subplot(*place, **options)
 
@@ -88,7 +88,7 @@ class Picture(Figure):
 def quietly(salt: str = "kvopt", **look: Any) -> Iterator[None]:
     """Save figures with the same bytes each time.
 
-    A name in a script that the font lacks is drawn as boxes: no reason to be loud.
+    A name in a script that the font lacks is drawn as boxes, without a warning.
     """
     rules: Any = {"svg.hashsalt": salt, **look}
     with warnings.catch_warnings(), matplotlib.rc_context(rules):
@@ -114,7 +114,7 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def policy(place: int) -> dict[str, Any]:
-    """Return how the scheduler at a place of a list looks; the first 25 differ without colours."""
+    """Return the look of the scheduler at a place of a list; 25 differ without colours."""
     turn = place // 5
     return {
         "color": PALETTE[f"policy-{place % 5}"][0],
@@ -124,7 +124,7 @@ def policy(place: int) -> dict[str, Any]:
 
 
 def row_height(rows: int) -> float:
-    """Return the inches of a row: roomy for a few requests, just readable for many."""
+    """Return the height of a row in inches: large for few requests, just readable for many."""
     roomy = 0.42 if rows <= 12 else 0.26 if rows <= 30 else 0.15
     return min(roomy, TALLEST / max(rows, 1))
 
@@ -138,7 +138,7 @@ def label_step(ax: Axes, rows: int, size: float) -> int:
 
 
 def whole_numbers(axis: Axis, largest: float) -> None:
-    """Put ticks at round integers, few enough for their labels to stay apart."""
+    """Set ticks at round integers, few enough for their labels not to touch."""
     box, is_flat = axis.axes.get_window_extent(), axis is axis.axes.xaxis
     inches = (box.width if is_flat else box.height) / axis.axes.figure.dpi
     label = _CHARACTER * (len(f"{largest:,.0f}") + 3 if is_flat else 4)
@@ -148,7 +148,7 @@ def whole_numbers(axis: Axis, largest: float) -> None:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return text on one line, without mathematics; of a long one the beginning and the end."""
+    """Return text on one line, without mathematics; for a long one the beginning and the end."""
     text = one_line(text)
     tail = most // 2
     text = text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}"

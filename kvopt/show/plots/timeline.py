@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from kvopt.problem.instance import Instance
 
 _COLUMNS = 2_000
-"""Equal parts of the time in which a curve keeps its first, last, least and largest point.
+"""Number of parts of the time; in each a curve keeps its first, last, least and largest point.
 
-More than a picture has pixels across, so the picture is the same."""
+There are more parts than pixels, so the picture is the same."""
 
 Curve = tuple[Sequence[float] | np.ndarray, Sequence[float] | np.ndarray]
 """Times and heights of the corners of a curve, with straight lines between them."""
 
 _MOST_ROUNDS, _MOST_STEPS = 300, 5_000
-"""Rounds beyond which steps would be a few pixels wide, and steps that would be large for no gain.
+"""Beyond so many rounds steps would be only a few pixels wide, so curves have straight lines.
 
-Until then the height is what is held at the end of a round all through the round; beyond, a
-straight line reaches it there.  So both agree at the end of every round.
+A step has the tokens held at the end of a round during the whole round; a straight line reaches
+them at its end.  So both agree at the end of every round.
 """
 
 
@@ -37,11 +37,11 @@ class Work(NamedTuple):
     request, worker
         Positions.
     begin, first, end
-        When it begins, when its first round ends, and when it ends.
+        Its begin, the end of its first round, and its end.
     before, produced
         Tokens that the request had produced before, and those that it produces here.
     is_lost
-        Whether an eviction threw it away.
+        Whether it was lost in an eviction.
     """
 
     request: int
@@ -63,11 +63,11 @@ class Timeline:
     instance
         The requests.
     work
-        What ran, each request in order.
+        Intervals of work, in order for each request.
     arrivals
-        When requests arrive.
+        Arrivals of requests.
     measured
-        Where tokens do not rise in even rounds, workers and what they held in stretches of work.
+        If tokens do not rise in even rounds, workers and the tokens that they held in intervals.
     label, said
         The scheduler, empty if unknown, and a remark on its run.
     unit
@@ -90,7 +90,7 @@ class Timeline:
     def begin(self) -> float:
         """First time that a picture shows."""
         begin = min((*self.arrivals, *(piece.begin for piece in self.work)), default=0.0)
-        # A lead of idle rounds is shown unless it would take a quarter of the picture.
+        # Idle rounds at the begin are shown unless they would take a quarter of the picture.
         return begin if begin * 4 > self._last else min(begin, 0)
 
     @cached_property
@@ -107,7 +107,7 @@ class Timeline:
 
     @cached_property
     def waits(self) -> list[tuple[int, float, float]]:
-        """Request, begin and end of all waiting, for the first time or after work."""
+        """Request, begin and end of all waiting, before the first or later work."""
         free, left, waits = [*self.arrivals], [r.output for r in self.instance], []
         for piece in self.work:
             waits.append((piece.request, free[piece.request], piece.begin))
@@ -175,7 +175,7 @@ class Drawable(Protocol):
     """A schedule, or a run."""
 
     def timeline(self) -> Timeline:
-        """Return it as plain numbers."""
+        """Return the work as plain numbers."""
         ...
 
 
@@ -186,7 +186,7 @@ def _level(begin: float, end: float, height: float) -> Curve:
 def summed(curves: Iterable[Curve]) -> Curve:
     """Return the sum of curves, each of which begins and ends at 0."""
     nothing: Curve = ((), ())
-    # One behind the other: from the end of one at 0 to the begin of the next nothing rises.
+    # In a row: between the end of one at 0 and the begin of the next the sum stays 0.
     times, heights = map(np.concatenate, zip(nothing, *curves, strict=True))
     length, rise = np.diff(times), np.diff(heights)
     is_upright = length == 0
@@ -201,7 +201,7 @@ def summed(curves: Iterable[Curve]) -> Curve:
 
 
 def thinned(curve: Curve) -> Curve:
-    """Return a curve of no more corners than can be told apart: ends, least and largest."""
+    """Return a curve with only visible corners: ends, least and largest."""
     times, heights = (np.asarray(side, dtype=float) for side in curve)
     if len(times) <= 4 * _COLUMNS:
         return times, heights

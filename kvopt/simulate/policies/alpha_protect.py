@@ -1,4 +1,4 @@
-"""Greedy admission that keeps a share of the memory free, without any prediction."""
+"""Greedy admission without predictions, which keeps a share of the memory free."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class AlphaProtect(Policy):
         fraction_below_one(self.alpha, "alpha")
 
     def begin(self, view: View) -> None:
-        """Start with no request in line."""
+        """Start with an empty line."""
         self._line: list[tuple[int, int]] = []
-        self._gone: set[int] = set()  # of the line, what another worker has started
+        self._gone: set[int] = set()  # requests in line that another worker has started
         self._limit = int((1 - self.alpha) * view.memory)
 
     def arrived(self, view: View, i: int) -> None:
@@ -48,7 +48,7 @@ class AlphaProtect(Policy):
         self.arrived(view, i)
 
     def withdrawn(self, view: View, i: int) -> None:
-        """Pass over it when it comes to the front of the line."""
+        """Skip it at the front of the line."""
         self._gone.add(i)
 
     def admit(self, view: View) -> Iterable[int]:
@@ -67,9 +67,9 @@ class AlphaProtect(Policy):
 @register
 @dataclass
 class AlphaBeta(AlphaProtect):
-    """As alpha-protect, but each active request is evicted with probability beta on overflow.
+    """As alpha-protect, but on overflow each active request is evicted with probability beta.
 
-    Drawing goes on, in order of arrival, until the next round fits.
+    Draws are repeated, in order of arrival, until the next round fits.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class AlphaBeta(AlphaProtect):
             raise InvalidInput(f"must be above 0 and at most 1, got {self.beta}", field="beta")
 
     def begin(self, view: View) -> None:
-        """Start with no request in line and the seed's coins."""
+        """Start with an empty line and the seed's coins."""
         super().begin(view)
         self._random = Random(self.seed)
 

@@ -1,10 +1,10 @@
 """Interface of policies: parameters, input, and decisions in every round.
 
-The simulator owns the clock and the truth.  At each round it tells a policy what completed
-and what arrived, asks what to evict, and asks what to start.  A policy sees prompts,
-arrivals and beliefs of what has arrived, and the tokens that active requests have produced.
-The numbers of other requests are there only for a policy that declares it in its `needs`; to
-any other they refuse whatever is done with them.
+The simulator has the clock and the true outputs.  At each round it reports completions and
+arrivals to a policy, and asks which requests to evict and to start.  A policy sees prompts,
+arrivals and beliefs of arrived requests, and the tokens that active requests have produced.
+The numbers of other requests are visible only to a policy that declares it in its `needs`;
+for any other policy every use of them raises an error.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ for _operation in _OPERATIONS.split():
 
 
 class View:
-    """Information that a policy can see, kept up to date by the simulator.
+    """The information of a policy, kept up to date by the simulator.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class View:
     active
         Start round of each active request.
     arrivals, prompts
-        Of each request, by position; how many there will be is known.
+        Those of each request, by position; the number of requests is known.
     private, paths
         Private prompt tokens of each request, and the nodes of its prefix.
     weights
@@ -135,7 +135,7 @@ class View:
 
     @property
     def next_load(self) -> int:
-        """Tokens held in the next round if nothing is started or evicted now."""
+        """Tokens held in the next round without starts or evictions now."""
         return self._base + len(self.active) * (self.now + 1)
 
     def add_node(self, tokens: int) -> int:
@@ -153,7 +153,7 @@ class View:
         return sum(self.weights[v] for v in self.paths[i] if self._users[v])
 
     def cached(self, i: int) -> int:
-        """Return the tokens of a request's prefix that need no work: active ones, in rounds."""
+        """Return the tokens of a request's prefix that need no work; in rounds, those held."""
         return self.matched(i) if self.cache is None else self.cache.matched(i)
 
     def start(self, i: int) -> int:
@@ -165,7 +165,7 @@ class View:
         return self.prompts[i] if self.cache is None else self.cache.start(i)
 
     def stop(self, i: int) -> int:
-        """Make a request inactive and return when it had started."""
+        """Make a request inactive and return its start."""
         start = self.active.pop(i)
         for v in self.paths[i]:
             self._users[v] -= 1
@@ -194,7 +194,7 @@ class Policy(Extensible, ABC):
     needs: ClassVar[tuple[Need, ...]] = (Need.OUTPUTS,)
     """Data that it needs."""
     draws: ClassVar[bool] = False
-    """Whether it draws random numbers while it runs, so that a repeated state is no loop."""
+    """Whether it draws random numbers while it runs, so that a repeated state is not a loop."""
 
     pred: Believed = field(default="exact", kw_only=True)
     intervals: Intervals = field(default="file", kw_only=True)
@@ -215,20 +215,20 @@ class Policy(Extensible, ABC):
         return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
 
     def begin(self, view: View) -> None:
-        """Forget everything and get ready for a run."""
+        """Reset the state for a run."""
 
     def arrived(self, view: View, i: int) -> None:
-        """Take note of a request that arrived."""
+        """Record an arrival."""
 
     def finished(self, view: View, i: int, start: int) -> None:
-        """Take note of a completion."""
+        """Record a completion."""
 
     def evict(self, view: View) -> Iterable[int]:
-        """Return active requests to evict, before anything is started in this round."""
+        """Return active requests to evict, before the starts of this round."""
         return list(view.active) if view.next_load > view.memory else ()
 
     def evicted(self, view: View, i: int, start: int) -> None:
-        """Take note of an eviction: the request waits again and its tokens are lost."""
+        """Record an eviction: the request waits again and its tokens are lost."""
 
     def withdrawn(self, view: View, i: int) -> None:
         """Forget a waiting request that another worker of a fleet has started."""
@@ -241,7 +241,7 @@ class Policy(Extensible, ABC):
         """Return waiting requests to start in this round."""
 
     def wake(self, view: View) -> int | None:
-        """Return a later round at which to be asked again though nothing happens before."""
+        """Return a later round at which to decide again without an event before."""
         return None
 
     def learned(self) -> Hashable:
@@ -265,7 +265,7 @@ def fraction_below_one(value: Fraction, field: str) -> Fraction:
 
 
 def shuffled_ranks(count: int, seed: int) -> list[int]:
-    """Return a random place for each request: how ties "at random" are broken."""
+    """Return a random place for each request, which breaks ties "at random"."""
     ranks = list(range(count))
     Random(seed).shuffle(ranks)
     return ranks

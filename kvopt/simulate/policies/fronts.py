@@ -2,16 +2,15 @@
 
 Take the members of a set by descending output.  When ``c`` of them with prompts of S tokens in
 all run at least as long as a request of output o, they hold ``S + c o`` tokens when it
-completes.  So c, S and the sum of outputs O are all that a choice leaves behind, and of two
-choices of one c the one with more S and no less O is of no use.  What is left are fronts, one
-for each c, with ascending S and descending O.
+completes.  So only c, S and the sum of outputs O of a choice matter, and of two choices of one
+c the one with more S and no less O is useless.  The others form fronts, one for each c,
+with ascending S and descending O.
 
-Candidates are in tie order, by ascending output, and are called by their places in it.  Of sets
-that are equally good the one whose first differing place is earlier wins everywhere.
+Candidates are in tie order, by ascending output, and are identified by their places in it.  Of
+equally good sets the one whose first differing place is earlier wins everywhere.
 
-The loops are written for a compiler, and run without one where there is little to do.  They
-write into arrays that they are given: where compiled code makes the arrays that it returns,
-Ctrl-C may fall between and end the process.
+The loops are written for a compiler, and run without one for small work.  They write into given
+arrays: if compiled code creates the arrays that it returns, Ctrl-C in between may end the process.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from kvopt.problem.arrays import Flags, Integers
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _FEW = 200
-"""Entries of a table of rooms up to which loading a compiler takes longer than it saves."""
+"""Up to so many entries of a table loading a compiler takes longer than it saves."""
 
 NO_LIMIT = 2**62
 """More than any sum of outputs."""
@@ -37,9 +36,9 @@ NO_LIMIT = 2**62
 def undominated(prompts: Integers, most: int) -> Integers:
     """Return the places that can be in a best set of at most so many, in ascending order.
 
-    A request that is earlier and has no longer prompt can take the place of a member: the set
-    stays as large, gets no longer, and is earlier in tie order.  So a best set that has a member
-    has every request of that kind too, and they must fit.
+    An earlier request with a prompt that is not longer can replace a member: the size of the set
+    stays, its outputs do not grow, and it is earlier in tie order.  So a best set with a member has
+    all such requests too, and they must fit.
     """
     kept = np.zeros(len(prompts), np.bool_)
     _quick(_undominated, len(prompts))(prompts, most, kept)
@@ -47,10 +46,10 @@ def undominated(prompts: Integers, most: int) -> Integers:
 
 
 LARGEST = 2**25
-"""Sets that are kept for comparison at most: 16 bytes each."""
+"""Limit of the sets that are kept for comparison: 16 bytes each."""
 
 _FIRST_CHAINS = 2**15
-"""Sets that fit into the arrays at first."""
+"""First size of the arrays, in sets."""
 
 
 class Together:
@@ -59,13 +58,13 @@ class Together:
     Parameters
     ----------
     prompts, outputs
-        Of the candidates.
+        Those of the candidates.
     memory, most
-        Tokens that may be held, and members that a set may have.
+        Limits of the tokens held, and of the members of a set.
     running
         Tokens held now, and rounds to the believed completion, of each active request.
     grows
-        Whether each holds a token more in every round, or its ``prompts`` all the time.
+        Whether each holds a token more in every round, or constantly its ``prompts``.
 
     Attributes
     ----------
@@ -110,9 +109,9 @@ class Together:
         Parameters
         ----------
         sizes
-            Sizes that are of interest.
+            Sizes to consider.
         longest
-            For each of them the most that a sum of outputs may be; what is above is left out.
+            For each size the limit of the sum of outputs; larger sums are dropped.
         """
         room = np.full((len(self.prompts) + 1, self.most + 1), -1)
         self._quick(_rooms)(self.prompts, self.joins, self.between, sizes.start, room)
@@ -124,7 +123,7 @@ class Together:
         }
 
     def _limits(self, sizes: range, longest: Sequence[int]) -> Integers:
-        """Return the most that outputs may be for each place and c: the rest is the shortest."""
+        """Return the limit of outputs for each place and c, if the rest is the shortest."""
         shortest = np.append(0, self.outputs.cumsum())
         whole = np.full(self.most + 1, -NO_LIMIT)
         whole[sizes.start : sizes.stop] = longest
@@ -157,7 +156,7 @@ def _quick(function: Function, size: int) -> Function:
 
 
 def _times(outputs: Integers, counts: Integers, memory: int) -> Integers:
-    """Return the tokens of so many requests when one completes; beyond the memory, only that."""
+    """Return the tokens of so many requests when one completes, or any number above the memory."""
     return np.minimum(counts, memory // outputs[:, None] + 1) * outputs[:, None]
 
 
@@ -177,8 +176,8 @@ def _chain(node: int, chains: Integers) -> list[int]:
 
 
 def _undominated(prompts: Integers, most: int, kept: Flags) -> None:
-    """Mark requests that have fewer than so many before it with prompts that are no longer."""
-    least = np.full(most, 2**62)  # the smallest so far
+    """Mark requests with fewer than so many earlier ones whose prompts are not longer."""
+    least = np.full(most, 2**62)  # the smallest ones so far
     for place in range(len(prompts)):
         prompt, rank = prompts[place], most - 1
         if prompt >= least[rank]:
@@ -193,7 +192,7 @@ def _undominated(prompts: Integers, most: int, kept: Flags) -> None:
 def _largest(
     prompts: Integers, outputs: Integers, joins: Integers, between: Integers, found: Integers
 ) -> None:
-    """Find size and sum of a largest set, for which the least S for every c is enough."""
+    """Find size and sum of a largest set; the least S for every c suffices."""
     nothing = 2**62
     least, sums = np.full(joins.shape[1], nothing), np.zeros(joins.shape[1], np.int64)
     least[0] = 0
@@ -215,9 +214,9 @@ def _largest(
 def _rooms(
     prompts: Integers, joins: Integers, between: Integers, size: int, room: Integers
 ) -> None:
-    """Find, before each place is asked, the most S for each c from which a size is reached.
+    """Find, before each place is tried, the most S for each c from which a size is reached.
 
-    The last row is for the beginning, when no request was asked.
+    The last row is for the beginning, before any request.
     """
     room[0, size:] = 2**62
     for place in range(len(prompts)):
@@ -250,7 +249,7 @@ def _fronts(
     within each of the two lists the one with more S is, or it would have been dropped.
     """
     most, width, nodes = joins.shape[1] - 1, 64, 0
-    front = np.zeros((most + 1, width, 3), np.int64)  # S, sum of outputs and node of each chain
+    front = np.zeros((most + 1, width, 3), np.int64)  # S, sum of outputs and node of chains
     merged = np.empty((2 * width, 3), np.int64)
     lengths = np.zeros(most + 1, np.int64)
     front[0, 0, 2], lengths[0] = -1, 1

@@ -23,9 +23,9 @@ class HSf(AheadPolicy):
     """Start the largest set of waiting requests that fits with the running ones.
 
     Among largest sets the least sum of outputs wins, then the one that is earlier by
-    (output, prompt, arrival, position).  Shortest first finds such a set only where prompts
-    are equal, so it is searched for.  Of shared prefixes it counts once what is held already; the
-    set to start counts whole prompts.
+    (output, prompt, arrival, position).  Shortest first finds such a set only if prompts
+    are equal, so it is searched for.  Held nodes of shared prefixes count once; the set to start
+    counts whole prompts.
     """
 
     name = "h-sf"
@@ -45,7 +45,7 @@ class HSf(AheadPolicy):
         self._waiting.remove(self._candidate(view, i))
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start a largest set; when none fits, remember when one may."""
+        """Start a largest set; if none fits, store the round at which one may."""
         self._wake = None
         waiting = self._waiting.candidates.items()
         if not waiting or self._none_fits(view, waiting):
@@ -64,7 +64,7 @@ class HSf(AheadPolicy):
         narrowest = self._waiting.prompts.items()[0]
         wait = self._ahead.wait(narrowest, waiting[0].output, view.now)
         if self._must_wait(view, wait):
-            return True  # a request larger in both waits no less
+            return True  # a request that is larger in both waits at least as long
         least, prompt = 0, -1
         for candidate in waiting:  # by output: only a smaller prompt can fit better
             if prompt < 0 or candidate.prompt < prompt:
@@ -101,9 +101,9 @@ def largest_set(
     Parameters
     ----------
     prompts, outputs
-        Of waiting requests, by ascending output.
+        Those of waiting requests, by ascending output.
     running
-        Of each active request the tokens held now, and the rounds to its believed completion.
+        Tokens held now by each active request, and the rounds to its believed completion.
     memory
         Tokens that may be held.
     """

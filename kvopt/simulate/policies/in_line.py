@@ -1,4 +1,4 @@
-"""Policies that look ahead, and those that scan an order up to the first that does not fit."""
+"""Policies with look-ahead, and policies that scan an order up to the first that does not fit."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class AheadPolicy(Policy):
     """Start only requests that fit now and, by belief, at every later time."""
 
     def begin(self, view: View) -> None:
-        """Start with nothing promised."""
+        """Start without promised memory."""
         self._ahead = LookAhead(self.capacity(view), view.weights)
         self._wake: int | None = None
-        self._refused: int | None = None  # what does not fit before the round to wake in
+        self._refused: int | None = None  # a request that does not fit before the round to wake in
 
     def capacity(self, view: View) -> int:
         """Return the tokens that may be promised."""
@@ -51,7 +51,7 @@ class AheadPolicy(Policy):
         return self._wake
 
     def waits(self, view: View, i: int) -> int:
-        """Return 0 if a request fits with the promised memory, else how long it must wait."""
+        """Return 0 if a request fits with the promised memory, else the rounds it must wait."""
         return self._ahead.wait(view.private[i], self.belief(view, i), view.now, view.paths[i])
 
     def promise(self, view: View, i: int) -> None:
@@ -59,8 +59,8 @@ class AheadPolicy(Policy):
         self._ahead.add(view.private[i], self.belief(view, i), view.now, view.paths[i])
 
     def _must_wait(self, view: View, wait: int) -> int:
-        """Return how long a request must wait at least, and be woken then; 0 if it fits."""
-        # Alone it would fit or never will: another has to leave first.
+        """Return the least wait of a request, and wake then; 0 if it fits."""
+        # Alone it fits or never will: another one has to leave first.
         self._wake = view.now + wait if wait and len(self._ahead) else None
         return wait
 
@@ -69,16 +69,15 @@ class AheadPolicy(Policy):
 class PrefixPolicy(AheadPolicy):
     """Admit the first in line as long as it fits now and, by belief, at every later time.
 
-    A believed output that was too low is noticed when a request outlives it: it is then
-    believed to need one round more.  When memory would pass M all the same, everything
-    active is evicted.
+    A request that outlives its believed output is believed to need one more round.  If memory
+    would exceed M nevertheless, all active requests are evicted.
     """
 
     def begin(self, view: View) -> None:
-        """Start with no request in line."""
+        """Start with an empty line."""
         super().begin(view)
         self._line: list[Key] = []
-        self._gone: set[int] = set()  # of the line, what another worker has started
+        self._gone: set[int] = set()  # requests in line that another worker has started
 
     @abstractmethod
     def key(self, view: View, i: int) -> Key:
@@ -93,7 +92,7 @@ class PrefixPolicy(AheadPolicy):
         heapq.heappush(self._line, (*self.full_key(view, i), i))
 
     def withdrawn(self, view: View, i: int) -> None:
-        """Pass over it when it comes to the front of the line."""
+        """Skip it at the front of the line."""
         self._gone.add(i)
 
     def admit(self, view: View) -> Iterable[int]:
@@ -117,7 +116,7 @@ class PrefixPolicy(AheadPolicy):
 
 @dataclass
 class ShuffledPolicy(PrefixPolicy):
-    """A policy that breaks ties by places that it draws."""
+    """A policy that breaks ties by drawn places."""
 
     def begin(self, view: View) -> None:
         """Draw the places."""

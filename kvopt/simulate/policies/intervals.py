@@ -1,4 +1,4 @@
-"""Policies that know an interval for each output, and believe its lower end, its upper, or both."""
+"""Policies that know an interval for each output, and believe an end, or both."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class AMax(ShuffledPolicy):
 
 @dataclass
 class LeastBelief(ShuffledPolicy):
-    """Believe the least output that is known, and evict the smallest belief first.
+    """Believe the least possible output, and evict the smallest belief first.
 
-    That is the lower end of the interval, and after an eviction the tokens that had been
-    produced, if these are more.  Ties are broken by a drawn place.
+    It is the lower end of the interval, or after an eviction the produced tokens if these are
+    more.  Ties are broken by a drawn place.
     """
 
     needs = (Need.INTERVALS,)
@@ -55,7 +55,7 @@ class LeastBelief(ShuffledPolicy):
         super().arrived(view, i)
 
     def belief(self, view: View, i: int) -> int:
-        """Return the least output that was known when the request last started."""
+        """Return the least possible output at the last start of the request."""
         return self._least[i]
 
     def active_belief(self, view: View, i: int) -> int:
@@ -63,7 +63,7 @@ class LeastBelief(ShuffledPolicy):
         return self._least[i]
 
     def evict(self, view: View) -> Iterable[int]:
-        """Give up the smallest beliefs until the next round fits."""
+        """Evict the smallest beliefs until the next round fits."""
         if view.next_load <= view.memory:
             return
         for i in sorted(view.active, key=lambda i: (self.active_belief(view, i), self._rank[i])):
@@ -80,7 +80,7 @@ class LeastBelief(ShuffledPolicy):
         self.rejoin(view, i)
 
     def learned(self) -> Hashable:
-        """Return how often it learned: beliefs only rise, so this tells states apart."""
+        """Return how often it learned: beliefs only rise, so this identifies states."""
         return self._lessons
 
 
@@ -98,7 +98,7 @@ class AMin(LeastBelief):
     source = "chen-2025, Algorithms 2 and 5"
 
     def key(self, view: View, i: int) -> Key:
-        """Return the least output that is known and the drawn place."""
+        """Return the least possible output and the drawn place."""
         return self._least[i], self._rank[i]
 
 
@@ -134,7 +134,7 @@ class AL(PrefixPolicy):
         return (self._place[i],)
 
     def arrived(self, view: View, i: int) -> None:
-        """Join the end of the queue, or the place that is still one's own."""
+        """Join the end of the queue, or return to the old place."""
         self._belief.setdefault(i, view.beliefs.lower[i])
         if i not in self._place:
             self._place[i] = self._joined
@@ -142,7 +142,7 @@ class AL(PrefixPolicy):
         super().arrived(view, i)
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start from the front, and remember when first tries end."""
+        """Start from the front, and store the ends of first tries."""
         for i in super().admit(view):
             if i not in self._removed:
                 removal = view.now + self._belief[i]
@@ -150,7 +150,7 @@ class AL(PrefixPolicy):
             yield i
 
     def evict(self, view: View) -> Iterable[int]:
-        """Remove first tries that reached the lower end; everything if that is not enough."""
+        """Remove first tries at the lower end; all active requests if this is not enough."""
         while self._first_tries and self._first_tries[0][0] <= view.now:
             _, _, i, start = heapq.heappop(self._first_tries)
             if view.active.get(i) == start:
@@ -173,16 +173,16 @@ class AL(PrefixPolicy):
         return min(rounds + ([waking] if waking is not None else []), default=None)
 
     def learned(self) -> Hashable:
-        """Return how many were removed: each is, once, and that alone changes the queue."""
+        """Return how many were removed: each is removed once, and only this changes the queue."""
         return len(self._removed)
 
 
 @register
 @dataclass
 class ASwitch(Policy):
-    """Use a-l where ``l / u`` is below ``(3 - sqrt 5) / 2``, else a-min.
+    """Use a-l if ``l / u`` is below ``(3 - sqrt 5) / 2``, else a-min.
 
-    With ``x = l / u`` that is where ``x^2 - 3 x + 1 > 0``, which integers decide exactly.  The
+    With ``x = l / u`` this means ``x^2 - 3 x + 1 > 0``, which integers decide exactly.  The
     smallest lower end and the largest upper end of all intervals count.
     """
 
@@ -191,7 +191,7 @@ class ASwitch(Policy):
     needs = (Need.INTERVALS, Need.RANGE)
 
     def begin(self, view: View) -> None:
-        """Choose, and let the chosen one answer from now on."""
+        """Choose a policy, which decides from now on."""
         low, high = view.range
         short = low * low - 3 * low * high + high * high > 0
         self._chosen: AL | AMin = AL(seed=self.seed) if short else AMin(seed=self.seed)
@@ -200,9 +200,9 @@ class ASwitch(Policy):
             setattr(self, method, getattr(self._chosen, method))
 
     def admit(self, view: View) -> Iterable[int]:
-        """Ask the chosen one."""
+        """Return the decision of the chosen policy."""
         return self._chosen.admit(view)
 
     def note(self) -> str:
-        """Note which one was chosen."""
+        """Return the name of the chosen policy."""
         return f"chose {self._chosen.name}"

@@ -1,10 +1,10 @@
-"""The answer to whether a request would fit, now and at every later time.
+"""Look-ahead: whether a request would fit, now and at every later time.
 
-Memory grows between completions, so the believed completions of what is active and that of the
-newcomer are all the times that a look-ahead has to visit.  What is held at them does not depend on
-what time it is: it is kept, and changes when something starts or leaves.
+Memory grows between completions, so a look-ahead has to check only the believed completions of
+active requests and of the new one.  The tokens held at these times do not depend on the current
+time: they are stored, and change at starts and ends of requests.
 
-A node of a shared prefix is held until the last believed completion of those that use it.
+A node of a shared prefix is held until the last believed completion of its users.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ class LookAhead:
         self._uses: dict[int, list[int]] = {}  # of each node held, the completions of its users
         self._ends: list[int] = []  # believed completions, negated: the last one comes first
         self._times = np.zeros(64, np.int64)  # believed completions
-        self._beside = np.zeros(64, np.int64)  # how many complete then or later
-        # What these hold then, with a token for each round until then, as a newcomer has them.
+        self._beside = np.zeros(64, np.int64)  # number of requests that complete then or later
+        # Their tokens then, and for a new request a token for each round until then.
         self._tops = np.zeros(64, np.int64)
-        self._numbers: dict[int, int] = {}  # of each completion, how many requests it has
+        self._numbers: dict[int, int] = {}  # number of requests of each completion
         self._size = self._total = 0  # requests, and their sum of prompt - start
 
     def __len__(self) -> int:
         return self._size
 
     def wait(self, prompt: int, output: int, now: int, path: Sequence[int] = ()) -> int:
-        """Return 0 if a request fits at ``now``, else how many rounds it must wait at least.
+        """Return 0 if a request fits at ``now``, else the least number of rounds to wait.
 
-        Its prompt is that beside the nodes of its path.
+        Its prompt is without the nodes of its path.
 
         Starting a round later lowers what it holds at a given time by one token, and times
         before its start no longer matter.  Requests that outlived their believed completion
@@ -103,7 +103,7 @@ class LookAhead:
     def remove(
         self, prompt: int, output: int, start: int, now: int, path: Sequence[int] = ()
     ) -> bool:
-        """Remove a request that was added with these; return whether it was to stay for longer."""
+        """Remove a request that was added with these; return whether it was to stay longer."""
         end = start + output
         for node in path:
             self._uses[node].remove(end)
@@ -113,7 +113,7 @@ class LookAhead:
         self._numbers[end] -= 1
         self._size -= 1
         self._total -= prompt - start
-        if is_early:  # what is past is looked at no more
+        if is_early:  # past times are ignored
             self._change(bisect_left(self._ends, -end), -1, start - prompt)
         if not self._numbers[end]:
             self._delete(end)

@@ -1,4 +1,4 @@
-"""Policies that order by where the LP relaxation starts requests on average."""
+"""Policies that order requests by their mean starts in the LP relaxation."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from kvopt.simulate.running import run
 _LP = "a vertex of the LP"
 _AVERAGES = "Lagrangian averages, not the LP"
 _DIGITS = 6
-"""Decimals of a mean start that count: what an LP solver leaves beyond them is noise."""
+"""Significant decimals of a mean start: further ones are noise of the LP solver."""
 
 
 @dataclass
 class LpOrderPolicy(PlannedPolicy):
-    """Plan by the mean starts of the LP relaxation of everything that waits.
+    """Plan by the mean starts of the LP relaxation of all waiting requests.
 
     The LP ends with the schedule of `svf`: it orders and proves nothing.
 
@@ -41,9 +41,9 @@ class LpOrderPolicy(PlannedPolicy):
     means
         ``lp``, ``lagrangian`` (averaged minimisers of the Lagrangian, which need no LP) or
         ``auto``: the LP as long as all LPs of the run together stay within ``nonzeros``.  The
-        note of the run says which it was.
+        note of the run names the choice.
     nonzeros
-        For ``auto``.  An LP as large as the default takes some seconds.
+        Limit for ``auto``.  An LP as large as the default takes some seconds.
     """
 
     needs = (Need.OUTPUTS, Need.LP)
@@ -66,7 +66,7 @@ class LpOrderPolicy(PlannedPolicy):
     ) -> list[Candidate]:
         """Return candidates by mean start, ties by prompt, arrival and position.
 
-        By default all of them may start at once; ``arrivals`` lets them arrive when they do.
+        By default all of them may start at once; with ``arrivals`` from their arrivals on.
         """
         candidates = sorted(candidates, key=lambda c: c.position)  # the LP has them in this order
         instance = Instance(
@@ -98,9 +98,9 @@ class LpOrderPolicy(PlannedPolicy):
         return lagrangian_mean_starts(instance, schedule.starts)
 
     def _is_for_the_lagrangian(self, instance: Instance) -> bool:
-        """Whether that is sure without a schedule: too large an LP, and too many to start at once.
+        """Whether the LP is too large even without a schedule, with too many to start at once.
 
-        Under load almost every plan is, and the schedule would take most of the time.
+        Under load this is true of almost every plan, and a schedule would take most of the time.
         """
         crowded = sum(request.prompt + 1 for request in instance) > instance.memory
         if self.means == "lp" or instance.last_arrival or not crowded:
@@ -117,7 +117,7 @@ class LpOrderPolicy(PlannedPolicy):
         return True
 
     def note(self) -> str | None:
-        """Return where the mean starts came from."""
+        """Return the source of the mean starts."""
         sources = "; ".join(f"{count} by {name}" for name, count in sorted(self._plans.items()))
         return f"plans by mean starts: {sources}" if sources else None
 
@@ -130,8 +130,8 @@ class SortedLp(LpOrderPolicy):
     Parameters
     ----------
     hindsight
-        Plan once, over everything that will ever arrive.  A request that has not arrived does not
-        hold up those behind.
+        Plan once, for all requests, also later arrivals.  A request that has not arrived does not
+        block later ones in the order.
     """
 
     name = "sorted-lp"
@@ -153,7 +153,7 @@ class SortedLp(LpOrderPolicy):
             self._places = {c.position: place for place, c in enumerate(order)}
 
     def arrived(self, view: View, i: int) -> None:
-        """Take one's place in the only plan, or wait for the plan of this round."""
+        """Take the place in the only plan, or wait for the plan of this round."""
         if self.hindsight:
             self.rejoin(view, i)
         else:

@@ -1,4 +1,4 @@
-"""First come or shortest first, with look-ahead, up to the first that does not fit."""
+"""Orders by arrival, output or volume, with look-ahead, up to the first that does not fit."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Fcfs(PrefixPolicy):
     """Scan by arrival, with look-ahead, up to the first that does not fit (no server's FCFS).
 
     A server's first come, first served knows no output before its end.  This one looks ahead with
-    the believed outputs, which are the true ones unless ``pred`` says otherwise: then nothing that
-    it starts is ever evicted.
+    the believed outputs, by default the true ones: then no request that it starts is ever
+    evicted.
     """
 
     name = "fcfs"
@@ -39,13 +39,13 @@ class Fcfs(PrefixPolicy):
 class Paced(Fcfs):
     """Scan requests by arrival with look-ahead, and start at most one every ``gap`` rounds.
 
-    Requests that start together end together, and the cache is full only then.  Where they start
-    one after another some are young while others are old, and more of them share the cache.
+    Requests that start together end together, and the cache is full only then.  If they start one
+    after another, some are young while others are old, and more of them share the cache.
 
     Parameters
     ----------
     gap
-        Rounds from one start to the next, at least.
+        Least number of rounds from one start to the next.
     """
 
     name = "paced"
@@ -58,12 +58,12 @@ class Paced(Fcfs):
             raise InvalidInput(f"must be at least 1, got {self.gap}", field="gap")
 
     def begin(self, view: View) -> None:
-        """Nothing was started yet."""
+        """Start without a last start."""
         super().begin(view)
         self._next = 0
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start the first in line if it fits and the pause is over."""
+        """Start the first in line if it fits and the gap is over."""
         self._wake = None
         if view.now >= self._next:
             for i in super().admit(view):
@@ -87,10 +87,10 @@ class McSf(PrefixPolicy):
 
     Notes
     -----
-    With predictions it may loop.  Evictions let those finish whose belief was right and leave the
-    others in front of the line, in the order of their beliefs.  Once memory overflows before
-    one of those in front ends, the same happens again for ever: long backlogs get there
-    in spite of a margin.
+    With predictions it may loop.  After evictions requests with true beliefs finish, and the
+    others remain at the front of the line, in the order of their beliefs.  Once memory overflows
+    before one of these ends, the same repeats for ever.  Long backlogs reach this state in spite
+    of a margin.
     """
 
     name = "mc-sf"
@@ -141,8 +141,8 @@ class Svf(PrefixPolicy):
 class SvfOneBit(PrefixPolicy):
     """Scan requests by token-rounds as if all short outputs were one length, and all long ones.
 
-    Of each output the order knows one bit: whether it is above the threshold.  The look-ahead
-    counts believed outputs, as that of svf does.
+    The order knows one bit of each output: whether it is above the threshold.  The look-ahead
+    counts believed outputs, as in svf.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class SvfOneBit(PrefixPolicy):
             raise InvalidInput(reason, field="long")
 
     def begin(self, view: View) -> None:
-        """Start with no request in line."""
+        """Start with an empty line."""
         super().begin(view)
         self._scale = lcm(self.short.denominator, self.long.denominator)
 
@@ -188,7 +188,7 @@ class ARandom(ShuffledPolicy):
     Parameters
     ----------
     memory
-        Tokens it may use, when that is less than M: the paper couples it on ``alpha M``.
+        Tokens it may use, if less than M: the paper couples it on ``alpha M``.
     """
 
     name = "a-random"
@@ -201,7 +201,7 @@ class ARandom(ShuffledPolicy):
             raise InvalidInput(f"must be at least 1, got {self.memory}", field="memory")
 
     def capacity(self, view: View) -> int:
-        """Return M, or the smaller memory that was asked for."""
+        """Return M, or the smaller requested memory."""
         return view.memory if self.memory is None else min(self.memory, view.memory)
 
     def key(self, view: View, i: int) -> Key:

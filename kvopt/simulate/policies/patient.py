@@ -1,8 +1,8 @@
-"""A request that fits may go before one that does not, for a while.
+"""Policies in which a request that fits may pass one that does not, a limited number of times.
 
-Beams have the rule of `patient` in compiled loops (`kvopt.heuristics.dispatch`), which take
-a fiftieth of the time: 0.015 s for 10,000 requests.  But loading them takes 0.7 s, as long as that
-run takes here.
+Beams have the rule of `patient` in compiled loops (`kvopt.heuristics.dispatch`), which take a
+fiftieth of the time: 0.015 s for 10,000 requests.  But loading them takes 0.7 s, as long as that
+run here.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Patient(Svf):
     Parameters
     ----------
     window
-        How many that do not fit are looked at.
+        Limit of the requests that do not fit.
     patience
-        How often one may be passed over by others behind; then they wait for it.
+        How often later requests may pass one; then they wait for it.
 
     Notes
     -----
-    Memory that the first in line cannot use is not left empty, as `svf` leaves it; and those
-    that need much are not put off to the end, as they would be without a limit to patience.
+    Memory that the first in line cannot use is not wasted, as in `svf`; and large requests are
+    not postponed to the end, as without a limit to patience.
     """
 
     name = "patient"
@@ -49,13 +49,13 @@ class Patient(Svf):
                 raise InvalidInput(f"must be at least {least}, got {value}", field=name)
 
     def begin(self, view: View) -> None:
-        """Start with no request in line."""
+        """Start with an empty line."""
         super().begin(view)
         self._queue: SortedLine[Key] = SortedLine()  # negated: the first in line is the last
         self._passed: Counter[int] = Counter()
 
     def arrived(self, view: View, i: int) -> None:
-        """Join the line, kept sorted: more than its front is looked at."""
+        """Join the line, which is sorted, since more than its front is scanned."""
         self._queue.add(self._item(view, i))
 
     def withdrawn(self, view: View, i: int) -> None:
@@ -66,11 +66,11 @@ class Patient(Svf):
         return tuple(-part for part in (*self.full_key(view, i), i))
 
     def learned(self) -> Hashable:
-        """Return how often each was passed over: the same requests may be treated otherwise."""
+        """Return how often each was passed over, on which decisions depend."""
         return frozenset(self._passed.items())
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start requests that fit among the first in line, until one has been patient enough."""
+        """Start requests that fit among the first in line, until one was passed over too often."""
         line, passed = self._queue.items(), self._passed
         place = 0
         while place < min(len(line), self.window):
@@ -78,7 +78,7 @@ class Patient(Svf):
             first, i = -line[-1][-1], -item[-1]
             if place and passed[first] >= self.patience:
                 return
-            # The look-ahead would say no too, but takes longer.
+            # The look-ahead would refuse it too, but takes longer.
             no_room = view.next_load + view.prompts[i] - view.matched(i) + 1 > view.memory
             if no_room or self.waits(view, i):
                 place += 1
@@ -92,16 +92,16 @@ class Patient(Svf):
 
 @dataclass
 class LeastShare(Patient):
-    """Take the first in line by their share of the machine, and start those that fit.
+    """Scan the first in line by their share of the machine, and start those that fit.
 
-    Every request that is passed over counts, not the first in line alone, and one that was passed
-    over so often ends the round.  It knows all outputs, as the bound does, and is asked for by no
-    name: it looks for a schedule that a certificate can hold as its upper side.
+    Every request that is passed over counts, not only the first in line, and one that was passed
+    over too often ends the round.  It knows all outputs, like the bound, and has no name for
+    commands: it searches for schedules, not for an online policy.
 
     Parameters
     ----------
     takes
-        What each request takes.
+        Machine time of each request.
     """
 
     name = "least-share"
@@ -129,5 +129,5 @@ class LeastShare(Patient):
             self._queue.remove(item)
             self.promise(view, i)
             yield i
-        # Alone every request fits: with nothing active none waits.
+        # Alone every request fits: with nothing active none has to wait.
         self._wake = view.now + min(waits) if waits else None

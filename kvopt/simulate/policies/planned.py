@@ -1,4 +1,4 @@
-"""Policies that plan an order for waiting requests, and plan anew when one arrives."""
+"""Policies that plan an order for waiting requests, and plan again when one arrives."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from kvopt.simulate.policies.waiting import Waiting
 class PlannedPolicy(PrefixPolicy):
     """Serve requests in the order of a plan.
 
-    The papers plan once for one backlog.  With arrivals a plan is made over everything that
-    waits, at each round at which something arrives and at no other; what of the plan before
-    has not started has no privilege.  What is evicted later returns to its place in the plan.
+    The papers plan once for one backlog.  With arrivals a plan is made for all waiting requests
+    at each round with an arrival, and at no other; requests of the last plan that have not
+    started have no privilege.  An evicted request returns to its place in the plan.
 
     A plan is taken part by part, and only when the line is empty and a waiting request could
-    start: under load most plans are overtaken by the next arrival before that.
+    start: under load the next arrival replaces most plans before that.
     """
 
     def begin(self, view: View) -> None:
         """Start with no plan."""
         super().begin(view)
         self._places: dict[int, int] = {}
-        self._next_place = 0  # never lower: what an older plan placed comes first
+        self._next_place = 0  # it never falls: requests of an older plan come first
         self._stale = False
         self._plan: Iterator[Sequence[int]] = iter(())
-        self._unplaced = 0  # how many the plan has still to place
+        self._unplaced = 0  # number of requests that the plan has yet to place
         self._waiting = Waiting()
-        self._smallest = (0, 0)  # no prompt and no output of the unplaced is below these
+        self._smallest = (0, 0)  # lower bounds on prompts and outputs of unplaced requests
 
     @abstractmethod
     def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
-        """Yield the waiting requests, given in tie order, part after part as the plan has it."""
+        """Yield the waiting requests, given in tie order, in the parts of the plan."""
 
     def candidate(self, view: View, i: int) -> Candidate:
         """Return a request as a candidate of phase 1."""
@@ -53,12 +53,12 @@ class PlannedPolicy(PrefixPolicy):
         self._stale = True
 
     def rejoin(self, view: View, i: int) -> None:
-        """Wait at the place that one has."""
+        """Wait at the old place."""
         self._waiting.add(self.candidate(view, i))
         super().arrived(view, i)
 
     def withdrawn(self, view: View, i: int) -> None:
-        """Wait no longer; the plan passes over it."""
+        """Leave the waiting requests; the plan skips it."""
         super().withdrawn(view, i)
         self._waiting.remove(self.candidate(view, i))
 
@@ -79,7 +79,7 @@ class PlannedPolicy(PrefixPolicy):
         self._line.clear()
         waiting = (
             self._waiting.candidates.items().copy()
-        )  # without what is evicted before the plan goes on
+        )  # without requests that are evicted before the plan continues
         self._unplaced = len(waiting)
         if waiting:
             least = min(view.private[candidate.position] for candidate in waiting)

@@ -27,7 +27,7 @@ class SvfPrivate(PrefixPolicy):
 @register
 @dataclass
 class KLpm(AheadPolicy):
-    """Start the oldest request, then k - 1 times the one whose prefix is held furthest.
+    """Start the oldest request, then k - 1 times the one with the longest held prefix.
 
     It stops at the first that does not fit.  Of equal matches the older request goes first.
 
@@ -46,7 +46,7 @@ class KLpm(AheadPolicy):
         checked_integer(self.k, "k", 1)
 
     def begin(self, view: View) -> None:
-        """Start with no request in line."""
+        """Start with an empty line."""
         super().begin(view)
         self._line: set[int] = set()
         self._started = 0
@@ -60,7 +60,7 @@ class KLpm(AheadPolicy):
         self._line.remove(i)
 
     def learned(self) -> int:
-        """Return how many starts ago the oldest one had its turn."""
+        """Return the number of starts since the last turn of the oldest."""
         return self._started % self.k
 
     def _next(self, view: View) -> int:
@@ -84,7 +84,7 @@ class KLpm(AheadPolicy):
 @register
 @dataclass
 class Lpm(KLpm):
-    """Start the request whose prefix is held furthest (longest prefix match), then the next one.
+    """Start the request with the longest held prefix (longest prefix match), then the next one.
 
     It stops at the first that does not fit.  Of equal matches the older request goes first.
     """
@@ -95,6 +95,6 @@ class Lpm(KLpm):
     k: int = field(default=LARGEST_INTEGER, init=False)
 
     def begin(self, view: View) -> None:
-        """Start with no request in line, and no turn of the oldest."""
+        """Start with an empty line, and no turn of the oldest."""
         super().begin(view)
         self._started = 1

@@ -1,4 +1,4 @@
-"""Policies by name: built-in ones, those that others registered, and their parameters."""
+"""Policies by name: built-in ones and registered ones, and their parameters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ POLICIES: Registry[type[Policy]] = Registry(
 
 
 def register(kind: Kind) -> Kind:
-    """Make a policy known by its name; a class decorator."""
+    """Register a policy under its name; a class decorator."""
     return registered(kind, Policy, POLICIES)
 
 
@@ -81,7 +81,7 @@ def policy(text: str) -> Policy:
 
 
 def registered(kind: Own, base: type, registry: Registry[Any]) -> Own:
-    """Register a class by its name; for an unusable one explain how to mend it."""
+    """Register a class by its name; explain how to repair an unusable one."""
     if reason := _mistake(kind, base, registry.kind):
         raise InvalidInput(reason, field=getattr(kind, "__name__", shown(kind)))
     registry.add(kind.name, kind)  # type: ignore[attr-defined]
@@ -89,7 +89,7 @@ def registered(kind: Own, base: type, registry: Registry[Any]) -> Own:
 
 
 def _mistake(kind: object, base: type, called: str) -> str | None:
-    """Explain how to mend a class that cannot be used."""
+    """Explain how to repair an unusable class."""
     if not isinstance(kind, type):
         return (
             f"must be the class of a {called}: write @register above it without brackets; "
@@ -107,7 +107,7 @@ def _mistake(kind: object, base: type, called: str) -> str | None:
 
 
 def made(kind: type[Made], keys: Mapping[str, str], label: str) -> Made:
-    """Build a policy, or another thing with a name and parameters, from texts."""
+    """Build a policy, or another object with a name and parameters, from texts."""
     hints = get_type_hints(kind)
     known = {item.name: item for item in fields(kind) if item.init}
     values: dict[str, Any] = {}
@@ -131,7 +131,7 @@ def made(kind: type[Made], keys: Mapping[str, str], label: str) -> Made:
 
 
 def _no_key(kind: type, key: str) -> str | None:
-    """Explain why an attribute of a class that looks like a parameter is none."""
+    """Explain why an attribute of a class is not a parameter although it looks like one."""
     if key.startswith("_") or key in get_annotations(Policy):
         return None
     if key in get_annotations(kind):

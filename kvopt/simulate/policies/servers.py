@@ -17,7 +17,7 @@ from kvopt.simulate.policies.registry import register
 
 
 def uncovered(needed: Scope) -> str:
-    """Return why the runs of a policy are not compared with a bound of a narrower scope."""
+    """Return the reason why runs of a policy are not compared with a bound of a narrower scope."""
     does = {
         Scope.PAUSES: "pauses requests with tokens kept",
         Scope.CHUNKS: "processes prompts in pieces",
@@ -30,7 +30,7 @@ class PausingPolicy(Policy):
     """A scheduler that interrupts requests and keeps their tokens, with a simulator of its own."""
 
     def admit(self, view: View) -> Iterable[int]:
-        """Raise: admission depends on blocks, which its own simulator has."""
+        """Raise an error: admission depends on blocks, which only its own simulator has."""
         raise InvalidInput("is a server of its own and admits for no other", field=self.name)
 
     def scope(self, *, rounds: bool) -> Scope:
@@ -51,7 +51,7 @@ class ServerPolicy(PausingPolicy):
     budget
         Most tokens that a round processes, one for each request that yields one.
     chunked
-        Whether a prompt may be processed in pieces where the budget does not reach.
+        Whether a prompt that exceeds the budget may be processed in pieces.
     watermark
         Share of the blocks that must stay free when a request joins others.
     asynchronous
@@ -93,7 +93,7 @@ class VllmFcfs(ServerPolicy):
     needs = ()
 
     def priorities(self, instance: Instance) -> Sequence[int]:
-        """Return the same for all: the arrival decides."""
+        """Return the same key for all: the arrival decides."""
         return [0] * len(instance)
 
 
@@ -105,8 +105,8 @@ class VllmPriority(ServerPolicy):
     Parameters
     ----------
     by
-        What the priority is: the believed ``output``, the token-rounds of it (``volume``), the
-        middle of its interval (``prediction``), or the field of the requests (``priority``).
+        The priority: the believed ``output``, its token-rounds (``volume``), the middle of its
+        interval (``prediction``), or the field of the requests (``priority``).
     """
 
     name = "vllm-priority"
@@ -128,7 +128,7 @@ class VllmPriority(ServerPolicy):
 
 
 def _carried(instance: Instance) -> list[int]:
-    """Return the priorities of requests, 0 where they have none, as vLLM does."""
+    """Return the priorities of requests, 0 by default, as in vLLM."""
     if len(instance) and all(request.priority is None for request in instance):
         reason = "no request has a priority: take output, volume or prediction"
         raise InvalidInput(reason, field="by")
@@ -151,9 +151,9 @@ class Sglang(PausingPolicy):
     prefill
         Most tokens of prompts in a round.
     conservative
-        How much more than its share is reserved for what those that run may still produce.
+        Factor on the reserved share of the tokens that running requests may still produce.
     mixed
-        Whether those that run yield tokens while prompts are processed.
+        Whether running requests yield tokens while prompts are processed.
     """
 
     name = "sglang"

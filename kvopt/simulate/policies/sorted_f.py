@@ -1,4 +1,4 @@
-"""Batches of least F, one after the other: by believed outputs, or the shortest possible ones."""
+"""Batches of least F, one after the other: by believed outputs, or by the least possible ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kvopt.simulate.policies.registry import register
 class SortedF(PlannedPolicy):
     """Plan batches of least sum(o) / |X|^2, each by believed output, and admit a prefix.
 
-    Phase 1 sees the whole memory, whatever is running.
+    Phase 1 uses the whole memory, also while requests run.
 
     Parameters
     ----------
     phase1
-        How batches are found: ``exact``, ``dp`` (the paper's program), ``swap``, ``quantile``
+        Solver of batches: ``exact``, ``dp`` (the paper's program), ``swap``, ``quantile``
         or ``auto`` (by the number of requests that wait), see `kvopt.simulate.policies.phase1`.
     """
 
@@ -55,12 +55,12 @@ class SortedF(PlannedPolicy):
 @register
 @dataclass
 class SortedFAMin(LeastBelief, SortedF):
-    """Plan batches by the least outputs that are known; evict the smallest of these first.
+    """Plan batches by the least possible outputs; evict the smallest of these first.
 
     The belief of a request starts at the lower end of its interval and is raised in every
     round to the tokens that it has produced.  When the next round would not fit, the smallest
-    belief goes first, ties by a drawn place, until it does.  The evicted keep their place in
-    the plan and may start again at once; only an arrival makes a new plan.
+    belief goes first, ties by a drawn place, until it does.  Evicted requests keep their place
+    in the plan and may start again at once; only an arrival makes a new plan.
     """
 
     name = "sorted-f-a-min"

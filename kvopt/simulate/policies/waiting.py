@@ -1,4 +1,4 @@
-"""The waiting requests, in tie order and kept that way."""
+"""The waiting requests, kept in tie order."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class _Ordered(Protocol):
 Item = TypeVar("Item", bound=_Ordered)
 
 _FEW = 32
-"""Newcomers up to which each is put into its place; more are sorted in together."""
+"""Up to so many new items are inserted one by one; more are sorted together."""
 
 
 class SortedLine(Generic[Item]):
     """A sorted list that items join and leave.
 
-    A plan looks at all of them, and under load there is a plan in almost every round: sorting
-    all of them anew each time would take longer than the plan.  Looking at one place in a
-    ``SortedList`` of sortedcontainers takes ten times as long as in this list.
+    A plan reads all of them, and under load there is a plan in almost every round: sorting all of
+    them each time would take longer than the plan.  Access to one place in a ``SortedList`` of
+    sortedcontainers takes ten times as long as in this list.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class SortedLine(Generic[Item]):
         self._new.append(item)
 
     def remove(self, item: Item) -> None:
-        """Let an item leave that is in the line."""
+        """Let an item of the line leave."""
         items = self.items()
         del items[bisect_left(items, item)]
 
@@ -60,7 +60,7 @@ class Waiting:
     Attributes
     ----------
     candidates, prompts
-        Both lines.
+        The two lines.
     """
 
     def __init__(self) -> None:
@@ -73,6 +73,6 @@ class Waiting:
         self.prompts.add(candidate.prompt)
 
     def remove(self, candidate: Candidate) -> None:
-        """Let a request wait no longer."""
+        """Let a request leave."""
         self.candidates.remove(candidate)
         self.prompts.remove(candidate.prompt)

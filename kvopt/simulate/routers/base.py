@@ -14,9 +14,9 @@ class Load(Protocol):
     """State of a worker that a router sees."""
 
     requests: int
-    """How many were sent there and have not finished."""
+    """Number of unfinished requests that were sent there."""
     volume: int
-    """Token-rounds that these are believed to hold over their lives."""
+    """Believed token-rounds of these requests."""
 
     def tokens(self) -> int:
         """Return the tokens that it holds now."""
@@ -27,20 +27,20 @@ class Load(Protocol):
 
 @dataclass
 class Router(Extensible, ABC):
-    """How requests come to workers.  Subclasses are dataclasses: their fields are parameters.
+    """Assignment of requests to workers.  Subclasses are dataclasses: their fields are parameters.
 
     Parameters
     ----------
     seed
-        For random choices.
+        Seed of random choices.
     """
 
     name: ClassVar[str]
     """Its name in commands."""
     source: ClassVar[str] = "-"
-    """Where it is from."""
+    """Its source."""
     is_irrevocable: ClassVar[bool] = True
-    """Whether a request stays where it was sent when it arrived."""
+    """Whether a request stays on the worker of its arrival."""
 
     seed: int = field(default=0, kw_only=True)
 
@@ -50,7 +50,7 @@ class ArrivalRouter(Router):
     """A router that sends every request to a worker when it arrives."""
 
     def begin(self, workers: int) -> None:
-        """Forget everything and get ready for a run with so many workers."""
+        """Reset the state for a run with so many workers."""
 
     def send(self, loads: Sequence[Load], i: int, prompt: int, output: int) -> int:  # noqa: ARG002
         """Return the worker for the request at a position."""

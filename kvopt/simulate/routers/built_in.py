@@ -1,7 +1,7 @@
 """The routers that are built in.
 
-Some spread requests without a look at what workers hold, or with little of it, and some send a
-request to where the least is; there ties go to the first such worker.
+Some spread requests with little or no knowledge of the loads, and some send a request to the worker
+with the least load; ties go to the first such worker.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from kvopt.simulate.routers.registry import ROUTERS, register
 class Central(Router):
     """Let requests wait in one line, from which workers take those that their schedulers start.
 
-    A request is given to a worker when it starts.  One that is evicted waits for the same worker.
-    Of several workers that may start something at one time the one that holds the fewest tokens
-    is asked first.
+    A request is assigned to a worker when it starts.  An evicted request waits for the same worker.
+    Of several workers that may start requests at one time the one with the fewest tokens is first.
     """
 
     name = "central"
@@ -62,7 +61,7 @@ class Uniform(ArrivalRouter):
         self._random = Random(self.seed)
 
     def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:  # noqa: ARG002
-        """Return any."""
+        """Return a random worker."""
         return self._random.randrange(len(loads))
 
 
@@ -75,21 +74,21 @@ class TwoChoices(Uniform):
     source = "the power of two choices"
 
     def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:  # noqa: ARG002
-        """Return the better of two, the first drawn where they are alike."""
+        """Return the better of two, in a tie the first drawn."""
         two = self._random.sample(range(len(loads)), min(2, len(loads)))
         return min(two, key=lambda worker: loads[worker].requests)
 
 
 @dataclass
 class Least(ArrivalRouter):
-    """Send each request to the worker where the least is."""
+    """Send each request to the worker with the least load."""
 
     @abstractmethod
     def measure(self, load: Load) -> int:
-        """Return how much is at a worker."""
+        """Return the load of a worker."""
 
     def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:  # noqa: ARG002
-        """Return the first worker with the least."""
+        """Return the first worker with the least load."""
         return min(range(len(loads)), key=lambda worker: self.measure(loads[worker]))
 
 
@@ -117,7 +116,7 @@ class LeastTokens(Least):
     name = "least-tokens"
 
     def measure(self, load: Load) -> int:
-        """Return the tokens held now: requests that wait hold none."""
+        """Return the tokens held now, without waiting requests."""
         return load.tokens()
 
 
@@ -126,8 +125,7 @@ class LeastTokens(Least):
 class LeastVolume(Least):
     """Send each request to the worker with the least outstanding volume.
 
-    That are the token-rounds that its requests, waiting or active, are believed to hold over
-    their lives.
+    It is the sum of the believed token-rounds of its requests, waiting or active.
     """
 
     name = "least-volume"

@@ -1,4 +1,4 @@
-"""Routers by name, built in or registered by others, and schedulers behind a router."""
+"""Routers by name, built in or registered, and schedulers behind a router."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BETWEEN = " + "
 
 
 def register(kind: Kind) -> Kind:
-    """Make a router known by its name; a class decorator."""
+    """Register a router under its name; a class decorator."""
     return registered(kind, ArrivalRouter, ROUTERS)
 
 
@@ -44,7 +44,7 @@ def label_of(router: str, policy: str) -> str:
 
 
 def parts_of(label: str) -> tuple[str, str]:
-    """Return router and scheduler of such a name; without a router it is the central line.
+    """Return router and scheduler of such a name; the default router is the central line.
 
     Examples
     --------

@@ -26,29 +26,29 @@ __all__ = ["Auto", "Candidate", "Phase1", "Solver", "batches", "solver"]
 Phase1 = Literal["auto", "exact", "dp", "swap", "quantile"]
 
 MOST_EXACT = 100
-"""Candidates up to which phase 1 is solved exactly."""
+"""Up to so many candidates phase 1 is solved exactly."""
 
 LEAST_QUANTILE = 1000
-"""Candidates from which on it is greedy."""
+"""From so many candidates on it is greedy."""
 
 
 class Auto:
     """Exact up to 100 candidates, greedy from 1,000 on, local swaps in between.
 
-    The paper advises the swap for up to 500 and leaves 501 to 999 open.  The swap goes on
-    there: section 7 of the paper finds it the better one at 2,000 still.  What counts is how
-    many are left for a batch, so a plan may begin with one solver and end with another.
-    Where the exact program would be too large, the swap takes its place.
+    The paper advises the swap for up to 500 and gives no advice for 501 to 999.  Here the swap is
+    used, since section 7 of the paper finds it better even at 2,000.  The number of remaining
+    candidates counts, so a plan may begin with one solver and end with another.  The swap
+    replaces an exact program that would be too large.
 
     Parameters
     ----------
     seed
-        For the samples of the quantile greedy.
+        Seed of the samples of the quantile greedy.
 
     Attributes
     ----------
     used
-        How many batches each solver made.
+        Number of batches of each solver.
     """
 
     def __init__(self, seed: int = 0) -> None:

@@ -1,9 +1,9 @@
 """Parts of every solver of phase 1: candidates, the F-metric, and batch after batch.
 
-Phase 1 of Sorted-F (wang-2025 Algorithm 1, lines 2-9) asks again and again for the batch X of
-waiting requests with the least ``F(X) = sum(o) / |X|^2`` among those that fit into memory.  A
-batch of n requests that runs for o rounds delays every request behind it by o, so batches go best
-by o / n; F is that with the mean output in the place of o.
+Phase 1 of Sorted-F (wang-2025 Algorithm 1, lines 2-9) repeatedly takes the batch X of waiting
+requests with the least ``F(X) = sum(o) / |X|^2`` among those that fit into memory.  A batch of n
+requests that runs for o rounds delays every later request by o, so batches are best sorted by
+o / n; F has the mean output instead of o.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kvopt.problem.arrays import Flags, Integers
 
 
 class Candidate(NamedTuple):
-    """A waiting request as phase 1 sees it; candidates compare in tie order.
+    """A waiting request in phase 1; candidates compare in tie order.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Candidate(NamedTuple):
 
     @property
     def peak(self) -> int:
-        """Most tokens it ever holds."""
+        """Most tokens that it holds."""
         return self.prompt + self.output
 
 
@@ -51,8 +51,7 @@ def columns(candidates: Sequence[Candidate]) -> tuple[Integers, Integers]:
 def batches(waiting: Sequence[Candidate], memory: int, solve: Solver) -> Iterator[list[Candidate]]:
     """Yield batch after batch until no request remains, each sorted by output.
 
-    A batch is solved for when it is asked for: with arrivals most plans are dropped before
-    their second one.
+    Batches are found lazily: with arrivals most plans are dropped before their second batch.
     """
     left = sorted(waiting)
     while left:
@@ -68,7 +67,7 @@ def best_count(least: Sequence[int | None]) -> int:
     Parameters
     ----------
     least
-        Least sum of outputs by count, None where there is no batch.  Count 0 is no batch.
+        Least sum of outputs by count, None without a batch.  Count 0 is no batch.
     """
     best, best_sum = 0, 0
     for count, total in enumerate(least):
@@ -78,7 +77,7 @@ def best_count(least: Sequence[int | None]) -> int:
 
 
 def starts_together(batch: Sequence[Candidate], memory: int) -> bool:
-    """Whether all of a batch may start at once, the short ones leaving early.
+    """Whether a whole batch may start at once, although short requests leave early.
 
     At the completion of a request, those with at least its output hold their prompts and as
     many tokens each as it has produced (Algorithm 1, line 5).

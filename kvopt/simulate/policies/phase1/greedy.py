@@ -1,16 +1,16 @@
-"""Batches that are filled greedily, and changed where that helps.
+"""Batches that are filled greedily, and improved by swaps.
 
 *Local swap search* (wang-2025 section 5.2, Algorithm 3).  Fill a batch greedily by peak, then
 exchange a member for an outsider as long as that lowers F.  The size stays, so F falls exactly when
 the outsider's output is smaller.  The paper scans pairs, members first, makes the first exchange
-that helps and begins again, which costs up to n^2 looks an exchange.  The same pair is found with
-one pass: among outsiders sorted by peak, the least output up to a peak tells each member whether
-any small enough is shorter.
+that helps and begins again, with up to n^2 comparisons for an exchange.  The same pair is found
+with one pass: among outsiders sorted by peak, the least output up to a peak tells each member
+whether any small enough is shorter.
 
 *Quantile greedy selection* (wang-2025 section 5.3, Algorithm 4).  Half of the waiting requests are
 sampled.  A request within the sample's 0.3 quantiles of peak and of output forms the core,
 shortest first; the rest fills up by ascending o / (s + o), that is, long prompts with short answers
-first.  Both passes skip what does not fit.
+first.  Both passes skip requests that do not fit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def swap(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
     """
     prompts, outputs = columns(waiting)
     peaks = outputs + prompts
-    order = np.lexsort((prompts, peaks))  # stable, and of one prompt and peak outputs are equal
+    order = np.lexsort((prompts, peaks))  # stable; equal prompts and peaks have equal outputs
     chosen = np.empty(len(waiting), dtype=np.bool_)
     chosen[order] = _chosen(peaks[order], outputs[order], memory)
     return [waiting[place] for place in np.flatnonzero(chosen).tolist()]
@@ -43,7 +43,7 @@ def swap(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
 def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
     """Fill greedily in the given order and swap while that helps, scanning in that order.
 
-    Everything keeps to the sufficient condition that all peaks fit together.
+    All batches satisfy the sufficient condition that all peaks fit together.
     """
     prompts, outputs = columns(order)
     chosen = _chosen(outputs + prompts, outputs, memory)
@@ -61,7 +61,7 @@ def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Flags:
 def _exchange(peaks: Integers, outputs: Integers, chosen: Flags, slack: int) -> None:
     """Exchange the first member that a shorter one can replace by the first that can.
 
-    That is done to ``chosen`` as long as there is a pair.  Places are scanned in ascending order.
+    ``chosen`` is changed as long as there is such a pair.  Places are scanned in ascending order.
     """
     by_size = peaks.argsort(kind="stable")
     sizes, rank = peaks[by_size], by_size.argsort()
@@ -94,7 +94,7 @@ def quantile(waiting: Sequence[Candidate], memory: int, seed: int = 0) -> list[C
     chosen = np.zeros(len(waiting), dtype=np.bool_)
     memory = fill(chosen, np.flatnonzero(small), peaks, memory)
     rest = np.flatnonzero(~chosen)
-    # Ratios over peaks up to P differ by at least 1 / P^2: floats tell them apart up to P = 2^26.
+    # Ratios over peaks up to P differ by at least 1 / P^2: floats distinguish them up to P = 2^26.
     keys = np.stack((positions, arrivals, prompts, outputs / peaks))
     fill(chosen, rest[np.lexsort(keys[:, rest])], peaks, memory)
     return [waiting[place] for place in np.flatnonzero(chosen).tolist()]

@@ -1,16 +1,15 @@
 """Best batches of phase 1 (wang-2025 Algorithm 1, lines 4-5), and those of the paper's program.
 
 Take the members of a batch by descending output.  When c of them with prompts of S tokens in
-all run longer, a request (s, o) completes while they all are still there, and then
+all run longer, a request (s, o) completes while all of them are still active, and then
 ``S + s + (c + 1) o`` tokens are held.  Whether it may join therefore depends on c and S alone:
 a dynamic program over the candidates finds the best batch (`kvopt.simulate.policies.fronts`).
 
-The paper's own program (section 5.1, Algorithm 2) asks that all peaks fit together.  That misses
-batches whose short members leave before the long ones have grown: with M = 2 it takes
-(s, o) = (0, 1) alone, F = 1, though (0, 2) can start beside it, F = 3/4.  Of equal outputs all
-complete at once, when all peaks stand together: there the two are the same.  As printed it keeps
-the smallest number of members among equal F, against Algorithm 1, which wants the largest: here
-the largest wins.
+The paper's own program (section 5.1, Algorithm 2) requires that all peaks fit together.  That
+misses batches whose short members leave before the long ones have grown: with M = 2 it takes
+(s, o) = (0, 1) alone, F = 1, though (0, 2) can start with it, F = 3/4.  Requests of equal output
+complete together, with all peaks at one time: for these the two are the same.  As printed it keeps
+the smallest number of members among equal F, in contrast to Algorithm 1: here the largest wins.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from kvopt.simulate.policies.phase1.batch import (
 )
 
 MOST = 2_000
-"""Candidates up to which the best batch mostly takes seconds."""
+"""Up to so many candidates the best batch usually takes seconds."""
 
 
 def exact(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
@@ -69,14 +68,14 @@ def _best(
     waiting, memory, most
         Candidates in tie order, tokens, and members.
     fits
-        What a batch is asked for: that it `starts_together`, or that `peaks_fit`.
+        The condition on a batch: that it `starts_together`, or that `peaks_fit`.
     sizes
-        What each holds from its start on: its prompt, or where peaks have to fit its peak.
+        Tokens of each from its start on: its prompt, or its peak if peaks have to fit.
     """
     outputs = columns(waiting)[1]
     easy = waiting[: best_count([0, *accumulate(outputs[:most].tolist())])]
     if fits(easy, memory):
-        return list(easy)  # the shortest of each size: nothing is better, fitting or not
+        return list(easy)  # the shortest of each size: no batch is better, fitting or not
     grows = fits is starts_together
     if grows and len(waiting) > MOST:
         raise TooLarge(f"phase1=exact takes {MOST} waiting requests, here are {len(waiting):,}")
