@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drawn import CHEN, TRAFFIC, WANG, noted
+from drawn import CHEN, SHARING, TRAFFIC, WANG, noted
 
 from kvopt.errors import InvalidInput
 from kvopt.problem.families import FAMILIES, generate
@@ -27,6 +27,7 @@ class TestEveryFamily:
             *("thm-2.1", "thm-8.2", "three-partition", "steady"),
             *CHEN,
             *TRAFFIC,
+            *SHARING,
         }
 
     @pytest.mark.parametrize("name", NAMES)
@@ -62,7 +63,8 @@ class TestEveryFamily:
 
     @pytest.mark.parametrize("name", sorted({*NAMES} - {"three-partition"}))
     def test_memory_is_what_was_asked_for(self, name: str) -> None:
-        instance = generate(name, memory=4096 if name in TRAFFIC else 81 if name[0] == "t" else 64)
+        is_large = name in (*TRAFFIC, *SHARING)
+        instance = generate(name, memory=4096 if is_large else 81 if name[0] == "t" else 64)
         assert instance.memory == noted(instance)["memory"]
 
     @pytest.mark.parametrize("name", NAMES)
@@ -120,6 +122,9 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("three-partition", {"parameters": {"answer": 1}}, "answer"),
     ("conversation", {"parameters": {"rate": 1e-300}}, "rate"),
     ("conversation-summarisation", {"parameters": {"share": "2"}}, "share"),
+    ("sessions", {"memory": 64}, "memory"),
+    ("agents", {"parameters": {"block_tokens": 0}}, "block_tokens"),
+    ("agents", {"parameters": {"turns": 0.5}}, "turns"),
 ]
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from statistics import NormalDist, fmean, median, pvariance
 
 import pytest
-from drawn import CHEN, TRAFFIC, WANG, arrivals, noted, outputs, prompts
+from drawn import CHEN, SHARING, TRAFFIC, WANG, arrivals, noted, outputs, prompts
 
 from kvopt.problem.families import generate
 from kvopt.problem.instance import Instance
-from kvopt.problem.requests import Prediction
+from kvopt.problem.requests import Prediction, Request
 from kvopt.timetable.schedule import Schedule
 
 Keys = dict[str, int | float | str]
@@ -304,3 +304,33 @@ class TestTraffic:
         assert arrivals(instance) == sorted(arrivals(instance))
         assert fmean(by_round) == pytest.approx(rate, rel=0.04)
         assert pvariance(by_round) == pytest.approx(rate, rel=0.06)
+
+
+class TestSharing:
+    """Sessions and agents: each turn begins with the turns before."""
+
+    @pytest.mark.parametrize("name", SHARING)
+    def test_a_turn_begins_with_the_turn_before(self, name: str) -> None:
+        keys: Keys = {"system": 100, "kinds": 2, "turns": 3}
+        instance = generate(name, n=2000, seed=2, parameters=keys)
+        sessions = dict[str, list[Request]]()
+        for request in instance:
+            assert len(request.prefix) == request.prompt // 16
+            assert list(request.prefix[:6]) in [
+                [f"kind {k}, {v}" for v in range(6)] for k in (1, 2)
+            ]
+            if len(request.prefix) > 6:
+                sessions.setdefault(str(request.prefix[6]).split(",")[0], []).append(request)
+        for turns in sessions.values():
+            for one, after in pairwise(turns):
+                assert after.prefix[: len(one.prefix)] == one.prefix
+                assert after.prompt > one.prompt + one.output
+                assert after.arrival >= one.arrival + one.output
+        assert {request.prefix[0] for request in instance} == {"kind 1, 0", "kind 2, 0"}
+        assert 2.2 < 2000 / len(sessions) < 3.8
+        assert sum(instance.forest.private) < sum(prompts(instance)) / 3
+
+    def test_without_further_turns_only_instructions_are_shared(self) -> None:
+        instance = generate("agents", n=50, parameters={"turns": 1, "kinds": 1, "system": 320})
+        assert arrivals(instance) == [0] * 50
+        assert instance.forest.weights == (320,)

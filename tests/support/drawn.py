@@ -8,6 +8,7 @@ from kvopt.problem.instance import Instance
 
 WANG = ["uniform", "normal", "binomial", "exponential", "mixed"]
 TRAFFIC = ["conversation", "summarisation", "conversation-summarisation"]
+SHARING = ["sessions", "agents"]
 CHEN = ["two-point", "geometric", "linear-geometric"]
 
 

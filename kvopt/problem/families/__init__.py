@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from kvopt.errors import InvalidInput, unknown_name
-from kvopt.problem.families import chen, jaillet, traffic, wang
+from kvopt.problem.families import chen, jaillet, sharing, traffic, wang
 from kvopt.problem.families.base import MOST_REQUESTS, Draw, Drawing, Family, Parameter, Value
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import checked_integer
@@ -18,7 +18,9 @@ from kvopt.show.summary import Names
 
 __all__ = ["FAMILIES", "Family", "Parameter", "generate", "list_families"]
 
-_DRAWS: dict[str, Drawing] = {**jaillet.DRAWS, **wang.DRAWS, **chen.DRAWS, **traffic.DRAWS}
+_DRAWS: dict[str, Drawing] = {
+    **jaillet.DRAWS, **wang.DRAWS, **chen.DRAWS, **traffic.DRAWS, **sharing.DRAWS
+}  # fmt: skip
 _KINDS: dict[str, Any] = {"int": int, "float": float, "str": str}
 
 
@@ -92,6 +94,7 @@ def generate(
     return Instance(
         cache,
         requests,
+        block_tokens=draw.integer("block_tokens") if "block_tokens" in values else None,
         name=f"{family}-n{len(requests)}-m{cache}-seed{seed}",
         notes={**notes, **asked, **values, **draw.drawn},
     )

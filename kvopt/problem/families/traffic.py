@@ -33,29 +33,30 @@ _MICROSECONDS = 1_000_000
 """In a second."""
 
 
-def _length(value: float, most: int) -> int:
+def clipped(value: float, most: int) -> int:
     """Clip to 1..most, then round down."""
     return math.floor(min(max(value, 1.0), float(most)))
 
 
-def _conversation(draw: Draw) -> tuple[int, int]:
-    prompt = _length(draw.lognormal(11.5, 1.7297), 468)
-    return prompt, _length(draw.lognormal(43.5, 1.1914), 883)
+def conversation(draw: Draw) -> tuple[int, int]:
+    """Draw the prompt and the output of a chat."""
+    prompt = clipped(draw.lognormal(11.5, 1.7297), 468)
+    return prompt, clipped(draw.lognormal(43.5, 1.1914), 883)
 
 
 def _summarisation(draw: Draw) -> tuple[int, int]:
-    prompt = _length(draw.normal(2668.0, 1448.0), 4000)
-    return prompt, _length(draw.lognormal(161.5, 1.1127), 4096)
+    prompt = clipped(draw.normal(2668.0, 1448.0), 4000)
+    return prompt, clipped(draw.lognormal(161.5, 1.1127), 4096)
 
 
 def _mixed(draw: Draw) -> tuple[int, int]:
     is_long = draw.random.random() < draw.number("share")
-    return _summarisation(draw) if is_long else _conversation(draw)
+    return _summarisation(draw) if is_long else conversation(draw)
 
 
 def _traffic(draw: Draw, shape: Callable[[Draw], tuple[int, int]]) -> Drawn:
     memory = draw.memory or PAPER_MEMORY
-    requests, clock, gap = [], 0.0, _mean_gap(draw)
+    requests, clock, gap = [], 0.0, mean_gap(draw)
     for _ in range(draw.count(1000)):
         clock += draw.exponential(gap) if gap else 0.0
         fitting = draw.fitting(lambda: shape(draw), memory)
@@ -71,7 +72,8 @@ def _arriving(draw: Draw, clock: float, shape: tuple[int, int]) -> Request:
     return Request(arrival, *shape, arrival_seconds=since / _MICROSECONDS)
 
 
-def _mean_gap(draw: Draw) -> float:
+def mean_gap(draw: Draw) -> float:
+    """Return the mean time between arrivals, 0 if all arrive at once."""
     rates = {name: draw.number(name) for name in ("rate", "per_second") if name in draw.parameters}
     given = {name: rate for name, rate in rates.items() if rate}
     if len(given) > 1:
@@ -85,7 +87,7 @@ def _mean_gap(draw: Draw) -> float:
 
 
 DRAWS: dict[str, Drawing] = {
-    "conversation": partial(_traffic, shape=_conversation),
+    "conversation": partial(_traffic, shape=conversation),
     "summarisation": partial(_traffic, shape=_summarisation),
     "conversation-summarisation": partial(_traffic, shape=_mixed),
 }
