@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import order_of
 from kvopt.problem.arrays import Floats, Integers, Numbers
 
 
@@ -140,7 +141,7 @@ def fill_cheapest(
         if left <= 0.0:
             costs[i] = 0.0
             continue
-        order = np.argsort(prices[first:until])
+        order = order_of(prices[first:until])
         used = np.zeros(until - first)
         for place in order:
             cell = first + place

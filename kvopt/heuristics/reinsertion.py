@@ -28,7 +28,7 @@ from kvopt.errors import TooLarge
 from kvopt.heuristics.resumable import Passes, Turn, take_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.copying import copy_into
+from kvopt.kernels.copying import copy_into, order_of
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, below, uniform
 from kvopt.problem.arrays import Integers, columns_of
@@ -486,7 +486,7 @@ def _sort(placement: Placement, taken: Integers, random: State, way: int) -> Non
             keys[x] = uniform(random)
     if way == 4:
         keys[0] = -1.0
-    copy_into(taken, taken[np.argsort(keys)], len(taken))
+    copy_into(taken, taken[order_of(keys)], len(taken))
 
 
 @compiled

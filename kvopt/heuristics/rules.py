@@ -11,6 +11,7 @@ import numpy as np
 from kvopt.heuristics.dispatch import Room, Rule, Trace
 from kvopt.heuristics.nodes import FRONT, FULLEST, STOP, Node
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import order_of
 from kvopt.kernels.random_numbers import State, below, factor, normal, uniform
 from kvopt.problem.arrays import Floats
 
@@ -64,7 +65,7 @@ def arrange(
         i = requests.line[node.queue[front + x]]
         peak = float(requests.prompts[i] + requests.outputs[i])
         blurred[x] = trace.keys[i] + blur * normal(rng) + tilt * np.log(peak)
-    order, ranks = np.argsort(blurred), node.queue[front : front + size].copy()
+    order, ranks = order_of(blurred), node.queue[front : front + size].copy()
     for x in range(size):
         node.queue[front + x] = ranks[order[x]]
     if len(node.active) > 1 and uniform(rng) < 0.3:

@@ -15,6 +15,7 @@ import numpy as np
 from kvopt.bounds.configurations.labels import WAITING, Integers, Layer
 from kvopt.bounds.configurations.states import States
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into
 from kvopt.kernels.parallel import map_ranges
 from kvopt.problem.arrays import Flags
 
@@ -111,7 +112,7 @@ def _clear_dominated(
                     keep[number] = False
                     break
             if keep[number] and kept < _COMPARED:  # not all: a label need not be dropped
-                profiles[kept] = profile
+                copy_into(profiles[kept], profile, longest)
                 kept += 1
 
 

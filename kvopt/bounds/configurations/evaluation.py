@@ -18,6 +18,7 @@ import numpy as np
 from kvopt.bounds.configurations.smoothing import fill_largest
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import order_of
 from kvopt.kernels.magnitudes import LARGEST_SUM
 from kvopt.problem.arrays import Flags, Floats, Integers
 
@@ -151,7 +152,7 @@ def _fill_costs(
     paid = np.zeros(last + outputs.max() + 1, dtype=np.int64)
     peak, passed = -1, 0
     # Requests of one peak come one after the other, outputs upwards.
-    for i in np.argsort(states.firsts * (outputs.max() + 1) + outputs):
+    for i in order_of(states.firsts * (outputs.max() + 1) + outputs):
         if states.firsts[i] != peak:
             peak, passed = states.firsts[i], 0
             paid[:] = 0

@@ -12,6 +12,7 @@ import numpy as np
 
 from kvopt.bounds.configurations.labels import Integers
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into
 
 NEVER = 2**61
 """Cost of a start that does not exist, and a round later than all."""
@@ -121,7 +122,8 @@ def fill_worth(shown: Integers, worth: Integers) -> None:
     most, memory = worth.shape[1] - 1, worth.shape[2] - 1
     for at in range(len(shown) - 1, -1, -1):
         price, hold, left = shown[at, PRICE], shown[at, HOLD], shown[at, LEFT]
-        worth[at] = worth[at + 1]
+        for many in range(most + 1):
+            copy_into(worth[at, many], worth[at + 1, many], memory + 1)
         for many in range(most):
             for held in range(memory - hold - (many + 1) * left + 1):
                 value = price + worth[at + 1, many + 1, held + hold]

@@ -82,7 +82,10 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
 @steering
 def fill_largest(states: States, prices: Any, copies: Integers, best: Any, largest: Any) -> None:
     """Fill in the largest price of a configuration at each knot; best is a table to work in."""
-    steps = np.empty(copies.sum(axis=1).max(), dtype=np.int64)
+    longest = 0
+    for row in range(len(prices)):
+        longest = max(longest, copies[row].sum())
+    steps = np.empty(longest, dtype=np.int64)
     for row in range(len(prices)):
         some = _steps_of(states, prices[row], copies[row], 0.0, steps)
         largest_sums(states, prices[row], some, best)

@@ -20,6 +20,7 @@ import numpy as np
 from kvopt.heuristics.reduced_costs import tokens_of
 from kvopt.heuristics.reinsertion import Placement, earliest, hold
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import copy_into, order_of
 from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
 from kvopt.problem.arrays import Floats, Integers
 
@@ -114,7 +115,7 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
         keys = np.arange(len(best)) + 0.0
         for place in range(len(best)):
             keys[place] += blur * normal(random)
-        tried = best[np.argsort(keys)]
+        tried = best[order_of(keys)]
         # Some orders take a later request instead of any of them.
         behind, place, count = 0, 0, min(_REACH, len(line) - stop)
         if count > 0 and uniform(random) < _EXCHANGES:
@@ -133,7 +134,7 @@ def _improve(placing: Placing, first: int, stop: int, orders: int, random: State
             change -= _cost_at(placing, line[behind], horizon, horizon)
         if cost + change < least:
             least = cost
-            best[:] = tried
+            copy_into(best, tried, len(best))
             if behind > 0:
                 for x in range(behind, stop, -1):
                     line[x] = line[x - 1]

@@ -9,6 +9,7 @@ import numpy as np
 from kvopt.heuristics.state_beams.guides import Guide, line_at
 from kvopt.heuristics.state_beams.labels import Words, waits
 from kvopt.kernels.compiled import steering
+from kvopt.kernels.copying import order_of
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.problem.arrays import Floats, Integers
 
@@ -80,16 +81,16 @@ def list_candidates(
             keys[count] = min(key, then) - 1e-3 * (later - guide.least[i])
             count += 1
     taken = 0
-    for x in np.argsort(keys[:count]):
+    for x in order_of(keys[:count]):
         if taken == listed or (keys[x] > dearest and taken >= _LEAST_LISTED):
             break
         i = waiting[x]
         found.requests[taken] = i
         found.prompts[taken], found.outputs[taken] = guide.prompts[i], guide.outputs[i]
-        found.costs[taken] = line_at(guide, guide.costs[guide.shapes[i]], now)
-        found.laters[taken] = line_at(guide, guide.later[guide.shapes[i]], now)
-        found.costs[taken, 0] -= guide.least[i]
-        found.laters[taken, 0] -= guide.least[i]
+        cost, slope = line_at(guide, guide.costs[guide.shapes[i]], now)
+        found.costs[taken, 0], found.costs[taken, 1] = cost - guide.least[i], slope
+        later, slope = line_at(guide, guide.later[guide.shapes[i]], now)
+        found.laters[taken, 0], found.laters[taken, 1] = later - guide.least[i], slope
         taken += 1
     found.counts[0], found.counts[1], found.counts[2] = taken, now, arrival
 

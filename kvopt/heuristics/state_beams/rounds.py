@@ -42,7 +42,7 @@ from kvopt.heuristics.state_beams.rooms import (
     Plan,
 )
 from kvopt.kernels.compiled import steering
-from kvopt.kernels.copying import copy_into
+from kvopt.kernels.copying import copy_into, order_of
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import normal
 from kvopt.problem.arrays import Integers
@@ -183,7 +183,7 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
     labels, found = beam.opened, beam.candidates
     limit = _CHILDREN * plan.width
     if many > limit:
-        order = np.argsort(beam.scores[:many])[:limit]
+        order = order_of(beam.scores[:many])[:limit]
         copy_into(beam.parents, beam.parents[:many][order], limit)
         copy_into(beam.places, beam.places[:many][order], limit)
         many = limit
@@ -193,7 +193,7 @@ def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int
     children = np.zeros(opened, dtype=np.int64)
     now, row = beam.counts[NOW], opened
     since = now - found.counts[1]
-    for child in np.argsort(beam.scores[:many]):
+    for child in order_of(beam.scores[:many]):
         parent, y = beam.parents[child], beam.places[child]
         if row == opened + plan.width:
             break
@@ -294,7 +294,7 @@ def _close(guide: Guide, plan: Plan, beam: Beam, opened: int, is_crowded: bool) 
             labels.floats[row, SCORE] = spent + plan.urgency * labels.floats[row, LATER]
     table[:] = 0
     alive = 0
-    for row in np.argsort(labels.floats[:opened, SCORE]):
+    for row in order_of(labels.floats[:opened, SCORE]):
         if labels.integers[row, LEFT] == 0:
             if labels.integers[row, BEGAN] < counts[BEST]:
                 counts[BEST] = labels.integers[row, BEGAN]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.copying import order_of
 from kvopt.problem.arrays import Integers
 from kvopt.simulate.simulator import Stopped
 
@@ -87,7 +88,7 @@ def _search(memory: int, table: Any, work: Any, steps: int) -> bool:
     ends = np.empty(n, dtype=np.int64)
     arrivals, outputs = table[:, 0], table[:, 2]
     volumes = table[:, 1] * outputs + outputs * (outputs + 1) // 2
-    known = _Table(arrivals, outputs, volumes, np.argsort(volumes))
+    known = _Table(arrivals, outputs, volumes, order_of(volumes))
     time, i, depth, completed, target = work[0], work[1], work[2], work[3], work[4]
     while True:
         if depth == n:  # below the target, else the bound would have ended this branch
