@@ -17,7 +17,7 @@ _FILE = 4_000_000_000
 """Bytes of the largest file and its content in memory, with the interpreter."""
 _CODE = """
 import sys
-sys.path[0] = sys.argv[1]  # not the folder where it is called
+sys.path.insert(0, sys.argv[1])
 import json
 from kvopt.verify import apart
 apart.answer(*json.loads(sys.argv[2]))
@@ -42,7 +42,8 @@ def verify_apart(
     Work(budget)  # checks the budget
     root = Path(__file__).parents[2]  # a folder, or a file of zip
     asked = json.dumps([os.fspath(path), budget, jobs, naive])
-    command = [sys.executable, "-c", _CODE, str(root), asked]
+    # -I -S: no site packages, no working directory, no environment.
+    command = [sys.executable, "-I", "-S", "-c", _CODE, str(root), asked]
     verdict = None
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as child:
         assert child.stdout is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import os
 import random
 import subprocess
 import sys
@@ -241,6 +242,8 @@ class TestIndependence:
         made = [f"OUT={copy}", f"PYZ={tmp_path / 'pyz'}"]
         subprocess.run(["make", "-s", *made, "verify.pyz"], cwd=HERE, check=True)
         path = tmp_path / "c.json"
+        (tmp_path / "json.py").write_text("raise SystemExit('not the standard library')")
+        disturbed = {**os.environ, "PYTHONPATH": str(tmp_path)}
         for content, status in (
             (certificate(EC1, random.Random(2)), 0),
             (certificate(EC1, random.Random(2), hash="sha256:0"), 1),
@@ -249,7 +252,9 @@ class TestIndependence:
             path.write_text(json.dumps(content))
             # -I -S: no site packages, no working directory, no environment.
             command = [sys.executable, "-I", "-S", str(copy), str(path)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, env=disturbed
+            )
             assert (done.returncode, done.stderr) == (status, "")
             assert done.stdout.splitlines() == list(verify(path).lines)
 
