@@ -9,7 +9,7 @@ closed (or the named ones), and keeps the better of the old and the new on each 
 ``best-known.json``.  Nothing gets worse by running it again.
 
 ``--standard`` is the standard run, of ten minutes on two cores: it certifies the instances that
-are open or rest on a solver's word, those of the challenge set as well, and enters what is better
+are open or were never certified, those of the challenge set as well, and enters what is better
 as ``kvopt submit`` does.  It may be ended at any moment: the same command goes on with those that
 no run of this limit and number of threads has been through.
 
@@ -207,11 +207,11 @@ def entry_of(new: SolveResult) -> Entry:
 
 
 def standard(library: Library, options: argparse.Namespace) -> int | None:
-    """Certify what is open, unchecked or named and enter it; return a signal that ended it."""
+    """Certify what is open or was never certified; return a signal that ended it."""
     run = {"time_limit": options.time_limit or STANDARD_SECONDS, "threads": options.threads}
     for name in options.names or [*library.paths]:
         entry = library.entries.get(name)
-        is_known = closed(entry) and entry is not None and entry["bound_source"] == "checked"
+        is_known = closed(entry) and entry is not None and "certificate" in entry
         if is_known or (entry is not None and entry.get("run") == run):
             continue
         instance = library.instance(name)

@@ -17,6 +17,7 @@ MOST_PARTS = 10_000_000
 """Limit of brackets and commas in a file, so that a short text cannot become huge objects."""
 MOST_DIGITS = 300
 """Limit of the digits of an integer: above all honest ones, and fast enough in arithmetic."""
+_COMPRESSED = (b"\xfd7zXZ", b"\x1f\x8b")
 # Shapes: a type, a fixed text, None, a list of one shape, the fields of an object ("?" marks
 # those that may be left out), or a tuple of alternatives.
 _REQUEST = {
@@ -96,6 +97,8 @@ def text_of(path: str | os.PathLike[str]) -> str:
             raw = stream.read(LARGEST_FILE + 1) if size <= LARGEST_FILE else b""
         if max(size, len(raw)) > LARGEST_FILE:
             raise Unreadable(f"has more than {LARGEST_FILE:,} bytes")
+        if raw.startswith(_COMPRESSED):
+            raise Unreadable("is compressed: unpack it first, with xz -d or gzip -d")
         return raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:  # a missing file, or not text
         raise Unreadable(f"cannot be read: {quoted(str(error))}") from None

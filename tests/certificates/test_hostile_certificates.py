@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import random
 import resource
 import subprocess
@@ -278,6 +280,15 @@ class TestHostile:
     def test_not_utf_8(self, tmp_path: Path, raw: bytes) -> None:
         (tmp_path / "c").write_bytes(raw)
         assert verify(tmp_path / "c").exit_status == 2
+
+    @pytest.mark.parametrize("packed", [gzip.compress, lzma.compress])
+    def test_a_compressed_file_is_called_so(
+        self, tmp_path: Path, packed: Callable[[bytes], bytes]
+    ) -> None:
+        (tmp_path / "c").write_bytes(packed(VALID.encode()))
+        assert verify(tmp_path / "c").lines == (
+            "UNREADABLE: is compressed: unpack it first, with xz -d or gzip -d",
+        )
 
     def test_no_file(self, tmp_path: Path) -> None:
         for path in (tmp_path, tmp_path / "missing", "a\0b"):
