@@ -33,7 +33,7 @@ class Window:
     first
         The first arrival.
     begins, ends
-        Of each.
+        Begin and end of the window of each request.
     width, count
         Times of a cell, and the number of cells.
     """

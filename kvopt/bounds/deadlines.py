@@ -6,9 +6,9 @@ is at most max(0, 1 - g_i) + g_i.  So at most
 
     sum_i max(0, 1 - g_i)  +  M sum_t p_t
 
-attain, whatever the prices are.  In seconds prices are of time of the machine, of which request i
+attain, for any prices.  In seconds prices are of time of the machine, of which request i
 takes X_i: its g_i is the price of the X_i cheapest nanoseconds between arrival and deadline.
-``docs/deadlines.md`` has the proofs, and what holds with pauses and with prompts in pieces.
+``docs/deadlines.md`` has the proofs, also with pauses and with prompts in pieces.
 
 Prices are found in floats, by steps against a slope of the ceiling, and evaluated in integers.
 """
@@ -75,7 +75,7 @@ def deadline_ceiling(
     aim
         Whether the first or the last token is due by then.
     scope
-        What schedules may do.
+        Scope of the schedules.
     time_limit, should_stop
         When to end the search for prices.
 

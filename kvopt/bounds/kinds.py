@@ -14,7 +14,7 @@ from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 
 Kind = tuple[int, int, int]
-"""Arrival, prompt and output: what requests of one kind have in common."""
+"""Arrival, prompt and output, which requests of one kind share."""
 
 
 def begun_blocks(prompt: Any, output: Any, block: int) -> tuple[Any, Any]:

@@ -27,7 +27,7 @@ def _pause(
 ) -> None:  # fmt: skip
     """Lower the costs to those with pauses, and add the tokens that the cheapest times hold.
 
-    Where a pause pays, the start of the run becomes the last priced time.
+    If a pause pays, the start of the run becomes the last priced time.
     """
     arrivals, prompts, outputs, counts = kinds
     last, unit, block = priced
@@ -117,7 +117,7 @@ class PausedScanner(Scanner):
         return costs, starts, np.sum(self._in_slices(work, steps), axis=0)
 
     def _refuse_large_tables(self, windows: Integers, last: int) -> None:
-        """Raise `TooLarge` where requests have too many tokens and too long windows."""
+        """Raise `TooLarge` if requests have too many tokens and too long windows."""
         kinds, wide = self.kinds, windows > 0
         tokens = int(np.minimum(kinds.outputs, last - kinds.arrivals + 1)[wide].max(initial=0))
         spare = int((windows - kinds.outputs)[wide].max(initial=0))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def windows_with_pauses(kinds: Kinds, costs: Numbers, prices: Numbers, unit: int) -> Integers:
-    """Return the rounds after each arrival in which pauses may pay, 0 where they cannot.
+    """Return the rounds after each arrival in which pauses may pay, 0 if they cannot.
 
     Costs are those of runs.
     """

@@ -1,7 +1,7 @@
 """The cheapest start of every kind of request at given prices: the inner loop of the bounds.
 
 The costs of starts are those of `kvopt.bounds.prices.start_costs`, differences of sums of prices.
-The sums go on beyond the last priced time T, and k runs from a to max(a, T), inclusive: a later
+The sums extend beyond the last priced time T, and k runs from a to max(a, T), inclusive: a later
 start pays for no token and waits longer.
 Outputs longer than T are cut to T here: their tokens after T cost nothing.  Where requests also
 pay from so many tokens on (`Steps`), that is one more difference of sums for each threshold.

@@ -12,7 +12,7 @@ is at most the total latency of any schedule.  A turn of a session pays for all 
 blocks until the next turn arrives, and shares may change later.
 
 L is concave in prices, and in shares at given prices.  Prices climb as those of
-`kvopt.bounds.lagrangian` do; shares grow by a factor with what a user would pay for the whole node,
+`kvopt.bounds.lagrangian` do; shares grow by a factor with the payment of a user for the whole node,
 and are scaled down to their limit.  Floats only steer: offers are evaluated in integers.
 """
 
@@ -156,7 +156,7 @@ def _used(
     starts: Integers, outputs: Integers, levels: Floats, interval: Integers, paid: Floats,
     first_rows: Integers, load: Floats, gained: Floats,
 ) -> None:  # fmt: skip
-    """Sum up the tokens held at each time, and what users pay for a token of a node."""
+    """Sum up the tokens held at each time, and the payments of users for a token of a node."""
     last = len(paid) - 1
     for i in range(len(starts)):
         for t in range(starts[i] + 1, min(starts[i] + outputs[i], last) + 1):

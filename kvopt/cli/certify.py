@@ -1,4 +1,4 @@
-"""``kvopt certify``: schedule, bound and proof in one file, and policies judged by them."""
+"""``kvopt certify``: schedule, bound and proof in one file, and policies compared with them."""
 
 from __future__ import annotations
 

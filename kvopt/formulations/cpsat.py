@@ -40,8 +40,8 @@ LARGEST_PAIRS = 200_000
 class PairModel:
     """A ``cp_model.CpModel``, to which constraints can be added, and the start of each request.
 
-    ``at`` has for each request a Boolean for each worker that it may be on, none where there is
-    one worker only.
+    ``at`` has for each request a Boolean for each worker that it may be on, none with
+    a single worker.
     """
 
     model: Any

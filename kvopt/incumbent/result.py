@@ -197,7 +197,7 @@ class SolveResult(Summarised):
 
     @property
     def starts(self) -> Sequence[int] | None:
-        """Start rounds in instance order, None where a request pauses."""
+        """Start rounds in instance order, None if a request pauses."""
         return None if self.schedule is None or self.schedule.pauses else self.schedule.starts
 
     @property
@@ -243,7 +243,7 @@ class SolveResult(Summarised):
     def certificate(self) -> Certificate:
         """Return the certificate of a result: the schedule, and the bound with its proof.
 
-        A bound that is a claim of a solver is left out, with a note:
+        A bound that is a claim of a solver is omitted, with a note:
         ``solve(..., checkable=True)`` looks for one that `verify` can repeat.
 
         Examples

@@ -109,15 +109,15 @@ class Admission:
 class _Shared:
     """Nodes of whole blocks that a request shares with earlier ones that are not done.
 
-    The first that names a block counts it as its own, as nobody knows yet that it is shared.
+    The first that names a block counts it as private, since it is not known to be shared yet.
     """
 
     def __init__(self, view: View, block: int) -> None:
         self.block, self._view = block, view
         self._named: dict[int, tuple[Any, ...]] = {}  # blocks of each request
-        self._uses: Counter[Any] = Counter()  # of each block, how many requests name it
+        self._uses: Counter[Any] = Counter()  # number of requests that name each block
         self._nodes: dict[Any, int] = {}  # of blocks that were named twice
-        self._free: list[int] = []  # nodes of blocks that nobody names any more
+        self._free: list[int] = []  # nodes of blocks that no request names any more
 
     def path(self, i: int, blocks: Iterable[Any]) -> tuple[int, ...]:
         """Return the nodes of a request that names these blocks."""

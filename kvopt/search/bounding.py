@@ -132,7 +132,7 @@ def bound(
         if problem.is_restricted:
             refuse_blocks(problem.instance, problem.instance.extras[0])
             if method == "auto" and shares_prefixes(search) and is_apart(search):
-                plan.bounding(search)  # what the plan of `certify` does
+                plan.bounding(search)  # as in the plan of `certify`
             else:
                 bound_by_relaxation(search, search.remaining, lambda inner: _in_parts(inner, work))
         elif problem.in_blocks and method not in _IN_BLOCKS:

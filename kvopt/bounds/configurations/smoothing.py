@@ -96,8 +96,8 @@ def fill_largest(states: States, prices: Any, copies: Integers, best: Any, large
 def _scale(best: Floats, reached: int, tau: float) -> tuple[float, float, float]:
     """Return the largest sum, a price of a held token that explains most of it, and a shift.
 
-    Less the price of what is held, and shifted, sums over tau stay in the range of floats;
-    where they do not, the shift is infinite.  If a full cache costs the largest sum,
+    Less the price of held tokens, and shifted, sums over tau stay in the range of floats; if
+    they do not, the shift is infinite.  If a full cache costs the largest sum,
     (1 - tilt) of it remains, so the range may begin there.
     """
     memory = best.shape[1] - 1
@@ -257,7 +257,7 @@ def requests_part(
 ) -> tuple[float, float]:
     """Return the sum of least costs, the smooth one, and the weight of every completion.
 
-    ``sums[row, state]`` is the price of what a request passes to complete at a time of the grid.
+    ``sums[row, state]`` is the price of a request that completes at a time of the grid.
     Starts from the last priced time on pay nothing: the first of them represents all.
     """
     weights[:, :] = 0.0

@@ -144,7 +144,7 @@ def fleet_sizes(
         A folder for a certificate of each number of machines.  Finished work in it is not
         done again.
     effort
-        See `Effort`; ``time_limit`` is 10 seconds where it is not given.
+        See `Effort`; ``time_limit`` is 10 seconds by default.
 
     Examples
     --------

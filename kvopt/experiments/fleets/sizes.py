@@ -215,7 +215,7 @@ class FleetSizes(Summarised):
         Parameters
         ----------
         ax
-            Where to draw; a new figure when left out.
+            Axes to draw on; by default a new figure.
         """
         from kvopt.show.plots import fleet_sizes
         from kvopt.show.plots.style import figure_of

@@ -120,7 +120,7 @@ class Study:
 
 
 def least_ratio(run: Record) -> Fraction:
-    """Return the lower end of the ratio of a run, 0 where it has none."""
+    """Return the lower end of the ratio of a run, 0 if it has none."""
     return ratio_of(run).least or Fraction()
 
 

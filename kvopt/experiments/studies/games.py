@@ -116,7 +116,7 @@ def play(
     Raises
     ------
     InvalidInput
-        For what `check_game` refuses, and for a policy that never starts the first request.
+        As `check_game` raises it, and for a policy that never starts the first request.
 
     Examples
     --------

@@ -174,7 +174,7 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     announce("instance", limits.policy_time_limit + _SLACK)
     import_modules(task.modules)
     instance = task.source.instance(task.policies[0])
-    if not limits.scope.covers(Scope.SHARING):  # else runs would use what bounds do not cover
+    if not limits.scope.covers(Scope.SHARING):  # else the bounds would not cover the runs
         instance = instance.without_prefixes()
     path = _path(task)
     place = None if task.folder is None else task.folder / path

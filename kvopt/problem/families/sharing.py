@@ -35,7 +35,7 @@ def _sessions(draw: Draw, shape: Callable[[Draw], tuple[int, int]]) -> Drawn:
 def _turns(
     draw: Draw, shape: Callable[[Draw], tuple[int, int]], memory: int, clock: float, number: int
 ) -> list[Request]:
-    """Draw a session: it ends by chance, or where its next turn does not fit."""
+    """Draw a session: it ends at random, or when its next turn does not fit."""
     size, system = draw.integer("block_tokens"), draw.integer("system")
     kind = draw.uniform_integer(1, draw.integer("kinds"))
     found, known, goes_on = list[Request](), system, True

@@ -46,7 +46,7 @@ class Given(NamedTuple):
     memory, block, unit
         Tokens, those of a block, and the denominator of the prices.
     arrivals, prompts, outputs
-        Of the requests.
+        Columns of requests.
     shifts
         Position of the bits of a request in a label.
     group, strides

@@ -98,7 +98,7 @@ def histogram(lows: Sequence[float], highs: Sequence[float], ax: Axes, label: st
     lows, highs
         Lower ends, and known upper ends; the same list if all are exact.
     ax
-        Where to draw.
+        Axes to draw on.
     label
         Label of the values.
     """
@@ -133,7 +133,7 @@ def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] 
     found
         Data to draw.
     ax
-        Where to draw.
+        Axes to draw on.
     place
         Place of the scheduler, which determines colour and marker.
     urls
@@ -166,7 +166,7 @@ def along(
     curves
         Places and values by scheduler.
     ax
-        Where to draw.
+        Axes to draw on.
     looks
         Places of the schedulers in the list of colours; by default in order.
     """
@@ -203,7 +203,7 @@ def fleet_sizes(
     label
         Label of the values.
     ax
-        Where to draw; a new figure when left out.
+        Axes to draw on; by default a new figure.
     scale
         Scale of the values.
     """
@@ -254,7 +254,7 @@ def theory_curves(examination: Examination, ax: Axes | None = None) -> Axes:
     examination
         A result of `kvopt.experiments.theory.examine`.
     ax
-        Where to draw; a new figure when left out.
+        Axes to draw on; by default a new figure.
 
     Returns
     -------

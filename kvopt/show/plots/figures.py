@@ -85,7 +85,7 @@ def plot_runs(runs: Sequence[Drawable], path: str | Path | None = None) -> Figur
     runs
         At least one; two are drawn in a row.
     path
-        Where to save the picture: png, svg or pdf.
+        File for the picture: png, svg or pdf.
     """
     figure, panels = _drawn(runs)
     instance = runs[0].timeline().instance
@@ -145,7 +145,7 @@ def plot_instance(instance: Instance, path: str | Path | None = None) -> Figure:
     instance
         The requests.
     path
-        Where to save the picture: png, svg or pdf.
+        File for the picture: png, svg or pdf.
     """
     figure = style.new_figure(5.6)
     axes = figure.subplot_mosaic([["shapes", "lengths"], ["shapes", "demand"]])

@@ -33,7 +33,7 @@ def rows(what: Drawable, ax: Axes | None = None) -> Axes:
     what
         A schedule, which need not be feasible, or a run on any clock.
     ax
-        Where to draw; a new figure when left out.
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def bands(
     what
         A schedule, or a run on any clock.
     ax
-        Where to draw; a new figure when left out.
+        Axes to draw on; by default a new figure.
     kinds
         Which of the bands to draw.
     """
@@ -143,7 +143,7 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
         A schedule, feasible or not, or a run, with its evicted work; tokens above the capacity are
         marked.  An instance is drawn as if every request started when it arrives: its demand.
     ax
-        Where to draw; a new figure when left out.
+        Axes to draw on; by default a new figure.
     worker
         The worker of a fleet; by default all workers together, against the memory of all.
     """
@@ -189,7 +189,7 @@ def price_curve(prices: Prices, ax: Axes | None = None) -> Axes:
     prices
         The prices; beyond the last one they are 0.
     ax
-        Where to draw; a new figure when left out.
+        Axes to draw on; by default a new figure.
     """
     ax = style.axes_of(ax, 2.4)
     values = [price / prices.denominator for price in prices.numerators]

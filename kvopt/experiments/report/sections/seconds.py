@@ -66,7 +66,7 @@ def _latencies(family: Family) -> Markup:
 
 
 def _means(group: Runs) -> Means:
-    """Return means over runs; None where not all of them completed."""
+    """Return means over runs; None if a run did not complete."""
     times = [times_of(run) for run in group.records]
     means: Means = {}
     for name, column in _TIMES.items():

@@ -23,7 +23,7 @@ _SINGLE = {"mean": "ratio", "mean width": "width"}
 
 @section("schedulers")
 def schedulers(context: Context) -> str:
-    """Return the table, empty where no scheduler ran."""
+    """Return the table, empty if no scheduler ran."""
     groups = context.groups
     single = all(len(group.records) == 1 for group in groups)
     # Columns without data in this study are left out.
@@ -89,7 +89,7 @@ def deadlines(context: Context) -> str:
 
 
 def _share(counts: Iterable[int | None], size: int, *, up: bool = False) -> Cell:
-    """Return the mean share, rounded outward, a dash where one is unknown."""
+    """Return the mean share, rounded outward, a dash if one is unknown."""
     some = [*counts]
     known = [number for number in some if number is not None]
     if not known or len(known) < len(some) or not size:
@@ -100,7 +100,7 @@ def _share(counts: Iterable[int | None], size: int, *, up: bool = False) -> Cell
 
 @section("worth")
 def worth(context: Context) -> str:
-    """Return both optima of each instance, empty where no instance has two."""
+    """Return both optima of each instance, empty if no instance has two."""
     found = worths(context.study.runs)
     rows = [
         [f.family, f.scope, len(f.instances), _percents(f.mean), _percents(f.largest)]

@@ -34,7 +34,7 @@ _UNEVEN = 3
 
 @section("worst")
 def worst(context: Context) -> str:
-    """Return the pictures, empty where no run is proved to be worse than the optimum.
+    """Return the pictures, empty if no run is proved to be worse than the optimum.
 
     In seconds rounds differ in length, and `kvopt.experiments.report.sections.seconds` draws runs
     instead.
