@@ -206,8 +206,8 @@ def _slower(search: Search, runs: Iterable[PolicyRun], seconds: float) -> tuple[
     """Return slower machines that cannot reach the best schedule and the runs."""
     values = [search.objective]
     values += [run.objective for run in runs if search.problem.scope.covers(run.scope)]
-    known = None if search.checked is None else search.checked.proof
-    return slower_bounds(search, [value for value in values if value is not None], known, seconds)
+    known = [value for value in values if value is not None]
+    return slower_bounds(search, known, search.proof, seconds)
 
 
 def _scope_of(one: Policy | PolicyRun, problem: Problem) -> Scope:

@@ -76,7 +76,7 @@ def certificate_text(certificate: Certificate) -> str:
     instance, clock, slower = certificate.instance, certificate.clock, certificate.slower
     members: Json = {
         "schema": SCHEMA,
-        "clock": clock.batch_time.to_json() if isinstance(clock, Seconds) else "rounds",
+        "clock": clock.model.to_json() if clock.model else "rounds",
         "hash": instance.hash,
         **_sides_to_json(certificate.whole),
         "narrower": [_sides_to_json(optimum) for optimum in certificate.narrower],
@@ -295,7 +295,6 @@ def _in_time(
         proof=_made(DeadlinePrices, value["proof"], 0),
         sure_misses=None,
         best=best,
-        best_attained=None if value["best"] is None else value["best"]["attained"],
         attained=tuple(value["attained"]),
     )  # fmt: skip
 
@@ -362,7 +361,7 @@ def _whole_proof(proof: Json, instance: Instance) -> Any:
 
     Otherwise there would be a price for each of perhaps many earlier rounds.
     """
-    first = min((request.arrival for request in instance), default=0)
+    first = instance.first_arrival
     whole = ("volume", "shares", "block-prices", "shared-prices", "split")
     if not first or proof["kind"] in whole:
         return proof_from_json(proof)

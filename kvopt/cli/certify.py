@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvopt.certificates import Certificate, certify
-from kvopt.certificates.files import write_certificate
 from kvopt.cli import common
 from kvopt.cli.common import argument, option
 from kvopt.cli.live import LiveProgress
@@ -137,7 +136,7 @@ def certify_command(
                 reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names)),
                 command=command_line(), observer=observer, **vars(limits),
             )  # fmt: skip
-        with certificate_written("--output", output, found, write_certificate):
+        with certificate_written("--output", output, found):
             if json:
                 common.print_json(found.to_json())
             else:
@@ -162,8 +161,7 @@ def _print(found: Certificate) -> None:
             f"{unit}, at least {found.worded_total(lower, up=False)}{unit}; "
             f"compared with these: {', '.join(compared)}"
         )
-    attained = [None] * len(found.runs) if found.in_time is None else found.in_time.attained
-    rows = [_row(found, run, count) for run, count in zip(found.runs, attained, strict=True)]
+    rows = [_row(found, run, count) for run, count in zip(found.runs, found.attained, strict=True)]
     if rows:
         common.print_rows(rows, ("outcome",), _OPTIONAL)
     if found.in_time is not None:

@@ -102,7 +102,7 @@ def fleet_command(
     clock = timing.clock()
     deadline = None if aims.deadline is None else Deadline.parse(aims.deadline)
     if out is not None:
-        try_folder("--out", out)
+        try_folder(out)
     common.warn_oversubscription(tried.threads)
     instance = problem.read()
     if deadline is not None:

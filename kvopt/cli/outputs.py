@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
+from kvopt.certificates import Certificate, write_certificate
 from kvopt.cli.messages import print_results_as_messages, say
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files.atomic import TEMPORARY, own_descriptor, refuse_unwritable
-
-Found = TypeVar("Found")
-
 
 STANDARD_OUTPUT = Path("-")
 
@@ -53,14 +50,14 @@ def _is_piped(path: Path | None) -> bool:
     return path is not None and own_descriptor(path) == 1
 
 
-def try_folder(option: str, path: Path) -> None:
+def try_folder(path: Path) -> None:
     """Refuse a folder that can neither be used nor created; create none."""
     real = path.absolute()
     existing = next(place for place in (real, *real.parents) if os.path.lexists(place))
     try:
         refuse_unwritable(existing / TEMPORARY)
     except InvalidInput as error:
-        raise InvalidInput(error.reason, field=f"{option} {path}") from None
+        raise InvalidInput(error.reason, field=f"--out {path}") from None
 
 
 @contextmanager
@@ -101,10 +98,11 @@ def name_of(path: Path) -> str:
 
 @contextmanager
 def certificate_written(
-    option: str, path: Path | None, found: Found | None, write: Callable[[Found, Path], object]
+    option: str, path: Path | None, found: Certificate | None
 ) -> Iterator[None]:
     """Write a certificate, if given, as `written` does, and report it."""
-    with written(option, path, None if found is None else partial(write, found)) as is_there:
+    write = None if found is None else partial(write_certificate, found)
+    with written(option, path, write) as is_there:
         yield
     if is_there and path is not None:
         say(f"kvopt: wrote {name_of(path)}; kvopt verify checks it")

@@ -10,7 +10,6 @@ from signal import SIGINT
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from kvopt.certificates.files import write_certificate
 from kvopt.cli import common
 from kvopt.cli.common import argument, option
 from kvopt.cli.outputs import certificate_written, name_of, try_outputs, write_output
@@ -62,7 +61,7 @@ def hunt_command(
             common.say(f"{ratio} = {float(ratio):.4f} after {tried:,} instances")
 
     found = hunt(names or [], scope=scope, watch=watch, **vars(space))
-    with certificate_written("--output", output, found.certificate, write_certificate):
+    with certificate_written("--output", output, found.certificate):
         if json:
             common.print_json(found.to_json())
         else:
@@ -179,7 +178,7 @@ def reduce_command(
     if output is not None:
         write_output(output, partial(write_instance, given.instance()))
     found = decide(given, time_limit=time_limit, threads=threads)
-    with certificate_written("--certificate", certificate, found.certificate, write_certificate):
+    with certificate_written("--certificate", certificate, found.certificate):
         if json:
             common.print_json(found.to_json())
         else:

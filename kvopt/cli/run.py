@@ -12,7 +12,7 @@ from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import written
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files.atomic import write_atomically
-from kvopt.problem.clocks import Clock, Seconds
+from kvopt.problem.clocks import Clock
 from kvopt.simulate.comparison import Comparison
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.routers.registry import router as router_from
@@ -112,7 +112,7 @@ def _timeline(runs: list[PolicyRun]) -> str:
 
 def _report(runs: list[PolicyRun], clock: Clock, json: bool) -> None:
     if json:
-        made = {"batch_time": clock.batch_time.to_json()} if isinstance(clock, Seconds) else {}
+        made = {"batch_time": clock.model.to_json()} if clock.model else {}
         common.print_json({**made, "policies": [run.to_json() for run in runs]})
     elif runs:
         common.print_rows(Comparison(runs).rows(), ("outcome",), _OPTIONAL)

@@ -76,7 +76,7 @@ def study_command(
         return
     if out is None:
         raise typer.BadParameter("is missing", param_hint="--out")
-    try_folder("--out", out)
+    try_folder(out)
     if study.limits[0].batch_time is not None:
         model = tomllib.loads(text).get("batch_time")
         common.say_machine(model, 'batch_time = "{}"', "batch_time in the description")

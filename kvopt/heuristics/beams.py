@@ -52,7 +52,7 @@ def line_of(search: Search) -> tuple[Requests, Floats]:
     The line is by volume, or by the starts at prices of slots if there are any.
     """
     instance, (requests, keys) = shared_out(search.instance), requests_of(search.instance)
-    proof = None if search.checked is None else search.checked.proof
+    proof = search.proof
     if isinstance(proof, SlotPrices):
         starts = CoarsePrices.of(proof, instance).likely_starts(instance)
         return _lined_up(requests, keys, starts)

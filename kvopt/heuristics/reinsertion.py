@@ -178,7 +178,7 @@ def schedule_by_order(instance: Instance, order: Sequence[int]) -> Schedule:
 def _placed(instance: Instance, order: Integers) -> Placement:
     """Place requests, which may pause, in an order."""
     longest = max((request.output for request in instance), default=0)
-    span = instance.last_arrival - _first_arrival(instance) + instance.total_output
+    span = instance.last_arrival - instance.first_arrival + instance.total_output
     placement = nowhere(instance, span + 2 * longest + 2, pauses=True)
     fill(placement, order, np.array([1]))
     return placement
@@ -196,7 +196,7 @@ def nowhere(instance: Instance, span: int, *, pauses: bool = False) -> Placement
     forest = instance.forest
     refuse_too_long(instance.workers * (1 + len(forest.weights)), span)
     arrivals, _, outputs = columns_of(instance)
-    arrivals -= _first_arrival(instance)
+    arrivals -= instance.first_arrival
     count, tokens = len(arrivals), instance.total_output if pauses else 0
     # Nothing starts so late that another one would not fit after it.
     latest = span - 2 * int(outputs.max(initial=0)) - 2
@@ -227,14 +227,9 @@ def refuse_too_long(workers: int, span: int) -> None:
         )
 
 
-def _first_arrival(instance: Instance) -> int:
-    """Return the round that the arrays call 0."""
-    return min((request.arrival for request in instance), default=0)
-
-
 def _placement_of(schedule: Schedule) -> Placement:
     """Return a schedule without pauses as arrays, with free rounds after its end."""
-    instance, first = schedule.instance, _first_arrival(schedule.instance)
+    instance, first = schedule.instance, schedule.instance.first_arrival
     longest = max(request.output for request in instance)
     placement = nowhere(instance, schedule.makespan - first + _SPARE * longest + 2)
     placement.starts[:] = np.array(schedule.starts) - first
@@ -245,7 +240,7 @@ def _placement_of(schedule: Schedule) -> Placement:
 
 
 def _schedule_of(instance: Instance, placement: Placement) -> Schedule:
-    first, times = _first_arrival(instance), placement.times
+    first, times = instance.first_arrival, placement.times
     if not len(placement.offsets):
         starts = (placement.starts + first).tolist()
         return Schedule(instance, starts, placement.workers.tolist())

@@ -252,7 +252,7 @@ class Certificate(Summarised):
         if self.slower is not None:
             columns["slower_than"] = [_number(self.slower_than(run)) for run in self.runs]
         if self.in_time is not None:
-            columns["attained"] = list(self._attained())
+            columns["attained"] = list(self.attained)
         waited = [self.measures(run) for run in self.runs]
         for name in MEASURES:
             for part in ("mean", "median", "p99"):
@@ -313,8 +313,9 @@ class Certificate(Summarised):
     def _intervals(self) -> list[tuple[str, float | None, float | None]]:
         return [(run.policy, *self.ratio(run)) for run in self.runs if run.objective is not None]
 
-    def _attained(self) -> Sequence[int | None]:
-        """Return how many requests of each run are in time, None without a deadline."""
+    @property
+    def attained(self) -> Sequence[int | None]:
+        """Number of requests of each run that are in time, None without a deadline."""
         return [None] * len(self.runs) if self.in_time is None else self.in_time.attained
 
     def to_json(self) -> dict[str, Any]:
@@ -335,7 +336,7 @@ class Certificate(Summarised):
                 **(self.measures(run) or dict.fromkeys(MEASURES)),
                 **({} if self.in_time is None else {"attained": attained}),
             }
-            for run, attained in zip(self.runs, self._attained(), strict=True)
+            for run, attained in zip(self.runs, self.attained, strict=True)
             if not (apart and run.outcome is Outcome.UNFINISHED)
         ]
         said = {

@@ -55,10 +55,8 @@ class InTime:
         Number of requests that cannot attain even alone; None for a certificate from a file.
     best
         The best run known.
-    best_attained
-        Number of requests that attain in it.
     attained
-        The same for each run of the certificate, None if it did not complete.
+        Number of requests that attain in each run of the certificate, None if it did not complete.
     """
 
     deadline: Deadline
@@ -68,8 +66,12 @@ class InTime:
     proof: DeadlinePrices
     sure_misses: int | None
     best: PolicyRun | None
-    best_attained: int | None
     attained: tuple[int | None, ...] = ()
+
+    @property
+    def best_attained(self) -> int | None:
+        """Number of requests that attain in the best run known."""
+        return None if self.best is None else attained_in(self.best, self.deadline)
 
     @property
     def sentence(self) -> str:

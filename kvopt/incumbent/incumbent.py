@@ -58,9 +58,9 @@ class Search:
         The list schedule `svf`, and the policies that were run.
     stages
         Stages that ran, with their times and gains.
-    ceiling, best_in_time, attained_by
-        Upper bound on the requests that attain the deadline, the schedule in which most do, and its
-        source.
+    ceiling, best_in_time, most_attained
+        Upper bound on the requests that attain the deadline, the run in which most do, and their
+        number.
     """
 
     def __init__(
@@ -83,9 +83,8 @@ class Search:
         self.judged: set[str] = set()
         self.stages: dict[str, StageLog] = {}
         self.ceiling: Ceiling | None = None
-        self.best_in_time: Schedule | None = None
-        self.best_attained: int | None = None
-        self.attained_by: str | None = None
+        self.best_in_time: PolicyRun | None = None
+        self.most_attained = -1
         self.faults: list[str] = []
         self.notes: list[str] = []
         self.versions: dict[str, str] = {}
@@ -141,13 +140,13 @@ class Search:
     def _count_in_time(self, schedule: Schedule, deadline: Deadline, found_by: str) -> None:
         """Keep the schedule if more requests attain the deadline."""
         count = attained_in(schedule, deadline)
-        if count is not None and count > (-1 if self.best_attained is None else self.best_attained):
-            self.best_in_time, self.best_attained, self.attained_by = schedule, count, found_by
+        if count is not None and count > self.most_attained:
+            self.best_in_time, self.most_attained = PolicyRun.of(schedule, found_by), count
 
     @property
     def in_time(self) -> InTime | None:
         """Bounds on the number of requests that attain the deadline, None if unknown."""
-        ceiling, deadline, best = self.ceiling, self.problem.deadline, self.best_in_time
+        ceiling, deadline = self.ceiling, self.problem.deadline
         if ceiling is None or deadline is None:
             return None
         return InTime(
@@ -157,8 +156,7 @@ class Search:
             ceiling=ceiling.value,
             proof=ceiling.proof,
             sure_misses=ceiling.sure_misses,
-            best=None if best is None else PolicyRun.of(best, self.attained_by or ""),
-            best_attained=self.best_attained,
+            best=self.best_in_time,
         )
 
     def offer_checked(self, value: int, bounded_by: str, proof: Proof) -> None:
@@ -332,6 +330,11 @@ class Search:
     def objective(self) -> int | None:
         """Total latency of the best schedule, None without one."""
         return None if self.best is None else self.best.objective
+
+    @property
+    def proof(self) -> Proof | None:
+        """The proof of the best checked bound, None without one."""
+        return None if self.checked is None else self.checked.proof
 
     @property
     def progress(self) -> Progress:

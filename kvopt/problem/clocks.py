@@ -76,6 +76,11 @@ class Clock(ABC):
     suffix: ClassVar[str]
     """Suffix of names of totals in JSON."""
 
+    @property
+    def model(self) -> BatchTime | None:
+        """The model of a clock in seconds, None in rounds."""
+        return None if self.is_even else self.batch_time
+
     @abstractmethod
     def arrivals(self, instance: Instance) -> list[int]:
         """Return the arrival of each request."""

@@ -336,6 +336,11 @@ class Instance(Summarised):
         return self.memory * self.used_workers
 
     @cached_property
+    def first_arrival(self) -> int:
+        """Round of the first arrival, 0 without requests."""
+        return min((request.arrival for request in self.requests), default=0)
+
+    @cached_property
     def last_arrival(self) -> int:
         """Round of the last arrival, 0 without requests."""
         return max((request.arrival for request in self.requests), default=0)

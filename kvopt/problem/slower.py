@@ -51,7 +51,7 @@ class SlowRounds:
     @classmethod
     def of(cls, instance: Instance, phi: Fraction) -> SlowRounds:
         """Return the instance on a machine that is phi times slower."""
-        first = min((request.arrival for request in instance), default=0)
+        first = instance.first_arrival
         late = [request.arrival - first for request in instance]
         early = [time * phi.denominator // phi.numerator for time in late]
         slow = tuple(

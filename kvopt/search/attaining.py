@@ -8,8 +8,6 @@ from kvopt.bounds.deadlines import deadline_ceiling
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
-from kvopt.problem.batch_time import BatchTime
-from kvopt.problem.clocks import Seconds
 from kvopt.problem.deadlines import Deadline
 from kvopt.search.exact.runs import AllRuns
 from kvopt.timetable.schedule import Schedule
@@ -22,7 +20,7 @@ def bound_in_time(search: Search, seconds: float) -> None:
     """Find prices that prove a ceiling on the requests that attain the deadline."""
     deadline, allowed = _asked(search)
     search.ceiling = deadline_ceiling(
-        search.instance, allowed, deadline.aim, _model(search), scope=search.problem.scope,
+        search.instance, allowed, deadline.aim, search.clock.model, scope=search.problem.scope,
         time_limit=_limited(search, seconds), should_stop=lambda: _is_ended(search),
     )  # fmt: skip
 
@@ -31,7 +29,7 @@ def search_in_time(search: Search, seconds: float) -> None:
     """Search for a schedule in which many requests attain it; for few requests all schedules."""
     if search.ceiling is None or not len(search.instance):
         return
-    (deadline, allowed), model = _asked(search), _model(search)
+    (deadline, allowed), model = _asked(search), search.clock.model
     costs, aim = search.ceiling.costs, deadline.aim
     limits: dict[str, Any] = {
         "seed": search.seed,
@@ -68,10 +66,6 @@ def _asked(search: Search) -> tuple[Deadline, list[int]]:
     deadline = search.problem.deadline
     assert deadline is not None
     return deadline, deadline.allowed(search.instance, rounds=search.clock.is_even)
-
-
-def _model(search: Search) -> BatchTime | None:
-    return search.clock.batch_time if isinstance(search.clock, Seconds) else None
 
 
 def _limited(search: Search, seconds: float) -> float:

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from kvopt.bounds.coarse import has_large_requests
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
+from kvopt.heuristics.seconds.runs import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.incumbent.shares import share_of
 from kvopt.search import attaining, restricted, stages
-from kvopt.search.exact.fleets import MOST_REQUESTS as MOST_OF_FLEETS
+from kvopt.search.exact import fleets
+from kvopt.search.exact.runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
 from kvopt.search.parts import Divided
 from kvopt.search.registry import PAUSED_ENGINES, register
@@ -119,7 +121,7 @@ def has_few_with_pauses(search: Search) -> bool:
 
 
 def _is_small_fleet(search: Search) -> bool:
-    return _fleet(search) and len(search.instance) <= MOST_OF_FLEETS
+    return _fleet(search) and len(search.instance) <= fleets.MOST_REQUESTS
 
 
 def _has_time(search: Search) -> bool:
@@ -207,7 +209,7 @@ PRICES = (
 BOUNDS = (
     Stage("sets of requests",
           lambda s: _is_small_fleet(s) and s.problem.is_plain and not s.checkable,
-          stages.search_sets, "bound_share"),
+          fleets.run, "bound_share"),
     Stage("states", lambda s: _fleet(s) and _is_priced_by_states(s),
           stages.climb_states, "bound_share"),
     Stage("prices", _is_priced_by_tokens, PRICES, "bound_share"),
@@ -244,7 +246,7 @@ SEARCHES = (
     Stage("search under prices", lambda s: _alone(s) and _is_large(s) and stages.has_few_starts(s),
           stages.search_tokens, "tokens_share"),
     Stage("sets of requests", lambda s: _is_small_fleet(s) and s.checkable,
-          stages.search_sets, "bound_share"),
+          fleets.run, "bound_share"),
     Stage("better schedules", lambda s: _plain(s) and _is_large(s) and _is_provable(s)
           and (s.problem.is_fleet or len(s.instance) > _PROVED_AT_ONCE),
           stages.improve, 0.3),
@@ -262,12 +264,12 @@ SEARCHES = (
     Stage("schedules without pauses", lambda s: _pauses(s) and _has_time(s),
           lambda s, t: stages.without_pauses(s, _improve_parts, t), 0.5),
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
-    Stage("policies", _in_seconds, stages.try_policies),
+    Stage("policies", _in_seconds, offer_policies),
     Stage("exact", lambda s: _in_seconds(s) and not s.instance.extras,
-          stages.search_all_in_seconds),
+          search_all),
     Stage("beams", lambda s: _in_seconds(s) and not (s.problem.is_fleet or s.instance.extras),
           stages.search_beams_in_seconds),
-    Stage("routers", _in_seconds, stages.search_orders_in_seconds),
+    Stage("routers", _in_seconds, search_runs),
 )  # fmt: skip
 """Better schedules, and proofs that no other one is better."""
 

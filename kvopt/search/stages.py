@@ -17,15 +17,13 @@ from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.heuristics.seconds.runs import offer_one_by_one, offer_policies, search_runs
+from kvopt.heuristics.seconds.runs import offer_one_by_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices, SharesProof, VolumeProof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
-from kvopt.search.exact import fleets
-from kvopt.search.exact.runs import search_all
 from kvopt.search.meanwhile import prover
 from kvopt.search.registry import ENGINES
 
@@ -214,11 +212,6 @@ def prove(search: Search, _: float) -> None:
         ENGINES.find(search.engine)(search, presolve=search.presolve)
 
 
-def search_sets(search: Search, seconds: float) -> None:
-    """Search all schedules of a small fleet: the best of each set of requests."""
-    fleets.run(search, seconds)
-
-
 def search_orders_with_pauses(search: Search, seconds: float) -> None:
     """Find schedules by orders; the first one is found under any limit."""
     from kvopt.heuristics.reinsertion import search_with_pauses  # it loads numba
@@ -234,7 +227,7 @@ def search_layers_with_pauses(search: Search, of_groups: float) -> None:
     from kvopt.search.exact.paused_groups import improved_prices  # they load numba
     from kvopt.search.exact.paused_layers import search_layers
 
-    proof = None if search.checked is None else search.checked.proof
+    proof = search.proof
     prices = proof if isinstance(proof, Prices) else Prices((), 1)
     upper = search.objective
     if upper is None:  # a schedule with less latency exists
@@ -270,16 +263,6 @@ def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
     search.work_inside(search.instance.inflated(), work, takes=["schedules"])
 
 
-def try_policies(search: Search, _: float) -> None:
-    """Offer the runs of policies in seconds, except those that have run."""
-    offer_policies(search, known=search.judged)
-
-
-def search_all_in_seconds(search: Search, _: float) -> None:
-    """Search all runs in seconds, if requests are few."""
-    search_all(search)
-
-
 def search_beams_in_seconds(search: Search, seconds: float) -> None:
     """Offer the best run of some beams by the prices of the bound, until they find none better."""
     from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
@@ -294,11 +277,6 @@ def search_beams_in_seconds(search: Search, seconds: float) -> None:
     )  # fmt: skip
     if made is not None:
         search.offer(made, "beams")
-
-
-def search_orders_in_seconds(search: Search, _: float) -> None:
-    """Search for better runs: orders behind routers, then moves between workers."""
-    search_runs(search)
 
 
 def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.bounds.seconds import seconds_bound
@@ -15,8 +15,8 @@ from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.in_time import attained_in
-from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS, BatchTime
-from kvopt.problem.clocks import Clock, Seconds
+from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
+from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Aim, Deadline
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import LARGEST_INTEGER
@@ -76,6 +76,7 @@ class Latency:
     instance: Instance
     clock: Clock
 
+    deadline: ClassVar[None] = None
     name = "mean"
     scale = "log"
     within = ""
@@ -134,8 +135,7 @@ class Latency:
     def quick_bound(self, workers: int, scope: Scope) -> int:
         """Return the volume bound, in seconds that of the first shares."""
         fleet = replace(self.instance, workers=workers)
-        if isinstance(self.clock, Seconds):
-            model = self.clock.batch_time
+        if (model := self.clock.model) is not None:
             return seconds_bound(fleet, model, scope=scope, time_limit=0.0).value_ns
         return volume_bound(shared_out(fleet))
 
@@ -144,7 +144,7 @@ class Latency:
 
         No number of machines has less, and one machine for each request reaches it.
         """
-        total = sum(least_times(self.instance, Aim.COMPLETION, _model(self.clock)))
+        total = sum(least_times(self.instance, Aim.COMPLETION, self.clock.model))
         unit = "rounds" if self.clock.is_even else "s"
         mean = self.worded(total, up=False)
         cached = ", its prefix cached," * ("prefix" in self.instance.extras)
@@ -227,13 +227,13 @@ class Misses:
 
     def quick_bound(self, workers: int, scope: Scope) -> int:
         """Return how many miss by a ceiling of equal prices."""
-        fleet, model = replace(self.instance, workers=workers), _model(self.clock)
+        fleet, model = replace(self.instance, workers=workers), self.clock.model
         given = fleet, self._allowed, self.deadline.aim, model
         return len(fleet) - deadline_ceiling(*given, scope=scope, time_limit=0.0).value
 
     def least(self) -> tuple[int, str]:
         """Return how many miss even with a machine of their own, and the text."""
-        alone = least_times(self.instance, self.deadline.aim, _model(self.clock))
+        alone = least_times(self.instance, self.deadline.aim, self.clock.model)
         late = sum(own > most for own, most in zip(alone, self._allowed, strict=True))
         return late, (
             f"{late:,} of {len(self.instance):,} requests ({self.worded(late, up=False)}) take "
@@ -264,15 +264,6 @@ class Misses:
 
 
 Measure = Latency | Misses
-
-
-def measure_of(instance: Instance, clock: Clock, deadline: Deadline | None) -> Measure:
-    """Return the measure: misses of a deadline if given, else latency."""
-    return Latency(instance, clock) if deadline is None else Misses(instance, clock, deadline)
-
-
-def _model(clock: Clock) -> BatchTime | None:
-    return clock.batch_time if isinstance(clock, Seconds) else None
 
 
 def _parsed(text: str, wanted: str, units: str, examples: str, wrong: str) -> tuple[Fraction, str]:

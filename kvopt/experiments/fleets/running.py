@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 
 from kvopt.certificates import Certificate, certify
 from kvopt.errors import InvalidInput
-from kvopt.experiments.fleets.measures import Measure, Misses, Target, measure_of
+from kvopt.experiments.fleets.measures import Latency, Measure, Misses, Target
 from kvopt.experiments.fleets.sizes import (
     FleetSizes,
     bands_of,
@@ -169,7 +169,9 @@ def fleet_sizes(
     match = target if isinstance(target, FleetMatch) else None
     pairs = _pairs(match, policies, routers)
     needed = (policy_from(name).scope(rounds=clock.is_even) for _, name in pairs.values())
-    measure = measure_of(instance, clock, problem.deadline)
+    measure: Measure = Latency(instance, clock)
+    if problem.deadline is not None:
+        measure = Misses(instance, clock, problem.deadline)
     scope = least_scope([*needed, problem.scope])
     directory = None if out is None else Path(out)
     known = read_folder(directory, measure, scope) if directory else {}
@@ -253,7 +255,7 @@ class _Work:
         """Certify each number of workers, and keep the results for others."""
         measure, limits = self.measure, self.limits
         self.left = [count for count in sorted(counts) if not self.is_done(count)]
-        aimed = measure.deadline if isinstance(measure, Misses) else None
+        aimed = measure.deadline
         bounds: Mapping[int, CheckedBound] = {}
         if aimed is not None:
             limits = replace(limits, params=_OF_DEADLINES)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvopt.certificates.files import read_certificate, write_certificate
 from kvopt.errors import InvalidInput
-from kvopt.experiments.fleets.measures import Measure, Misses, Target
+from kvopt.experiments.fleets.measures import Measure, Target
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.instance import Instance
@@ -245,9 +245,9 @@ def read_folder(directory: Path, measure: Measure, scope: Scope) -> dict[int, Ce
     """
     found: dict[int, Certificate] = {}
     wanted = None
-    if isinstance(measure, Misses):
-        of_all = measure.deadline.of_all(measure.instance, rounds=measure.clock.is_even)
-        wanted = measure.deadline.aim, of_all
+    if (deadline := measure.deadline) is not None:
+        of_all = deadline.of_all(measure.instance, rounds=measure.clock.is_even)
+        wanted = deadline.aim, of_all
     for path in sorted(directory.glob(f"*{_SUFFIX}")):
         name = path.name.removesuffix(_SUFFIX)
         if not name.isdecimal():
@@ -292,6 +292,6 @@ def better(
         if known.ceiling < in_time.ceiling:
             in_time = replace(in_time, ceiling=known.ceiling, proof=known.proof)
         if (known.best_attained or 0) > (in_time.best_attained or 0):
-            in_time = replace(in_time, best=known.best, best_attained=known.best_attained)
+            in_time = replace(in_time, best=known.best)
             said["attained_by"] = earlier.provenance.get("attained_by")
     return replace(found, provenance=said, in_time=in_time)

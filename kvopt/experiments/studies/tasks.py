@@ -270,13 +270,10 @@ def _known(found: Certificate, label: str) -> dict[str, Any]:
         "ceiling": in_time and in_time.ceiling,
         "best_attained": in_time and in_time.best_attained,
     }
-    for place, judged in enumerate(found.runs):
+    for judged, attained in zip(found.runs, found.attained, strict=True):
         if judged.policy == label:
             slower = found.slower_than(judged)
-            said |= {
-                "attained": in_time and in_time.attained[place],
-                "slower_than": slower and float(slower),
-            }
+            said |= {"attained": attained, "slower_than": slower and float(slower)}
     return said
 
 

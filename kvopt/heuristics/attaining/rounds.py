@@ -99,8 +99,7 @@ def attaining_in_rounds(
     places, count = _filled(instance, empty, costs, random, orders_over)
     late = np.flatnonzero((places.starts < 0) & np.isfinite(costs))
     count += _exchanged(places, late, seed, is_over)
-    first = min((request.arrival for request in instance), default=0)
-    return _completed(instance, places, count, first)
+    return _completed(instance, places, count)
 
 
 def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Placement | None:
@@ -108,7 +107,7 @@ def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Placement | 
     from kvopt.heuristics.reinsertion import nowhere  # it loads numba
 
     arrivals, _, outputs = columns_of(instance)
-    arrivals -= min(arrivals, default=0)
+    arrivals -= instance.first_arrival
     span = int(arrivals.max(initial=0) + outputs.sum())
     due = np.minimum(arrivals + np.array([min(most, 2**60) for most in allowed]), 2 * span)
     latest = np.minimum(due - (outputs if aim is Aim.COMPLETION else 1), span)
@@ -172,8 +171,9 @@ def _order(places: Placement, costs: Floats, volumes: Floats, hurry: float) -> I
     return np.lexsort((volumes, np.where(late, 0.0, due), late))
 
 
-def _completed(instance: Instance, fleet: Placement, count: int, first: int) -> Attaining:
+def _completed(instance: Instance, fleet: Placement, count: int) -> Attaining:
     """Return the schedule with the other requests after all of these, on the first worker."""
+    first = instance.first_arrival
     starts = [start if start < 0 else start + first for start in fleet.starts.tolist()]
     rows = zip(starts, instance, strict=True)
     end = max((start + r.output for start, r in rows if start >= 0), default=0)

@@ -109,11 +109,8 @@ class _Paces:
 
     def __init__(self, search: Search, pool: ThreadPoolExecutor, end: float) -> None:
         self._search, self._pool, self._end = search, pool, end
-        self._first = min(request.arrival for request in search.instance)
-        requests = (
-            replace(request, arrival=request.arrival - self._first) for request in search.instance
-        )
-        self._shifted = replace(search.instance, requests=tuple(requests))
+        self._first = search.instance.first_arrival
+        self._shifted = search.instance.shifted(-self._first)
         self._fluids: dict[float, Fluid] = {}
         # Too early for prices of all these rounds.
         refuse_too_long(self._shifted.workers, fluid_end(self._shifted.pooled()))

@@ -10,7 +10,7 @@ run, and a request that moves keeps its time.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heapreplace
@@ -85,7 +85,7 @@ def policies_for(instance: Instance) -> tuple[str, ...]:
     return (*POLICIES, "svf-private", "lpm") if "prefix" in instance.extras else POLICIES
 
 
-def search_runs(search: Search) -> None:
+def search_runs(search: Search, _: float) -> None:
     """Search for better runs: orders behind routers, then moves between workers."""
     search_routed(search)
     if not search.should_stop():
@@ -117,10 +117,10 @@ def offer_one_by_one(search: Search) -> None:
     search.offer(joined_run(search, name, starts, workers, resumed, began), name)
 
 
-def offer_policies(search: Search, known: Container[str] = ()) -> None:
-    """Offer the runs of policies, except known ones."""
+def offer_policies(search: Search, _: float) -> None:
+    """Offer the runs of policies, except those that were judged."""
     for label in policies_for(search.instance):
-        if label not in known:
+        if label not in search.judged:
             _offer_policy(search, label, label)
 
 

@@ -56,7 +56,7 @@ def beams_of_states(turn: Turn, seed: int) -> Passes:
     rng, idle, breadth, known, guide = np.random.default_rng(seed), 0, 1, None, None
     with ThreadPoolExecutor(search.threads) as pool:
         while breadth <= broadest:
-            proof = None if search.checked is None else search.checked.proof
+            proof = search.proof
             going: list[Going] = []
             if isinstance(proof, ConfigurationProof) and proof is not known:
                 known, guide = proof, guide_by(instance, proof.stages[-1])

@@ -265,7 +265,7 @@ class Forward:
         proof needs them.  If only checkable bounds count, no other one is claimed, since a claim
         might end the search.
         """
-        search, first = self._search, min(r.arrival for r in self._search.instance)
+        search, first = self._search, self._search.instance.first_arrival
         cuts, sets = (known.cuts(first), known.size) if known and look_ahead else ((), 0)
         if sum(kept) > self._checkable or sets > _CHECKABLE_SETS or (look_ahead and not cuts):
             if not search.checkable:

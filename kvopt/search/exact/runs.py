@@ -171,7 +171,7 @@ class Runs:
 # ---- least latency in seconds, of fleets too --------------------------------------------------
 
 
-def search_all(search: Search) -> None:
+def search_all(search: Search, _: float = math.inf) -> None:
     """Search all better runs, if requests and rounds are few.
 
     A fleet is a partition of requests.  Its claim is about runs without pauses and without

@@ -51,5 +51,5 @@ def _prices(search: Search, seconds: float) -> Prices | None:
 
 def _proving(search: Search) -> Prices | None:
     """Return the prices that prove the bound, None if it has another proof."""
-    proof = None if search.checked is None else search.checked.proof
+    proof = search.proof
     return proof if isinstance(proof, Prices) else None
