@@ -14,6 +14,7 @@ from kvopt.formulations.export import SUFFIXES, export, format_of
 from kvopt.problem.families import FAMILIES, generate
 from kvopt.problem.instance_files import write_instance
 from kvopt.problem.traces import import_trace
+from kvopt.simulate.policies.registry import pairs
 from kvopt.timetable.records import read_record
 from kvopt.timetable.run_files import write_run
 
@@ -40,14 +41,7 @@ def generate_command(
     parameters: list[str] | None = option("--parameter -p", "A key of the family.", "KEY=VALUE"),
 ) -> None:
     """Write an instance of a named family; same arguments, same bytes."""
-    keys: dict[str, str] = {}
-    for text in parameters or ():
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise InvalidInput(f"must be key=value, got {text!r}", field="-p")
-        if key in keys:
-            raise InvalidInput("is given twice", field=f"-p {key}")
-        keys[key] = value
+    keys = pairs(",".join(parameters or ()), "-p")
     instance = generate(family, n=n, memory=memory, seed=seed, parameters=keys)
     about = f": {len(instance)} requests, memory {instance.memory}"
     write_output(output, partial(write_instance, instance), about)

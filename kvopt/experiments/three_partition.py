@@ -28,7 +28,6 @@ from kvopt.kernels.dependencies import load_cp_model
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request, checked_integer
 from kvopt.simulate.simulator import Stopped
-from kvopt.timetable.schedule import Schedule
 
 Triple = tuple[int, int, int]
 
@@ -173,7 +172,7 @@ def decide(problem: ThreePartition, **options: Unpack[LimitOptions]) -> Reductio
     if search.schedule is not None:  # a partition needs no more proof
         left = min(search.remaining, _SECONDS_AFTER_YES)
     certificate = certify(instance, schedule=search.schedule, limits=limits, time_limit=left)
-    if isinstance(certificate.upper, Schedule):
+    if certificate.upper is not None:
         search.offer_starts(certificate.upper.starts, str(certificate.provenance["found_by"]))
     if certificate.lower is not None:
         search.offer_bound(certificate.lower)

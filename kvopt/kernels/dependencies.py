@@ -27,19 +27,19 @@ CORE = ("highspy", "numba", "numpy", "ortools", "pandas", "pyomo", "rich", "scip
 
 def load_highspy() -> ModuleType:
     """Import highspy, or explain why this release is refused."""
-    refuse_known_bad("highspy", installed_version("highspy"))
+    refuse_known_bad(installed_version("highspy"))
     return import_module("highspy")
 
 
 def load_cp_model() -> ModuleType:
     """Import the CP-SAT model builder of ortools."""
-    refuse_known_bad("highspy", installed_version("highspy"))
+    refuse_known_bad(installed_version("highspy"))
     return import_module("ortools.sat.python.cp_model")
 
 
 def load_pyomo() -> ModuleType:
     """Import Pyomo; HiGHS, its default solver here, is checked too."""
-    refuse_known_bad("highspy", installed_version("highspy"))
+    refuse_known_bad(installed_version("highspy"))
     return import_module("pyomo.environ")
 
 
@@ -52,9 +52,9 @@ def installed_version(package: str) -> str | None:
         return None
 
 
-def refuse_known_bad(package: str, found: str | None) -> None:
-    """Raise if this release of a package is known to give wrong answers."""
-    if package != "highspy" or found is None:
+def refuse_known_bad(found: str | None) -> None:
+    """Raise if a release of highspy is known to give wrong answers."""
+    if found is None:
         return
     release = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
     if release == (1, 14):

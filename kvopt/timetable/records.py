@@ -167,8 +167,6 @@ def _of_compact(value: object, name: str | None) -> RecordedRun:
     if not isinstance(rows, list) or not isinstance(rounds, list) or len(rows) != len(rounds):
         raise InvalidInput("must be as many as requests", field="token_rounds")
     requests = [_request(row, i) for i, row in enumerate(rows)]
-    for request, segments in zip(requests, rounds, strict=True):
-        _refuse_double(request, segments)
     schedule = Schedule(Instance(memory, requests, name), segments=rounds)
     notes = {key: top[key] for key in _COMPACT_MORE[1:8] if key in top}
     engine = str(top["engine"]).partition(",")[0]
@@ -187,15 +185,3 @@ def _request(row: object, position: int) -> Request:
             reason = f"must be [arrival, prompt, output], got {shown(row)}"
             raise InvalidInput(reason, field="requests")
         return Request(row[0], checked_integer(row[1], "prompt", 1) - 1, row[2], name)
-
-
-def _refuse_double(request: Request, segments: object) -> None:
-    """Refuse overlapping segments in a record's words; other faults are found later."""
-    last = None
-    for pair in segments if isinstance(segments, list) else ():
-        if not (isinstance(pair, list) and len(pair) == 2 and {type(t) for t in pair} == {int}):
-            return
-        if last is not None and pair[0] == last:
-            reason = f"yields two tokens in round {last}"
-            raise InvalidInput(reason, request=repr(request.id))
-        last = pair[1]

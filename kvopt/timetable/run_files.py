@@ -20,7 +20,7 @@ from kvopt.files.reading import (
 )
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json, instance_to_json
-from kvopt.problem.requests import checked_integer
+from kvopt.problem.requests import can_be_written, checked_integer
 from kvopt.timetable.schedule import Schedule
 
 SCHEMA = "kvopt.run/1"
@@ -55,10 +55,8 @@ class RecordedRun:
 
     def __post_init__(self) -> None:
         checked_integer(self.block, "block", 1)
-        try:
-            json.dumps(dict(self.notes), allow_nan=False)
-        except (TypeError, ValueError):
-            raise InvalidInput("holds what no JSON file can carry", field="notes") from None
+        if not can_be_written(dict(self.notes)):
+            raise InvalidInput("holds what no JSON file can carry", field="notes")
         for row in self.chunks or ():
             _check_chunks(row, len(self.instance))
         in_blocks = replace(self.instance, block_size=self.block)

@@ -94,7 +94,7 @@ REFUSED = [
     ("generate arrival-1 -p rate=1 -o out.json", "kvopt: rate: "),
     ("generate arrival-2 -p rate=fast -o out.json", "kvopt: rate: "),
     ("generate two-point -p u -o out.json", "key=value"),
-    ("generate two-point -p u=3 -p u=4 -o out.json", "given twice"),
+    ("generate two-point -p u=3 -p u=4 -o out.json", "has u twice"),
     ("generate thm-2.1 --n 5 -o out.json", "kvopt: n: "),
     ("generate arrival-1 --memory 3 -o out.json", "kvopt: memory: "),
     ("import bad.csv -f azure -m 9 -o out.json", "bad.csv: holds no request that can be used"),

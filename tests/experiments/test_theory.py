@@ -43,27 +43,24 @@ from kvopt.experiments.theory.simulations import (
 from kvopt.show.plots import theory_curves
 
 
-def lemma_2(weights: dict[int, float], prompt: int) -> float:
-    """Return the ratio of Lemma 2, sum by sum as it is printed."""
+def lemma_2(weights: dict[int, float]) -> float:
+    """Return the ratio of Lemma 2 without prompts, sum by sum as it is printed."""
     low, up = min(weights), max(weights)
     x = {i: weights.get(i, 0.0) for i in range(low, up + 1)}
     above = below = 0.0
     for k in range(low, up + 1):
-        delta = prompt + low if k == low else 1
+        delta = low if k == low else 1
         work = sum(i * x[i] for i in range(k, up + 1))
-        done = sum(delta / (prompt + i) * x[i] for i in range(k, up + 1))
-        left = sum((i - k) / (prompt + i) * x[i] for i in range(k + 1, up + 1))
+        done = sum(delta / i * x[i] for i in range(k, up + 1))
+        left = sum((i - k) / i * x[i] for i in range(k + 1, up + 1))
         above += delta * work * (done + 2 * left)
-        below += k * (prompt + k) * x[k] * (x[k] + 2 * sum(x[i] for i in range(k + 1, up + 1)))
+        below += k * k * x[k] * (x[k] + 2 * sum(x[i] for i in range(k + 1, up + 1)))
     return above / below
 
 
-@given(
-    st.dictionaries(st.integers(1, 12), st.floats(0.01, 5), min_size=1, max_size=6),
-    st.integers(0, 5),
-)
-def test_running_sums_give_lemma_2(weights: dict[int, float], prompt: int) -> None:
-    assert quotient(weights, prompt) == pytest.approx(lemma_2(weights, prompt), rel=1e-9)
+@given(st.dictionaries(st.integers(1, 12), st.floats(0.01, 5), min_size=1, max_size=6))
+def test_running_sums_give_lemma_2(weights: dict[int, float]) -> None:
+    assert quotient(weights) == pytest.approx(lemma_2(weights), rel=1e-9)
 
 
 @given(st.lists(st.floats(0.01, 5), min_size=1, max_size=9))

@@ -166,7 +166,7 @@ def test_a_gap_needs_a_preemption(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "reason"),
     [
-        (("token_rounds", 0, 1), [3, 3], "request 'r0': yields two tokens in round 3"),
+        (("token_rounds", 0, 1), [3, 3], "request 'r0': segments: must ascend, got [3, 3]"),
         (("token_rounds", 1, 0), [1, 1], "request 'r1': starts at 0, arrives at 1"),
         (("blocks",), 2, "request 'r0': output: needs 6 tokens (prompt + output), memory is"),
         (("requests", 1, 1), 6, "time 2: 10 tokens held, memory is 8"),

@@ -22,7 +22,6 @@ from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.simulator import Stopped
-from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify_text
 
 MOST_REQUESTS = 12
@@ -299,5 +298,4 @@ def _certified(
     if policies:
         return None, certify(instance, policies, scope=scope, time_limit=limit)
     runs = certify(instance, time_limit=max(seconds, _LEAST_PROOF))
-    best = runs.upper if isinstance(runs.upper, Schedule) else None
-    return runs, certify(instance, schedule=best, scope=scope, time_limit=limit)
+    return runs, certify(instance, schedule=runs.upper, scope=scope, time_limit=limit)

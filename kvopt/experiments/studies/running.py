@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 
 _SILENCE = 5.0
 """Seconds without an answer after which tasks of a closed client are abandoned."""
-_GROUPED = ("family", "requests", "memory", "policy")
+_COLUMNS = (
+    "family", "requests", "memory", "policy", "runs", "completed", "proved",
+    "mean_least", "mean_most", "worst_least", "worst_most",
+)  # fmt: skip
 
 
 def _group_of(instance: StudiedInstance) -> tuple[str, int, int]:
@@ -138,19 +141,14 @@ class StudyResult:
 
     def to_dataframe(self) -> DataFrame:
         """Return a row for each family, size and policy: runs, and the ends of mean and worst."""
-        ends = ("mean_least", "mean_most", "worst_least", "worst_most")
-        columns: dict[str, list[Any]] = {
-            name: [] for name in (*_GROUPED, "runs", "completed", "proved", *ends)
-        }
-        for (family, requests, memory), row in self._rows():
+        rows = []
+        for group, row in self._rows():
             known = (row.mean.least, row.mean.most, row.worst.least, row.worst.most)
-            values = (
-                family, requests, memory, row.policy, len(row.records), len(row.done), row.proved,
-                *(None if end is None else float(end) for end in known),
-            )  # fmt: skip
-            for column, value in zip(columns.values(), values, strict=True):
-                column.append(value)
-        return frame(columns)
+            ends = (None if end is None else float(end) for end in known)
+            counts = len(row.records), len(row.done), row.proved
+            rows.append((*group, row.policy, *counts, *ends))
+        columns = [*zip(*rows, strict=True)] or [()] * len(_COLUMNS)
+        return frame(dict(zip(_COLUMNS, columns, strict=True)))
 
     def to_latex(self) -> str:
         """Return that table for the package booktabs, with intervals rounded outward."""

@@ -102,8 +102,10 @@ def largest_quotient(u: int) -> tuple[float, Floats]:
     return float(values[0]), shares
 
 
-def quotient(weights: Mapping[int, float], prompt: int = 0) -> float:
+def quotient(weights: Mapping[int, float]) -> float:
     """Return the ratio of Lemma 2 for shares of outputs; the least output is the lower end.
+
+    Requests have no prompt.
 
     Examples
     --------
@@ -112,17 +114,17 @@ def quotient(weights: Mapping[int, float], prompt: int = 0) -> float:
     """
     output = np.arange(min(weights), max(weights) + 1)
     share = np.array([weights.get(int(k), 0.0) for k in output])
-    peak, delta = prompt + output, np.ones(len(output))
-    delta[0] = peak[0]
+    delta = np.ones(len(output))
+    delta[0] = output[0]
 
     def from_on(values: Floats) -> Floats:
         """Return the sum over outputs i >= k at each k."""
         return values[::-1].cumsum()[::-1]
 
-    light = from_on(share / peak)
-    left = from_on(output * share / peak) - output * light  # of (i - k) x / (s + i)
+    light = from_on(share / output)
+    left = from_on(share) - output * light  # of (i - k) x / i
     above = delta * from_on(output * share) * (delta * light + 2 * left)
-    below = output * peak * share * (2 * from_on(share) - share)
+    below = output**2 * share * (2 * from_on(share) - share)
     return float(above.sum() / below.sum())
 
 
