@@ -140,6 +140,28 @@ def test_the_checker_evaluates_as_bounds_do() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+def test_few_requests_have_the_best_run(workers: int) -> None:
+    """Of all runs without evictions, with a cache that drops what does not fit."""
+    for seed in range(many(20)):
+        instance, server, rows = drawn_in_seconds(seed)
+        everything = frozenset(range(len(rows)))
+        some = chain.from_iterable(combinations(everything, n) for n in range(len(rows) + 1))
+        alone = {
+            frozenset(members): timed_optimum(
+                instance.memory, [rows[i] for i in sorted(members)], instance.block_tokens or 1,
+                server, stays=False,
+            )
+            for members in (some if workers > 1 else [everything, ()])
+        }  # fmt: skip
+        best = min(value + alone[everything - own] for own, value in alone.items())
+        fleet = replace(instance, workers=workers)
+        found = solve(Problem(fleet, Seconds(batch_time(server))), time_limit=20, threads=1)
+        assert found.objective == best, seed
+        assert found.lower_bound is not None
+        assert found.lower_bound <= best
+
+
+@pytest.mark.parametrize("workers", [1, 2])
 def test_certificates_verify_and_bracket_optima(workers: int, tmp_path: Path) -> None:
     names = ["fcfs", "lpm", "k-lpm:k=2", "svf-private", "a-min:intervals=relative,eps=0.5"]
     for seed in range(many(6)):

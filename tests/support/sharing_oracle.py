@@ -164,37 +164,52 @@ def timed(
     return ends
 
 
-def timed_optimum(memory: int, rows: Sequence[Row], block: int, server: Server) -> int:
+def timed_optimum(
+    memory: int, rows: Sequence[Row], block: int, server: Server, *, stays: bool = True
+) -> int:
     """Return the least total latency in nanoseconds if what was computed once stays for ever.
 
-    So whatever a server drops, it is no better than that.
+    So whatever a server drops, it is no better than that.  Else it drops as that of `timed` does.
     """
+    own = [row[1] - block * len(row[3]) for row in rows]
 
     @cache
     def best(
-        now: int, left: tuple[int, ...], on: tuple[bool, ...], known: frozenset[object]
+        now: int, left: tuple[int, ...], on: tuple[bool, ...], queue: tuple[object, ...]
     ) -> float:
         """Return the least latency of what is not done, from a time on."""
         if not any(left):
             return 0
         later = min((row[0] for row in rows if row[0] > now), default=None)
-        found = inf if later is None else best(later, left, on, known)
+        found = inf if later is None else best(later, left, on, queue)
         some = [i for i, row in enumerate(rows) if left[i] and not on[i] and row[0] <= now]
+        going = [i for i in range(len(rows)) if on[i] and left[i]]
         for chosen in chain.from_iterable(combinations(some, n) for n in range(len(some) + 1)):
-            works = [i for i in range(len(rows)) if (on[i] and left[i]) or i in chosen]
-            own = [rows[i][1] - block * len(rows[i][3]) for i in range(len(rows))]
+            works = [*going, *chosen]
             held = sum(own[i] + rows[i][2] - left[i] + 1 for i in works)
             held += block * len({b for i in works for b in rows[i][3]})
             if held > memory or not works:
                 continue
             wanted = {b for i in chosen for b in rows[i][3]}
-            prompts = sum(own[i] for i in chosen) + block * len(wanted - known)
+            fresh = wanted.difference(queue, *(rows[i][3] for i in going))
+            prompts = sum(own[i] for i in chosen) + block * len(fresh)
             end = now + server.round_ns(len(works) + prompts, prompts, held)
             after = tuple(n - (i in works) for i, n in enumerate(left))
-            done = sum(end - rows[i][0] for i in works if not after[i])
+            done = [i for i in sorted(works) if not after[i]]
+            kept = [b for b in queue if b is None or b not in wanted]
+            while (
+                not stays and kept and held + sum(1 if b is None else block for b in kept) > memory
+            ):
+                del kept[0]
+            for place, i in enumerate(done):
+                still = {*works} - {*done[: place + 1]}
+                used = {b for j in still for b in rows[j][3]}
+                kept += [] if stays else [None] * (own[i] + rows[i][2])
+                kept += [b for b in reversed(rows[i][3]) if b not in used]
             active = tuple(i in works for i in range(len(rows)))
-            found = min(found, done + best(end, after, active, known | wanted))
+            latency = sum(end - rows[i][0] for i in done)
+            found = min(found, latency + best(end, after, active, tuple(kept)))
         return found
 
     outputs = tuple(row[2] for row in rows)
-    return int(best(0, outputs, (False,) * len(rows), frozenset()))
+    return int(best(0, outputs, (False,) * len(rows), ()))

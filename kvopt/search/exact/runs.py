@@ -3,12 +3,15 @@
 A round may start any requests that fit, also some that have not arrived: then it waits for them,
 in rounds only if nothing is active.  These are all runs except those with useless waits.  In rounds
 each round lasts 1 and has the number of its time.
+
+With shared prefixes a run goes on from what its cache holds.  The best one is no optimum then: a
+request that is evicted may leave blocks to others.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import chain, combinations
 from math import prod
@@ -37,6 +40,8 @@ _MOST_WORK = 2_000_000_000
 _NAME = "exhaustive search"
 
 Pairs = tuple[tuple[int, int], ...]
+_OWN = -1
+"""In a cache, tokens that only one request can use."""
 
 
 class Goal(NamedTuple):
@@ -78,6 +83,9 @@ class Node(NamedTuple):
         Rounds that began after the end of the one before, and their begins.
     cost
         Cost of the requests that have reached their goals.
+    unused
+        Nodes of prefixes that are in the cache and that no active request uses, and the tokens of
+        each; the least recently used first.
     """
 
     round_: int
@@ -86,6 +94,7 @@ class Node(NamedTuple):
     starts: Pairs = ()
     waits: Pairs = ()
     cost: float = 0
+    unused: Pairs = ()
 
 
 class Runs:
@@ -97,6 +106,8 @@ class Runs:
         self._memory, self.count = instance.memory, len(instance)
         self.prompts = [request.prompt for request in instance]
         self.outputs = [request.output for request in instance]
+        self._forest, self._block = instance.forest, instance.block_tokens or 1
+        self._private = self._forest.private
 
     def best(
         self, goal: Goal, limit: float, is_over: Callable[[], bool], least: float = 0
@@ -112,7 +123,7 @@ class Runs:
             if is_over():
                 return found, limit, False
             node = nodes.pop()
-            _, now, active, starts, _, cost = node
+            _, now, active, starts, _, cost, unused = node
             begun = frozenset(i for i, _ in starts)
             left = [
                 i for i, (a, latest) in enumerate(zip(self.arrivals, goal.latest, strict=True))
@@ -121,7 +132,7 @@ class Runs:
             never = self.count - len(begun) - len(left)
             if never:
                 cost += never * goal.left_out
-            state = (now, begun, active)
+            state = (now, begun, active, unused)
             if cost + goal.rest(now, active, left) >= limit or seen.get(state, math.inf) <= cost:
                 continue
             seen[state] = cost
@@ -138,32 +149,70 @@ class Runs:
 
     def _fits(self, going: Pairs) -> bool:
         """Whether memory suffices at every completion if nothing else starts."""
-        rest = [(self.outputs[i] - made, self.prompts[i] + made) for i, made in going]
+        rest = [(self.outputs[i] - made, self._private[i] + made, i) for i, made in going]
         return all(
-            sum(held + ahead for more, held in rest if more >= ahead) <= self._memory
-            for ahead, _ in rest
+            sum(held + ahead for more, held, _ in rest if more >= ahead)
+            + self._shared(i for more, _, i in rest if more >= ahead)
+            <= self._memory
+            for ahead, *_ in rest
         )
+
+    def _shared(self, active: Iterable[int]) -> int:
+        """Return the tokens of the nodes that some requests use, each counted once."""
+        return self._forest.tokens(active) if self._forest.weights else 0
 
     def after(self, node: Node, chosen: Sequence[int], goal: Goal) -> Node:
         """Return a run with one more round, in which some requests begin."""
-        round_, now, active, starts, waits, cost = node
+        round_, now, active, starts, waits, cost, unused = node
         begin = max([now, *(self.arrivals[i] for i in chosen)])
         if begin > now or not starts:
             waits = (*waits, (round_, begin))
         if self.is_even:
             round_ = begin
+        prompts, unused = self._found(active, chosen, unused)
         active = tuple((i, made + 1) for i, made in (*active, *((i, 0) for i in chosen)))
-        held = sum(self.prompts[i] + made for i, made in active)
-        prompts = sum(self.prompts[i] for i in chosen)
+        held = sum(self._private[i] + made for i, made in active)
+        held += self._shared(i for i, _ in active)
+        unused = self._left(active, held, unused)
         end = begin + self.model.round_ns(len(active), prompts, held)
         cost += sum(goal.cost(i, end) for i, made in active if made == goal.tokens[i])
         active = tuple(pair for pair in active if pair[1] < self.outputs[pair[0]])
         starts = (*starts, *((i, round_) for i in chosen))
-        return Node(round_ + 1, end, active, starts, waits, cost)
+        return Node(round_ + 1, end, active, starts, waits, cost, unused)
+
+    def _found(self, active: Pairs, chosen: Sequence[int], unused: Pairs) -> tuple[int, Pairs]:
+        """Return the prompt tokens that are not in the cache, and what nobody uses then."""
+        if not self._forest.weights:
+            return sum(self.prompts[i] for i in chosen), ()
+        weights, paths, there = self._forest.weights, self._forest.paths, dict(unused)
+        wanted = {v for i in chosen for v in paths[i]}
+        missing = wanted.difference(*(paths[i] for i, _ in active))
+        prompts = sum(self._private[i] for i in chosen)
+        prompts += sum(weights[v] - there.get(v, 0) for v in missing)
+        return prompts, tuple(pair for pair in unused if pair[0] not in wanted)
+
+    def _left(self, active: Pairs, held: int, unused: Pairs) -> Pairs:
+        """Return what nobody uses after a round: what still fits, then what is left by its ends."""
+        if not (weights := self._forest.weights):
+            return ()
+        over, kept = held + sum(tokens for _, tokens in unused) - self._memory, []
+        for node, tokens in unused:
+            size = 1 if node == _OWN else self._block
+            gone = min(tokens, -(-over // size) * size) if over > 0 else 0
+            over -= gone
+            if gone < tokens:
+                kept.append((node, tokens - gone))
+        going, paths = dict(active), self._forest.paths
+        for i in sorted(i for i, made in active if made == self.outputs[i]):
+            del going[i]
+            used = {v for j in going for v in paths[j]}
+            kept.append((_OWN, self._private[i] + self.outputs[i]))
+            kept += [(v, weights[v]) for v in reversed(paths[i]) if v not in used]
+        return tuple(kept)
 
     def alone(self, i: int, made: int) -> int:
         """Return the remaining time of a request alone after it has produced some tokens."""
-        prompt, held = self.prompts[i], self.prompts[i] + made + 1
+        prompt, held = self._private[i], self.prompts[i] + made + 1
         next_one = self.model.round_ns(1, 0 if made else prompt, held)
         return next_one + self.model.stretch_ns(1, held + 1, self.outputs[i] - made - 1)
 
@@ -174,8 +223,8 @@ class Runs:
 def search_all(search: Search, _: float = math.inf) -> None:
     """Search all better runs, if requests and rounds are few.
 
-    A fleet is a partition of requests.  Its claim is about runs without pauses and without
-    prompts in pieces.
+    A fleet is a partition of requests.  Its claim is about runs without pauses, without prompts in
+    pieces, and without shared prefixes.
     """
     instance, count = search.instance, len(search.instance)
     if not 0 < count <= MOST_REQUESTS or search.should_stop():
