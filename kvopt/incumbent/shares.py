@@ -16,7 +16,7 @@ STATE_BEAMS_OF_MANY = 0.4
 """The same for many requests, and the share of the rest for beams over the whole trace."""
 TRACE_BEAMS = 0.95
 """Beams over a whole trace whose states have no prices; local search has the rest."""
-SHARING_BEAMS = 0.6
+SHARING_BEAMS = 0.75
 """Beams over a whole trace with shared prefixes; local search has the rest."""
 
 # ---- better schedules of a fleet -----------------------------------------------------------------
