@@ -44,7 +44,7 @@ def best_of(instance: Instance) -> int:
 
 def proved(instance: Instance, engine: str) -> SolveResult:
     """Solve to the end, from nothing but one request after another."""
-    result = solve(instance, engine, quick_start=False, time_limit=100)
+    result = solve(instance, engine, quick_start=False, time_limit=1000)
     assert not result.faults
     assert known(result.schedule).check().feasible
     return result
