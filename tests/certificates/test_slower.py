@@ -128,6 +128,7 @@ class TestCertify:
                     slower = slow_optimum_in_seconds(instance, known(phi) + more)
                     assert slower > known(run.objective)
 
+    @pytest.mark.usefixtures("processor_clock")
     @pytest.mark.parametrize("scope", ["pauses", "chunks", "pauses+chunks"])
     def test_what_a_scope_asks_for_is_verified(self, tmp_path: Path, scope: str) -> None:
         instance = instance_of(10, [(0, 0, 9), (4, 5, 1), (5, 5, 2), (9, 2, 5)])
