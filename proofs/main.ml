@@ -224,18 +224,29 @@ module Reader (C : CHECKER) = struct
   let z what value = number (integer what value)
   let numbers what value = List.map (z what) (list what value)
 
+  (* Fields that change the problem: whoever left one out would check another one. *)
+  let left_out_of_requests = [ "weight"; "after"; "gap"; "prefix" ]
+  let left_out_of_instances = [ "max_active"; "block_tokens" ]
+
   let request value =
     let field =
       fields "a request" [ "arrival"; "prompt"; "output" ]
-        [ "id"; "arrival_seconds"; "predicted"; "priority"; "deadline" ] value in
+        ([ "id"; "arrival_seconds"; "predicted"; "priority"; "deadline" ] @ left_out_of_requests)
+        value in
+    List.iter
+      (fun name -> if field name <> None then not_covered ("requests with a field " ^ name))
+      left_out_of_requests;
     let part name = number (string_of_int (small ("a request, " ^ name) (get field name))) in
     { arrival = part "arrival"; prompt = part "prompt"; output = part "output" }
 
   let instance value =
     let field =
       fields "instance" [ "schema"; "memory"; "requests" ] 
-        [ "name"; "notes"; "round_ms"; "workers"; "block_size" ] value in
+        ([ "name"; "notes"; "round_ms"; "workers"; "block_size" ] @ left_out_of_instances) value in
     if field "block_size" <> None then not_covered "memory in whole blocks";
+    List.iter
+      (fun name -> if field name <> None then not_covered ("instances with a field " ^ name))
+      left_out_of_instances;
     (match text "instance, schema" (get field "schema") with
     | "kvopt.instance/1" | "kvopt.instance/2" -> ()
     | _ -> unreadable "instance: has an unknown schema");

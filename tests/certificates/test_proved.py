@@ -268,6 +268,14 @@ class TestProgram:
                 {"instance": {**instance_to_json(EC1), "workers": 9}},
                 "NOT COVERED: more workers than requests",
             ),
+            (
+                {"instance": {**instance_to_json(EC1), "max_active": 2}},
+                "NOT COVERED: instances with a field max_active",
+            ),
+            (
+                {"instance": instance_to_json(Instance(7, [Request(0, 1, 2, weight=3)]))},
+                "NOT COVERED: requests with a field weight",
+            ),
         ],
     )
     def test_what_it_does_not_cover_is_not_valid(
