@@ -131,7 +131,7 @@ class TestProgram:
         """With stages, targets, searches and mistakes."""
         contents, expected = [], []
         counts: Counter[bool] = Counter()
-        for problem, proof in drawn_proofs(8, many(100)):
+        for problem, proof in drawn_proofs(8, many(200)):
             value = replay(problem, proof)
             counts[proof["searched"] and value is not None] += 1
             for more in (0, 1):

@@ -127,7 +127,7 @@ MISTAKES = {
     "states by r upwards": ("states.sort(reverse=True)", "states.sort()"),
     "prices are rounded up": ("line += [point // gap", "line += [-(-point // gap)"),
     "late starts cost too much": ("own[late] + d * stage", "own[late] + 2 * d * stage"),
-    "late starts end at once": ("stands for all that are later, too", "\n                continue"),
+    "late starts end at once": ("represents all later ones, too", "\n                continue"),
     "what is active does not grow": ("range(s + o, s, -1)", "repeat(s + 1, o)"),
     "the last time is free": (
         "if time <= self.stage.last else 0",

@@ -69,19 +69,19 @@ def names_in_calls(where: str) -> tuple[set[str], set[str]]:
 
 
 def is_called_from_python(label: str, seen: dict[str, ast.FunctionDef]) -> bool:
-    """Whether a function is public, or called where nothing is compiled."""
+    """Whether a function is named where nothing is compiled."""
     path, _, name = label.partition(": ")
     handed, _ = names_in_calls("kvopt")
     if name in handed:
         return name in names_in_calls(path if name.startswith("_") else "kvopt")[1]
-    if not name.startswith("_"):
-        return True
-    beside = [function for other, function in seen.items() if other.startswith(f"{path}: ")]
-    trees = (parsed(Path(path)), *beside)
-    uses, *compiled = (
-        sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(tree)) for tree in trees
+    private = name.startswith("_")
+    paths = [Path(path)] if private else [*Path("kvopt").rglob("*.py")]
+    within = [each for other, each in seen.items() if not private or other.startswith(f"{path}: ")]
+    uses, compiled = (
+        sum(name_of(n) == name for t in trees for n in ast.walk(t) if isinstance(n, ast.expr))
+        for trees in (map(parsed, paths), within)
     )
-    return uses != sum(compiled)
+    return uses != compiled
 
 
 @pytest.mark.slow
