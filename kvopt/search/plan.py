@@ -282,11 +282,11 @@ RESTRICTED = (
           lambda s, t: restricted.bound_by_relaxation(s, t, bounding), 0.3, at_once=True),
     Stage("relaxation", _is_priced_by_blocks,
           lambda s, t: restricted.bound_by_relaxation(s, t, bounding), 0.05, at_once=True),
+    Stage("policies", _is_priced_by_blocks, restricted.offer_policies, 0.05, at_once=True),
     Stage("prices of shared blocks", _is_priced_by_blocks,
           restricted.bound_by_shared_prices, 0.3),
     Stage("policies", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
           restricted.offer_policies, 0.15, at_once=True),
-    Stage("policies", _is_priced_by_blocks, restricted.offer_policies, 0.05, at_once=True),
 )  # fmt: skip
 """First rows for problems with weights, an order, a limit of active requests or shared
 prefixes."""

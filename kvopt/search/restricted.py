@@ -29,6 +29,8 @@ from kvopt.simulate.simulator import Stopped
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
 """Engines that support weights and limits; the first two support an order."""
+_MOMENT = 0.5
+"""Least seconds of schedulers: under a short limit their share is too little for a first run."""
 
 
 def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
@@ -72,8 +74,8 @@ def offer_one_after_another(search: Search, _: float = 0.0) -> None:
 
 
 def offer_policies(search: Search, seconds: float = inf) -> None:
-    """Offer the runs of schedulers that end within so many seconds."""
-    turn = Turn(search, seconds)
+    """Offer the runs of schedulers that end within so many seconds, or within moments."""
+    turn = Turn(search, max(seconds, _MOMENT))
     for name in policies_for(search.instance):
         try:
             found = run(search.instance, name, should_stop=turn.is_late)

@@ -20,6 +20,8 @@ from kvopt import (
     Scope,
     bound,
     certify,
+    generate,
+    run,
     solve,
     verify,
     write_certificate,
@@ -193,3 +195,13 @@ def test_blocks_that_nobody_shares_cost_nothing() -> None:
     instance = Instance(14, alone, block_tokens=3)
     assert shared_out(instance) == instance.without_prefixes()
     assert bound(instance, "volume").value == bound(instance, "volume", scope="runs").value
+
+
+@pytest.mark.usefixtures("processor_clock")
+def test_a_short_limit_leaves_time_for_a_scheduler() -> None:
+    instance = generate("agents", n=60, seed=1, parameters={"rate": 0.05})
+    found = solve(instance, time_limit=1.5, threads=1)
+    waiting = run(instance, "svf").objective
+    assert found.objective is not None
+    assert waiting is not None
+    assert found.objective <= waiting

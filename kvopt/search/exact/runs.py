@@ -181,7 +181,7 @@ class Runs:
         return Node(round_ + 1, end, active, starts, waits, cost, unused)
 
     def _found(self, active: Pairs, chosen: Sequence[int], unused: Pairs) -> tuple[int, Pairs]:
-        """Return the prompt tokens that are not in the cache, and what nobody uses then."""
+        """Return the prompt tokens that are not in the cache, and the nodes that remain unused."""
         if not self._forest.weights:
             return sum(self.prompts[i] for i in chosen), ()
         weights, paths, there = self._forest.weights, self._forest.paths, dict(unused)
@@ -192,7 +192,7 @@ class Runs:
         return prompts, tuple(pair for pair in unused if pair[0] not in wanted)
 
     def _left(self, active: Pairs, held: int, unused: Pairs) -> Pairs:
-        """Return what nobody uses after a round: what still fits, then what is left by its ends."""
+        """Return the unused nodes after a round: first those that still fit."""
         if not (weights := self._forest.weights):
             return ()
         over, kept = held + sum(tokens for _, tokens in unused) - self._memory, []
