@@ -147,12 +147,12 @@ def _cool_down(
     chunk = max(1, min(steps // _CHUNKS, _MOST_WALKED // (work + 1)))
     hot = max(2.0, instance.total_output / len(instance) / (8 if pauses else 4))
     kept, random, least = without_loads(placement), np.array([seed]), placement.starts.sum()
-    line, nobody = order.copy(), order[:0]
+    line, no_late = order.copy(), order[:0]
     while done < steps:
         first, last = (hot * (_COLDEST / hot) ** (each / steps) for each in (done, done + chunk))
         if not pauses:
             line = np.argsort(placement.starts, kind="stable")
-        reinsert(placement, kept, line, nobody, random, (first, last), chunk)
+        reinsert(placement, kept, line, no_late, random, (first, last), chunk)
         done += chunk
         if (total := placement.starts.sum()) < least:
             least, best = total, line.copy()
