@@ -47,7 +47,10 @@ def cells_of(notebook: Notebook) -> Iterator[tuple[dict[str, Any], str, list[tup
         for output in cell.get("outputs", []):
             data = output.get("data") or {output["name"]: output["text"]}
             kind = next(kind for kind in ("image/png", "text/plain", *data) if kind in data)
-            outputs.append((kind, "".join(data[kind])))
+            text = "".join(data[kind])
+            if kind == "stdout" and outputs and outputs[-1][0] == kind:
+                text = outputs.pop()[1] + text  # a kernel may send what is printed in parts
+            outputs.append((kind, text))
         yield cell, "".join(cell["source"]), outputs
 
 
