@@ -129,7 +129,8 @@ def certify_command(
     timing.say_assumed()
     with common.undisturbed():  # a signal between search and file must not lose the answer
         total = common.in_seconds if timing.seconds else common.or_dash
-        with LiveProgress(common.label(source), quiet=json, total=total) as observer:
+        live = LiveProgress(common.label(source), quiet=json, total=total)
+        with live as observer, common.blamed_on(source):
             found = certify(
                 instance, [*made, *names], judged.schedule, clock=clock, router=judged.router,
                 scope=scope, deadline=judged.deadline, slower=judged.slower,

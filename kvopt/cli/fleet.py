@@ -115,7 +115,7 @@ def fleet_command(
         aim = FleetMatch(aims.match, (ways or routers_of(aims.match)[-1:])[0], instance.workers)
         ways = ways[1:] and ways
     quiet = json or not common.is_watched()
-    with common.undisturbed():
+    with common.undisturbed(), common.blamed_on(problem.file):
         found = fleet_sizes(
             instance, aim, policies=tried.policy or (), routers=ways, deadline=deadline,
             counts=counts, clock=clock, time_limit=tried.time_limit, threads=tried.threads, out=out,

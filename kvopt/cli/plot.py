@@ -58,7 +58,8 @@ def plot_command(
     ).read(clock)
     runs: list[PolicyRun] = [*served]
     for name, policy in zip(names or (), chosen, strict=True):
-        runs.append(run(instance, policy, clock=clock, label=name))
+        with common.blamed_on(problem.file):
+            runs.append(run(instance, policy, clock=clock, label=name))
     made = None if schedule is None else read_schedule(schedule, instance)
     known = None
     if len(runs) == 1 and clock.is_even and (prices or not (runs[0].evictions or runs[0].pauses)):

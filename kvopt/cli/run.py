@@ -66,7 +66,8 @@ def run_command(
         for name, policy in zip(names, chosen, strict=True):
             if common.is_watched() and not json:
                 common.say(f"{label}: {name} ...")
-            with LiveProgress(name, quiet=json):  # it reports compilation
+            # The line reports compilation.
+            with LiveProgress(name, quiet=json), common.blamed_on(problem.file):
                 runs.append(simulate(instance, policy, router=router, clock=clock, label=name))
     except KeyboardInterrupt:
         interrupted = True

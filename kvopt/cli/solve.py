@@ -108,7 +108,8 @@ def solve_command(
             if limits.time_limit is not None:
                 options["time_limit"] = max(limits.time_limit - spent, 0.0)
             total = common.in_seconds if timing.seconds else common.or_dash
-            with LiveProgress(common.label(file), quiet=json, total=total) as observer:
+            live = LiveProgress(common.label(file), quiet=json, total=total)
+            with live as observer, common.blamed_on(file):
                 results.append(solver(instance, observer=observer, **options))
             common.detail(_times(common.label(file), results[-1]))
             if results[-1].signal_number is not None or signals:
@@ -221,7 +222,8 @@ def bound_command(
     results: list[BoundResult] = []
     with common.undisturbed() as signals:
         for name in methods:
-            with LiveProgress(f"{label}, {name}", quiet=json) as observer:
+            live = LiveProgress(f"{label}, {name}", quiet=json)
+            with live as observer, common.blamed_on(problem.file):
                 result = bound(instance, name, scope=scope, observer=observer, **vars(limits))
             results.append(result)
             if result.signal_number is not None or signals:

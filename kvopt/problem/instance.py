@@ -471,7 +471,9 @@ def refuse_extras(instance: Instance, what: str, known: Collection[str] = ()) ->
     """Refuse weights, an order, a limit or shared prefixes for code that supports none of these."""
     for field in instance.extras:
         if field not in known:
-            raise InvalidInput(f"is not known by {what}", field=field)
+            ids = (r.id for r in instance if getattr(r, field, 1) not in (1, None, ()))
+            first = next(map(repr, ids), None)
+            raise InvalidInput(f"is not known by {what}", field=field, request=first)
 
 
 def refuse_prefixes(instance: Instance, what: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -209,6 +210,30 @@ def test_a_bad_instance_is_one_line_naming_file_request_and_field(run: Run, tmp_
         assert "'r2'" in err
         assert "output" in err
     assert not (tmp_path / "x.lp").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("solve", "--engine", "exact"),
+        ("bound", "--scope", "pauses"),
+        ("certify", "--slower", "-o", "c.json"),
+        ("run", "--policy", "sglang"),
+        ("plot", "--policy", "sglang", "-o", "p.png"),
+        ("fleet", "--match", "fcfs"),
+    ],
+)
+def test_what_an_instance_asks_in_vain_names_file_request_and_field(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"arrival": 0, "prompt": 4, "output": 2, "prefix": [*path]} for path in ("ab", "ac")]
+    rows = [{"arrival": 0, "prompt": 1, "output": 1, "weight": 2, "id": "last"}, *rows]
+    content = {"schema": "kvopt.instance/2", "memory": 9, "requests": rows, "block_tokens": 2}
+    Path("shared.json").write_text(json.dumps(content))
+    code, _, err = run(command[0], "shared.json", *command[1:])
+    assert code == 2
+    assert re.search(r"^kvopt: shared.json: request 'last': weight: is not known by ", err, re.M)
 
 
 @pytest.mark.parametrize("format_", ["mps", "lp"])

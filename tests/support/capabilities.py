@@ -212,7 +212,7 @@ def refusal(name: str, axes: tuple[str, ...]) -> str | None:
         with TemporaryDirectory() as folder:
             CAPABILITIES[name](problem, Path(folder))
     except InvalidInput as refused:
-        return str(refused)
+        return str(InvalidInput(refused.reason, field=refused.field))
     except NoOptionError:
         return ""
     return None
