@@ -43,7 +43,7 @@ def executed(name: str) -> Notebook:
 def cells_of(notebook: Notebook) -> Iterator[tuple[dict[str, Any], str, list[tuple[str, str]]]]:
     """Yield each cell with its text and its outputs: their type, and the text or picture."""
     for cell in notebook["cells"]:
-        outputs = []
+        outputs: list[tuple[str, str]] = []
         for output in cell.get("outputs", []):
             data = output.get("data") or {output["name"]: output["text"]}
             kind = next(kind for kind in ("image/png", "text/plain", *data) if kind in data)
