@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import json
 import os
 import pkgutil
 import re
@@ -25,6 +26,7 @@ from typer.main import get_command
 import kvopt
 from kvopt.cli import main
 from kvopt.cli.app import MESSAGES, app
+from kvopt.verify.problem import hash_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
@@ -258,6 +260,22 @@ def test_claims_and_the_functions_that_rest_on_them_name_each_other() -> None:
             described = " ".join((pkgutil.resolve_name(name).__doc__ or "").split())
             assert re.search(rf"\b{claim}\b", described), f"{name} does not name {claim}"
             assert "docs/configurations.md" in described, name
+
+
+@pytest.mark.parametrize("page", ["certificates.md", "seconds-bounds.md"])
+def test_certificates_on_pages_are_valid(page: str) -> None:
+    (text,) = re.findall(r"^```json\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
+    content = json.loads(text)
+    content["hash"] = hash_of(content["instance"])
+    Path("shown.cert.json").write_text(json.dumps(content), encoding="utf-8")
+    verdict = kvopt.verify("shown.cert.json")
+    assert verdict.valid, verdict.lines
+
+
+def test_files_on_which_claims_depend_exist() -> None:
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "kvopt").rglob("*.py")}
+    for name in re.findall(r"`([a-z_/]+(?:\.py|/))`", PAGES["trust.md"]):
+        assert any(f"/{name}" in f"/{file}" for file in files) or (ROOT / name).exists(), name
 
 
 def test_every_page_is_in_the_contents() -> None:

@@ -64,7 +64,7 @@ def undominated(
         Threads that share the work.
     one_more
         Whether a label that has started one more request may dominate another one (Claim 12).
-        `kvopt verify` compares labels with the same waiting requests only.
+        The checker that is proved in Coq compares labels with the same waiting requests only.
     """
     waiting = layer.waiting()
     # By sum of starts within a group: only a label before it can dominate a label (Claim 11).
