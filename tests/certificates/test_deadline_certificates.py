@@ -36,8 +36,10 @@ FLEET = replace(INSTANCE, requests=tuple(replace(r, id=None) for r in INSTANCE) 
 
 @cache
 def made(clock: Clock, deadline: str, instance: Instance = INSTANCE) -> Certificate:
+    """Certify to the end in rounds; in seconds the least latency is never proved."""
+    limit = 20 if clock.is_even else 2
     return certify(
-        instance, ["svf", "fcfs"], clock=clock, deadline=deadline, scope="runs", time_limit=20
+        instance, ["svf", "fcfs"], clock=clock, deadline=deadline, scope="runs", time_limit=limit
     )
 
 

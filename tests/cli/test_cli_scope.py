@@ -50,7 +50,7 @@ def test_solve_finds_and_writes_a_schedule_with_a_pause(run: Run, pair: Path) ->
 
 def test_sharing_of_nothing_is_the_scope_without_it(run: Run, pair: Path) -> None:
     for scope in Scope:
-        code, out, _ = run("solve", pair, "--scope", str(scope), "-t", "0.2", "--json")
+        code, out, _ = run("solve", pair, "--scope", str(scope), "-t", 0, "--json")
         assert (code, json.loads(out)["scope"]) == (0, scope.without_sharing)
 
 

@@ -193,9 +193,8 @@ def test_small_beams_make_schedules_at_any_prices(workers: int) -> None:
         assert one.starts.tolist() == two.starts.tolist()
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("arrivals", [False, True])
-def test_they_beat_lists_and_repeat_themselves(arrivals: bool, workers: int) -> None:
+@pytest.mark.parametrize(("workers", "arrivals"), [(1, True), (3, False)])
+def test_they_beat_lists_and_repeat_themselves(workers: int, arrivals: bool) -> None:
     found = []
     for threads in (1, 3):  # which share the rows of a beam
         search = begun(chat(arrivals, workers), threads=threads)

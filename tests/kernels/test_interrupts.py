@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -68,6 +69,12 @@ def names_in_calls(where: str) -> tuple[set[str], set[str]]:
     return handed, {call.func.id for call in calls if isinstance(call.func, ast.Name)}
 
 
+@cache
+def uses(node: ast.AST) -> Counter[str]:
+    """Count the names inside a function or a module."""
+    return Counter(name_of(each) for each in ast.walk(node) if isinstance(each, ast.expr))
+
+
 def is_called_from_python(label: str, seen: dict[str, ast.FunctionDef]) -> bool:
     """Whether a function is named where nothing is compiled."""
     path, _, name = label.partition(": ")
@@ -75,13 +82,9 @@ def is_called_from_python(label: str, seen: dict[str, ast.FunctionDef]) -> bool:
     if name in handed:
         return name in names_in_calls(path if name.startswith("_") else "kvopt")[1]
     private = name.startswith("_")
-    paths = [Path(path)] if private else [*Path("kvopt").rglob("*.py")]
+    trees = map(parsed, [Path(path)] if private else Path("kvopt").rglob("*.py"))
     within = [each for other, each in seen.items() if not private or other.startswith(f"{path}: ")]
-    uses, compiled = (
-        sum(name_of(n) == name for t in trees for n in ast.walk(t) if isinstance(n, ast.expr))
-        for trees in (map(parsed, paths), within)
-    )
-    return uses != compiled
+    return sum(uses(each)[name] for each in trees) != sum(uses(each)[name] for each in within)
 
 
 @pytest.mark.slow

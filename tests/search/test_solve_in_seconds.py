@@ -184,7 +184,7 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
 
 def test_options_of_searches_are_for_seconds_too(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "fleet.json"
-    write_instance(FLEET, file)
+    write_instance(Instance(2_000, FLEET.requests[:8], workers=2), file)
     options = "--cold", "--ram", "2G", "--scope", "restarts", "-t", "0.5", "--json"
     status, out, _ = run("solve", file, "--seconds", *options)
     assert status == 0

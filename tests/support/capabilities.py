@@ -100,14 +100,14 @@ def _certify(problem: Problem, folder: Path) -> None:
     if problem.scope.covers(Scope.PAUSES):
         names.append(f"vllm-fcfs:block={problem.instance.block_size}")
     path = folder / "c.json"
-    found = certify(problem, names, router="least-requests", time_limit=0.5, threads=1)
+    found = certify(problem, names, router="least-requests", time_limit=0.2, threads=1)
     write_certificate(found, path)
     assert verify(path).valid
     assert read_certificate(path).lower_bound is not None
 
 
 def _slower(problem: Problem, _: Path) -> None:
-    assert certify(problem, slower=True, time_limit=0.5, threads=1).slower is not None
+    assert certify(problem, slower=True, time_limit=0.2, threads=1).slower is not None
 
 
 def _fleet(problem: Problem, _: Path) -> None:
@@ -118,7 +118,7 @@ def _fleet(problem: Problem, _: Path) -> None:
         target += "s"
     found = fleet_sizes(
         problem.instance, target, clock=problem.clock, deadline=problem.deadline, counts=[1],
-        scope=problem.scope, time_limit=0.5,
+        scope=problem.scope, time_limit=0.2,
     )  # fmt: skip
     assert found.bands
 
@@ -126,7 +126,7 @@ def _fleet(problem: Problem, _: Path) -> None:
 def _bounds(problem: Problem, _: Path) -> None:
     _no_deadline(problem)
     assert bounds_by_workers(
-        problem.instance, [1, 2], problem.clock, scope=problem.scope, time_limit=0.5
+        problem.instance, [1, 2], problem.clock, scope=problem.scope, time_limit=0.2
     )
 
 
@@ -151,7 +151,7 @@ def _export(problem: Problem, folder: Path) -> None:
 
 
 def _files(problem: Problem, folder: Path) -> None:
-    found = solve(problem, time_limit=0.5, threads=1).schedule
+    found = solve(problem, time_limit=0.2, threads=1).schedule
     assert found is not None
     write_schedule(found, folder / "s.json")
 
@@ -163,7 +163,7 @@ def _no_deadline(problem: Problem) -> None:
 
 def _solve(engine: str) -> Callable[[Problem, Path], None]:
     def work(problem: Problem, _: Path) -> None:
-        found = solve(problem, engine, time_limit=1, threads=1)
+        found = solve(problem, engine, time_limit=0.4, threads=1)
         assert found.schedule is not None
         assert found.lower_bound is not None
         assert (found.in_time is None) == (problem.deadline is None)
@@ -173,7 +173,7 @@ def _solve(engine: str) -> Callable[[Problem, Path], None]:
 
 def _bound(method: str) -> Callable[[Problem, Path], None]:
     def work(problem: Problem, _: Path) -> None:
-        found = bound(problem, method, time_limit=2, threads=1)
+        found = bound(problem, method, time_limit=0.6, threads=1)
         if found.value is None:
             raise InvalidInput(found.note or "", field="no bound here")
 
