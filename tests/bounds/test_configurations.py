@@ -19,7 +19,6 @@ from kvopt import Instance
 from kvopt.bounds.configurations.ascent import Evaluator, Point, climb
 from kvopt.bounds.configurations.evaluation import (
     CLOSED,
-    Evaluation,
     denominator_for,
     evaluate,
     rounded,
@@ -228,20 +227,6 @@ class TestEvaluation:
             assert best is None or found.bound <= best[0]
         assert tight > 20
 
-    def test_a_schedule_costs_the_bound_and_its_slacks(self) -> None:
-        """The equation behind the search: D TEL = D L + reduced costs + slacks, none negative."""
-        for instance, source in small(100, 31):
-            memory, requests = plain(instance)
-            states = States.of(instance)
-            _, starts = oracle.optimum(memory, requests)
-            last = source.randint(1, 12)
-            knots = drawn_knots(source, last)
-            prices = drawn_prices(source, states, knots, 4)
-            found = evaluate(states, knots, states.all_starts(last), prices, 5)
-            assert loss(found, states, requests, starts) == (
-                5 * oracle.tel(requests, starts) - found.total
-            )
-
     def test_rounded_prices_are_not_negative_and_sums_fit(self) -> None:
         states = States.of(instance_of(10**6, [(10**6, 5, 10**5), (0, 9, 3)]))
         knots = Knots.every(1000, 2 * 10**6)
@@ -253,24 +238,6 @@ class TestEvaluation:
         assert scale * (latency + 1e6 * 10**5) * (2 + knots.last) < 2**60
         values = rounded(np.array([[-1.0, 0.3], [0.999, 2.0]]), 4)
         assert values.tolist() == [[0, 1], [3, 8]]
-
-
-def loss(
-    found: Evaluation, states: States, requests: Sequence[Triple], starts: Sequence[int]
-) -> int:
-    """Return what a schedule costs above the bound; assert that no part of it is negative."""
-    last = len(found.largest) - 1
-    numbers = {state: number for number, state in enumerate(state_list(states))}
-    total = 0
-    for i, ((arrival, _, _), k) in enumerate(zip(requests, starts, strict=True)):
-        late = max(0, k - max(arrival, last))
-        total += int(found.reduced_costs[i, min(k, last)]) + found.denominator * late
-    for time in range(1, last + 1):
-        configuration = literal.configuration_at(requests, starts, time)
-        held = sum(int(found.prices[time, numbers[state]]) for state in configuration)
-        assert held <= found.largest[time]
-        total += int(found.largest[time]) - held
-    return total
 
 
 # The smooth stand-in.
@@ -372,11 +339,3 @@ class TestSmoothing:
                 rest = evaluator.knots.weights().sum() * math.log(10**4)
                 taus = float(evaluator._taus.max())
                 assert point.smooth >= point.hard - taus * (starts + rest) - 1e-9 * scale
-
-    def test_a_first_point_is_found_at_any_temperature(self) -> None:
-        for instance, source in small(40, 47):
-            evaluator, prices = drawn_evaluator(source, instance, 1e-4)
-            point = evaluator.begin(prices * 20)
-            assert math.isfinite(point.smooth)
-            assert np.isfinite(point.gradient).all()
-            assert point.smooth <= point.hard + 1e-6

@@ -186,15 +186,15 @@ class TestSweep:
 
     @pytest.mark.slow
     def test_better_prices_leave_less_to_do(self) -> None:
-        instance = generate("arrival-2", 7, 40, seed=3)
+        instance = generate("arrival-1", 9, seed=0)
         search, kept = searched(instance), []
         target = objective(search)
-        first, *_, last = (evaluation for _, evaluation in rising_bounds(search))
+        first, *_, last = (evaluation for _, evaluation in islice(rising_bounds(search), 5))
         for evaluation in (first, last):
             forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, target)
             forward.search_exhaustively(10**6)
             kept.append(sum(forward.kept))
-        assert kept[1] < kept[0]
+        assert 1.2 * kept[1] < kept[0]
 
     @pytest.mark.slow
     def test_a_look_ahead_leaves_less_to_do(self) -> None:

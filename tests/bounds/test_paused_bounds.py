@@ -10,7 +10,7 @@ import pause_oracle
 import pytest
 from strategies import Problem, instance_of, random_instances
 
-from kvopt import InvalidInput, bound, generate
+from kvopt import bound, generate
 from kvopt.bounds import paused_scan
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, first_prices, offer_lagrangian_bound
@@ -73,14 +73,6 @@ def test_what_is_reported_names_its_scope(method: str) -> None:
     found = bound(instance_of(*WORKED[0][0]), method, scope="pauses")
     assert str(found.scope) == found.to_json()["scope"] == "pauses"
     assert "pauses it with its tokens kept" in " ".join(str(found).split())
-
-
-@pytest.mark.parametrize("method", ["lp", "configuration", "some"])
-def test_methods_that_do_not_cover_pauses_are_refused(method: str) -> None:
-    with pytest.raises(
-        InvalidInput, match="method with pauses: must be one of volume, lagrangian, auto, got"
-    ):
-        bound(instance_of(3, [(0, 0, 1)]), method, scope="pauses")
 
 
 def test_a_scan_stops_when_asked() -> None:

@@ -207,24 +207,6 @@ def test_the_last_priced_time_is_a_start_too() -> None:
     assert proved(pair, proof) == least(pair, False) == 3
 
 
-def test_prices_that_rise_prove_less_where_requests_may_pause() -> None:
-    instance = instance_of(3, [(0, 0, 3), (0, 1, 2), (1, 2, 1)])
-    proof = prices_proof(9, 2, [7, 4, 1])
-    assert least(instance, True) == 9 < least(instance, False)
-    assert proved(instance, proof) == 10
-    assert proved(instance, proof, pauses=True) <= 9
-
-
-def test_prices_that_fall_prove_as_much_with_pauses() -> None:
-    """From the first arrival on they never rise, so no pause is cheaper."""
-    source = random.Random(5)
-    for instance in random_instances(100, seed=6, last_arrival=4):
-        numbers = sorted((source.randint(0, 9) for _ in range(12)), reverse=True)
-        proof = prices_proof(5, 1 + min((r.arrival for r in instance), default=0), numbers)
-        values = {*evaluated(instance, proof, True), *evaluated(instance, proof, False)}
-        assert len(values) == 1
-
-
 def test_a_proof_of_prices_begins_with_the_first_that_is_not_zero() -> None:
     for numerators, first in (((0, 0, 5, 0), 3), ((5,), 1), ((0, 0), 1), ((), 1)):
         written = proof_to_json(Prices(numerators, 9))

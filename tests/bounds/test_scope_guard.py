@@ -7,10 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-import oracle
-import pause_oracle
 import pytest
-import restart_oracle
 from effort import many
 from known import known
 from scope_comparison import (
@@ -22,7 +19,6 @@ from scope_comparison import (
     in_rounds,
     in_seconds,
 )
-from strategies import plain, random_instances
 
 from kvopt import Instance, bound
 from kvopt.incumbent.proofs import BlockPrices
@@ -50,14 +46,6 @@ def test_a_bound_above_the_optimum_is_counted() -> None:
     figures = Figures()
     figures.count(5, 4, None, 6)
     assert (figures.bounds, figures.met, figures.violations) == (2, 0, 1)
-
-
-def test_evictions_never_help() -> None:
-    """The last run of each request is a schedule without them; brute force agrees."""
-    for instance in random_instances(60, 3, most_memory=7, most_output=3, last_arrival=3):
-        problem = plain(instance)
-        assert restart_oracle.optimum(*problem) == oracle.optimum(*problem)[0]
-        assert pause_oracle.optimum(*problem) <= restart_oracle.optimum(*problem)
 
 
 # ---- bounds and schedules in whole blocks against brute force, and prices against lit

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from known import known
 from literal.configurations import staircase
-from oracle import optimum, tel
+from oracle import optimum
 from strategies import (
     Problem,
     instance_of,
@@ -108,11 +108,6 @@ def test_nothing_to_do_costs_nothing() -> None:
     assert volume_bound(empty) == 0
     assert volume_bounds_without_each(empty) == []
     assert fluid_completions([], 3) == []
-
-
-def test_one_request_is_met_exactly() -> None:
-    triple = (4, 2, 5)
-    assert volume_bound(instance_of(7, [triple])) == 5 == tel([triple], [4])
 
 
 # ---- volumes of staircases

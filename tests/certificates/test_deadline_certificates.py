@@ -25,6 +25,8 @@ from kvopt import (
 from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Clock, Rounds, Seconds
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 OWN = [Request(0, 2, 3, deadline=3), Request(0, 1, 6, deadline=2), Request(1, 3, 4, deadline=9)]
 INSTANCE = Instance(9, [*OWN, Request(1, 3, 5, deadline=7)], round_ms=100)
 SECONDS = Seconds(BatchTime([Line(90_000_000, 1_000_000), Line(0, 20_000_000)], kv_ns=1000))

@@ -25,6 +25,8 @@ from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
 from kvopt.verify.words import covered_by
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 """14 without pauses, 12 with one."""
 SERVER = "vllm-fcfs:block=1,max_seqs=8,budget=8"
@@ -50,7 +52,7 @@ class TestRounds:
     """Both sides among schedules with pauses."""
 
     def test_the_worked_example_is_closed(self, tmp_path: Path) -> None:
-        found = certify(WORKED, ["mc-sf"], scope="pauses", time_limit=5)
+        found = certify(WORKED, ["mc-sf"], scope="pauses", time_limit=60)
         assert (found.objective, found.lower_bound) == (12, 12)
         assert isinstance(found.upper, Schedule)
         assert found.to_json()["scope"] == "pauses"
@@ -111,7 +113,7 @@ class TestRounds:
 
     @pytest.mark.parametrize(("scope", "best"), [("chunks", 14), ("pauses+chunks", 12)])
     def test_pieces_of_prompts_change_nothing(self, tmp_path: Path, scope: str, best: int) -> None:
-        found = certify(WORKED, scope=scope, time_limit=5)
+        found = certify(WORKED, scope=scope, time_limit=60)
         assert (found.objective, found.lower_bound) == (best, best)
         assert covered_by(scope) in verified(found, tmp_path / "c")
 
@@ -134,14 +136,6 @@ class TestSeconds:
             assert str(found.scope) == scope
             text = verified(found, tmp_path / "c")
             assert covered_by(scope) in text
-
-    @pytest.mark.parametrize("scope", ["pauses", "pauses+chunks"])
-    def test_company_covers_pieces_in_its_own_way(self, tmp_path: Path, scope: str) -> None:
-        instance = Instance(60, [Request(40 * i, 9, 4) for i in range(12)], round_ms=1e-6)
-        slow = Seconds(BatchTime([Line(12, 1), Line(0, 2)]))
-        found = certify(instance, ["svf"], clock=slow, scope=scope)
-        assert any(known(found.lower).proof.company)  # type: ignore[union-attr]
-        assert covered_by(scope) in verified(found, tmp_path / "c")
 
     @pytest.mark.parametrize(
         ("change", "reason"),

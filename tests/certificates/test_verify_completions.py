@@ -27,8 +27,6 @@ from configuration_proofs import (
     with_cuts,
     words,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 from oracle import feasible, tel
 
 from kvopt.verify import processes, stages
@@ -130,11 +128,6 @@ class TestBounds:
             known += bounded(problem, stage, cuts, best(problem) + seed % 4)
         assert known > 1000
 
-    @given(st.integers(0, 2**32), st.integers(0, 3))
-    def test_of_drawn_ones(self, seed: int, more: int) -> None:
-        problem, stage, cuts = drawn(seed, most=2)
-        bounded(problem, stage, cuts, best(problem) + more)
-
 
 def by_search(problem: Problem, proof: Proof) -> int | None:
     """Return what a proof gives by definition: the target, None if a schedule is below it."""
@@ -152,12 +145,6 @@ class TestSearch:
             for more in (-1, 0, 1, 2):
                 proof = with_cuts([stage], best(problem) + more, cuts)
                 assert proved(problem, proof) == by_search(problem, proof), (problem, proof)
-
-    @given(st.integers(0, 2**32), st.integers(-1, 3))
-    def test_any_cuts(self, seed: int, more: int) -> None:
-        problem, stage, cuts = drawn(seed, most=5)
-        proof = with_cuts([stage], best(problem) + more, cuts)
-        assert proved(problem, proof) == by_search(problem, proof)
 
     @pytest.mark.slow
     def test_a_changed_number_proves_no_more(self) -> None:
@@ -215,16 +202,6 @@ class TestSearch:
         value_of_proof(plainly(problem), proof, alone)
         with pytest.raises(Unreadable, match="the budget of"):
             value_of_proof(plainly(problem), proof, Work(0.95 * alone.used / STEPS, jobs=2))
-
-    def test_more_workers_are_refused(self) -> None:
-        asked = replace(plainly((3, ((0, 2, 1),) * 3)), workers=2)
-        with pytest.raises(Invalid, match="a search is of one worker"):
-            value_of_proof(asked, with_cuts([FREE], 4, [0]), Work())
-
-    def test_pauses_are_refused(self) -> None:
-        asked = replace(plainly((3, ((0, 2, 1),) * 3)), pauses=True)
-        with pytest.raises(Invalid, match="do not cover pauses"):
-            value_of_proof(asked, with_cuts([FREE], 4, [0]), Work())
 
     @pytest.mark.parametrize("more", [0, 1])
     def test_weights_and_a_limit_count_beside_the_search(self, more: int) -> None:

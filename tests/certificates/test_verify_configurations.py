@@ -49,14 +49,6 @@ class TestValues:
         assert refused > 20
         assert tight > 60
 
-    @pytest.mark.parametrize("seed", range(4))
-    def test_one_stage_at_some_times(self, seed: int) -> None:
-        source = random.Random(seed)
-        for _ in range(60):
-            problem = drawn_problem(source)
-            proof = proof_of([drawn_stage(source, problem, source.randint(1, 12))])
-            assert proved(problem, proof) == replay(problem, proof), (problem, proof)
-
     def test_what_is_ruled_out_helps_later_stages(self) -> None:
         gained = 0
         for problem, proof, value in examples():

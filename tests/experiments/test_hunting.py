@@ -13,10 +13,9 @@ from pathlib import Path
 import pause_oracle
 import pytest
 from commands import Run
-from effort import many
 from literal import jaillet
 from literal.common import Job
-from oracle import Triple, every_problem, optimum, tel
+from oracle import Triple, every_problem, optimum
 
 from kvopt import InvalidInput, verify
 from kvopt import run as simulated
@@ -45,18 +44,6 @@ def drawn_case(rng: random.Random, most: int) -> tuple[int, tuple[Triple, ...]]:
         prompt = rng.randrange(memory)
         requests.append((rng.randint(0, 4), prompt, rng.randint(1, memory - prompt)))
     return memory, tuple(requests)
-
-
-def test_the_quick_optimum_is_the_optimum() -> None:
-    rng = random.Random(3)
-    for _ in range(many(300)):
-        memory, requests = case = drawn_case(rng, 4)
-        least, _ = optimum(memory, requests)
-        found = best_below(*case, least + rng.randint(1, 9))
-        assert found is not None
-        assert found[0] == least == tel(requests, found[1])
-        assert best_below(*case, least) is None
-    assert (best_below(3, (), 1), best_below(3, (), 0)) == ((0, []), None)
 
 
 @pytest.mark.slow
@@ -224,17 +211,6 @@ def test_ctrl_c_keeps_the_worst_so_far() -> None:
 
 
 # ---- hunts with a scope
-
-
-@pytest.mark.slow
-def test_the_quick_optimum_with_pauses_is_the_optimum() -> None:
-    rng = random.Random(3)
-    for _ in range(many(80)):
-        memory, requests = case = drawn_case(rng, 4)
-        least = pause_oracle.optimum(memory, requests)
-        assert paused_optimum_below(case, least + rng.randint(1, 9)) == least
-        assert paused_optimum_below(case, least) is None
-    assert (paused_optimum_below((3, ()), 1), paused_optimum_below((3, ()), 0)) == (0, None)
 
 
 def test_labels_take_over_where_sets_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from block_oracle import optimum as optimum_in_blocks
 from deadline_oracle import most_by_sets, most_in_time
 from fleet_oracle import Dated, fleet_optimum, most_on_workers
-from oracle import optimum
+from oracle import optimum, tel
 from pause_oracle import optimum as optimum_with_pauses
 from strategies import drawn_fleet, plain, random_instances
 from timed_oracle import Server, timed_optimum
@@ -73,8 +73,9 @@ def test_starts_of_few_requests_are_tried_in_full() -> None:
         least, _ = optimum(memory, requests)
         found = best_below(memory, requests, least + 1)
         assert found is not None
-        assert found[0] == least
+        assert found[0] == least == tel(requests, found[1])
         assert best_below(memory, requests, least) is None
+    assert (best_below(3, (), 1), best_below(3, (), 0)) == ((0, []), None)
 
 
 def test_pauses_are_searched_in_full() -> None:
@@ -83,6 +84,7 @@ def test_pauses_are_searched_in_full() -> None:
         least = optimum_with_pauses(memory, requests)
         assert paused_optimum_below((memory, requests), least + 1) == least
         assert paused_optimum_below((memory, requests), least) is None
+        assert paused_optimum_below((memory, requests), least + 9) == least
         search = Search(Problem(instance, scope=Scope.PAUSES), Limits(params=BRIEF))
         search_with_pauses(search, inf)
         assert (search.objective or 0) >= least

@@ -31,6 +31,8 @@ from kvopt.experiments.fleets import fleet_sizes
 from kvopt.problem.scopes import Scope
 from kvopt.search.bounding import bounds_by_workers
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 POLICIES = ("svf", "mc-sf", "fcfs")
 SERVER = "vllm-fcfs:max_seqs=8,budget=64,block="
 """A scheduler that pauses, but for the tokens of its blocks."""
@@ -173,11 +175,11 @@ def _with_pauses_in_blocks(memory: int, rows: list[Triple]) -> int:
 QUESTIONS = [
     Question("runs", Scope.RUNS, _runs),
     Question("restarts", Scope.RESTARTS, _runs, draws=8),
-    Question("pauses", Scope.PAUSES, pause_oracle.optimum, draws=6, most=3),
+    Question("pauses", Scope.PAUSES, pause_oracle.optimum, draws=10, most=3),
     Question("fleet", Scope.RUNS, lambda m, rows: fleet_optimum(m, 2, rows), workers=2, draws=16),
     Question("fleet pauses", Scope.PAUSES, None, workers=2, draws=12),
     Question("blocks", Scope.RUNS, None, block=2, draws=6),
-    Question("blocks pauses", Scope.PAUSES, _with_pauses_in_blocks, block=2, draws=2, most=4),
+    Question("blocks pauses", Scope.PAUSES, _with_pauses_in_blocks, block=2, draws=4, most=4),
 ]
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import block_oracle
 import oracle
 import pause_oracle
-import restart_oracle
 from oracle import Triple
 from strategies import plain, random_instances, random_shape
 from timed_oracle import Server, scoped_optimum
@@ -25,9 +24,14 @@ from kvopt.problem.scopes import Scope
 from kvopt.search.registry import engines_for
 from kvopt.search.stages import as_longer_prompts
 
+
+def _of_runs(memory: int, requests: tuple[Triple, ...]) -> int:
+    return oracle.optimum(memory, requests)[0]
+
+
 ROUNDS: dict[Scope, Callable[[int, tuple[Triple, ...]], int]] = {
-    Scope.RUNS: lambda memory, requests: oracle.optimum(memory, requests)[0],
-    Scope.RESTARTS: restart_oracle.optimum,
+    Scope.RUNS: _of_runs,
+    Scope.RESTARTS: _of_runs,  # the last runs of all requests are a schedule without evictions
     Scope.PAUSES: pause_oracle.optimum,
 }
 """Least total latency in rounds by brute force."""

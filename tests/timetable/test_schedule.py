@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import (
     Starts,
-    Triple,
     active_times,
     feasible,
     load,
@@ -70,32 +69,6 @@ def test_check_accepts_what_was_built_to_be_feasible() -> None:
 def test_loads_take_times_in_any_order() -> None:
     schedule = Schedule(instance_of(9, [(0, 2, 2), (0, 0, 3)]), (0, 1))
     assert list(schedule.loads([3, 0, 3, 1, -4])) == [(-4, 0), (0, 0), (1, 3), (3, 2)]
-
-
-# Each pair differs in one start, and that is what one rule of the problem is about.
-PAIRS: list[tuple[str, int, list[Triple], Starts, Starts]] = [
-    ("starts at its arrival, not before", 9, [(3, 1, 2)], (3,), (2,)),
-    ("memory is used to the last token", 7, [(0, 1, 3), (0, 2, 2)], (0, 0), (0, 1)),
-    ("a request holds its last token in the round it completes", 4, [(0, 0, 4), (1, 3, 1)],
-     (0, 4), (0, 3)),
-    ("a request that completed at t holds nothing at t + 1", 3, [(0, 0, 3), (0, 2, 1)],
-     (0, 3), (0, 2)),
-    ("the prompt is held from the first round on", 6, [(0, 5, 1), (0, 5, 1)], (0, 1), (0, 0)),
-    ("two that complete together both count", 7, [(0, 1, 3), (0, 2, 2)], (0, 2), (0, 1)),
-    ("a crossing is seen at the earlier completion", 5, [(0, 0, 5), (0, 2, 2)], (1, 0), (0, 0)),
-    ("a prompt of no tokens still grows", 3, [(0, 0, 2), (0, 0, 2)], (0, 1), (0, 0)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("memory", "triples", "good", "bad"), [row[1:] for row in PAIRS], ids=[row[0] for row in PAIRS]
-)
-def test_feasible_and_infeasible_pairs(
-    memory: int, triples: list[Triple], good: Starts, bad: Starts
-) -> None:
-    instance = instance_of(memory, triples)
-    assert assert_check_agrees(instance, good)
-    assert not assert_check_agrees(instance, bad)
 
 
 def test_violations_name_the_request_or_the_time() -> None:

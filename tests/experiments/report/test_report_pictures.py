@@ -24,7 +24,7 @@ from kvopt.show.plots.style import PALETTE, policy
 @st.composite
 def enclosed(draw: st.DrawFn) -> tuple[list[Interval], list[Fraction]]:
     """Draw numbers and intervals that hold them, some of them open."""
-    numbers = draw(st.lists(st.fractions(1, 9, max_denominator=50), min_size=1, max_size=30))
+    numbers = draw(st.lists(st.fractions(1, 9, max_denominator=50), min_size=1, max_size=12))
     slack = st.none() | st.fractions(0, 3, max_denominator=20)
     found = []
     for number in numbers:
