@@ -48,6 +48,8 @@ def attempt(search: Search, policy: Policy, label: str, router: str | Router) ->
         return search.remaining <= 0 or search.signal_number is not None
 
     try:
+        if search.remaining <= 0:
+            return "was not run, as the limit came first"
         if is_over():
             raise Stopped
         with left_at_a_signal(search):

@@ -78,7 +78,9 @@ class BatchTime:
     def __post_init__(self) -> None:
         said = vars(self)  # checked as given, before any use
         said["lines"] = found = tuple(self.lines)
-        if not found or not all(isinstance(line, Line) for line in found):
+        if not found:
+            raise InvalidInput("must hold at least one line", field="lines")
+        if not all(isinstance(line, Line) for line in found):
             raise InvalidInput(f"must hold Line objects, got {shown(found)}", field="lines")
         for field in ("name", "notes"):
             if not isinstance(said[field], str | None):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from functools import reduce
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import unknown_name
 
 
 class Scope(StrEnum):
@@ -48,7 +48,7 @@ class Scope(StrEnum):
         for scope in cls:
             if isinstance(text, str) and sorted(text.split("+")) == sorted(scope.split("+")):
                 return scope
-        raise InvalidInput(f"must be one of {', '.join(cls)}, got {shown(text)}", field="scope")
+        raise unknown_name(text, list(cls), "scope")
 
     def covers(self, other: Scope) -> bool:
         """Whether a bound of this scope holds for all schedules of the other one."""

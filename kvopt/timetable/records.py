@@ -16,6 +16,7 @@ from kvopt.errors import FalseClaim, InvalidInput, placed, shown
 from kvopt.files.reading import (
     blamed_on,
     check_fields,
+    check_schema,
     is_standard_input,
     name_of,
     parse_json,
@@ -26,7 +27,7 @@ from kvopt.problem.hardware.fitting import Measured, read_table
 from kvopt.problem.instance import Instance
 from kvopt.problem.prefixes import check_forest, numbered
 from kvopt.problem.requests import Request, checked_integer
-from kvopt.timetable.replay import Replay, Seen, replayed
+from kvopt.timetable.replay import SCHEMA, Replay, Seen, replayed
 from kvopt.timetable.run_files import RecordedRun
 from kvopt.timetable.schedule import Schedule
 
@@ -63,7 +64,7 @@ def read_record(path: str | Path) -> RecordedRun:
         text = read_text(path)
         if _is_record(text):
             return _of_replay(replayed(text, name_of(path)), name)
-        return _of_compact(parse_json(text), name)
+        return _of_compact(_parsed(text), name)
 
 
 def read_batches(path: str | Path, layers: int, workers: int) -> tuple[list[Measured], bool]:
@@ -87,6 +88,18 @@ def read_batches(path: str | Path, layers: int, workers: int) -> tuple[list[Meas
 
 def _is_record(text: str) -> bool:
     return '"kvopt.record/' in text.partition("\n")[0]
+
+
+def _parsed(text: str) -> object:
+    """Return the one JSON object of a file whose first line does not begin a record of lines."""
+    try:
+        value = parse_json(text)
+    except InvalidInput as error:
+        reason = f"{error.reason}; the first line of a record has the schema {SCHEMA}"
+        raise InvalidInput(reason) from None
+    if isinstance(value, dict) and "schema" in value:
+        check_schema(value, SCHEMA)
+    return value
 
 
 def refuse_features(found: Mapping[str, Any]) -> None:

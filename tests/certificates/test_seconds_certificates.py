@@ -265,9 +265,10 @@ def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
 class TestCommand:
     def test_no_time_is_enough_for_both_sides(self, run: Run, tmp_path: Path, ec1: Path) -> None:
         arguments = ("certify", ec1, "--seconds", "-P", "svf", "-t", 0, "-o", tmp_path / "c.json")
-        code, out, _ = run(*arguments)
+        code, out, err = run(*arguments)
         assert code == 0
         assert "unfinished" in out
+        assert "svf: was not run, as the limit came first" in err
         assert run("verify", tmp_path / "c.json")[0] == 0
 
     def test_ctrl_c_writes_what_was_found(

@@ -131,6 +131,10 @@ def test_models_survive_a_file(tmp_path: Path) -> None:
         ('{"schema": "kvopt.batch-time/1", "lines": [], "kv_ns": 0}', "prompt_ns: is missing"),
         ('{"schema": "kvopt.batch-time/1", "lines": 3, "kv_ns": 0, "prompt_ns": 0}', "lines"),
         (
+            '{"schema": "kvopt.batch-time/1", "lines": [], "kv_ns": 0, "prompt_ns": 0}',
+            "lines: must hold at least one line",
+        ),
+        (
             '{"schema": "kvopt.batch-time/1", "lines": [{"round_ns": 1.5, "token_ns": 1}],'
             ' "kv_ns": 0, "prompt_ns": 0}',
             "round_ns: must be an integer",

@@ -153,6 +153,19 @@ def test_a_record_that_breaks_its_rules_is_refused(
     assert found.startswith(reason)
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"schema": "kvopt.instance/1", "memory": 7, "requests": []}',
+         "schema: must be 'kvopt.record/1', got 'kvopt.instance/1'"),
+        (lines().partition("\n")[2],
+         "is not JSON: Extra data (line 2); the first line of a record has the schema kvopt.rec"),
+    ],
+)  # fmt: skip
+def test_another_file_is_told_from_a_record(text: str, reason: str, tmp_path: Path) -> None:
+    assert refusal(read_record, tmp_path / "record", text).startswith(reason)
+
+
 def test_a_gap_needs_a_preemption(tmp_path: Path) -> None:
     rounds = [{"round": 4, "processed": {"b": 1}, "preempted": []},
               {"tokens": {"b": 1}, "round": 4, "finished": ["b"]}]  # fmt: skip

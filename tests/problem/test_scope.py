@@ -119,6 +119,11 @@ def test_refused(text: object) -> None:
         Scope.parse(text)
 
 
+def test_the_nearest_is_named() -> None:
+    with pytest.raises(InvalidInput, match=r"got 'pause'; did you mean pauses\?$"):
+        Scope.parse("pause")
+
+
 def test_covers() -> None:
     """A bound for runs is one for restarts; all else is covered where it is allowed."""
     for scope, other in product(Scope, Scope):
