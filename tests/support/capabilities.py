@@ -251,9 +251,10 @@ def page() -> str:
     return "\n".join([
         "# What works with what?",
         "",
-        "Each capability was tried on a problem of four requests, changed along one axis. `yes`",
-        "means that it works; a test tries it with each commit. A number means that it is refused",
-        "with the message of that number below. `-` means that there is no such option.",
+        "Each capability was tried on a problem of four requests, changed along one axis: `blocks` is",
+        "`block_size`, `order` `after`, `cap` `max_active`, `sharing` `prefix`. `yes` means that it",
+        "works; a test tries it with each commit. A number means that it is refused with that message",
+        "below. `-` means that there is no such option.",
         "",
         *_table("capability", single, list(AXES), notes),
         "Along two axes at once the following is refused. All other pairs work.",
