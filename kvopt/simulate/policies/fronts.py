@@ -29,9 +29,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _FEW = 200
 """Up to so many entries of a table loading a compiler takes longer than it saves."""
 
-NO_LIMIT = 2**62
-"""More than any sum of outputs."""
-
 
 def undominated(prompts: Integers, most: int) -> Integers:
     """Return the places that can be in a best set of at most so many, in ascending order.
@@ -97,53 +94,27 @@ class Together:
             limits = memory - _loads(held, rest, rest)[:, None] - _times(rest, counts, memory)
             np.minimum.at(self.between, place[inside], limits[inside])
 
-    def largest(self) -> tuple[int, int]:
-        """Return the size of the largest sets and the sum of outputs of one of them."""
-        found = np.zeros(2, np.int64)
-        self._quick(_largest)(self.prompts, self.outputs, self.joins, self.between, found)
-        return int(found[0]), int(found[1])
+    def largest(self) -> int:
+        """Return the size of the largest sets."""
+        return int(self._quick(_largest)(self.prompts, self.joins, self.between))
 
-    def best(self, sizes: range, longest: Sequence[int]) -> dict[int, tuple[int, list[int]]]:
+    def best(self, least: int) -> dict[int, tuple[int, list[int]]]:
         """Return the least sum of outputs by size, and the places of the first such set.
 
-        Parameters
-        ----------
-        sizes
-            Sizes to consider.
-        longest
-            For each size the limit of the sum of outputs; larger sums are dropped.
+        Sets of fewer members than ``least`` are ignored.
         """
         room = np.full((len(self.prompts) + 1, self.most + 1), -1)
-        self._quick(_rooms)(self.prompts, self.joins, self.between, sizes.start, room)
-        best, chains = self._searched(room, self._limits(sizes, longest))
-        return {
-            size: (int(best[size, 0]), _chain(int(best[size, 1]), chains))
-            for size in sizes
-            if best[size, 0] < NO_LIMIT
-        }
-
-    def _limits(self, sizes: range, longest: Sequence[int]) -> Integers:
-        """Return the limit of outputs for each place and c, if the rest is the shortest."""
-        shortest = np.append(0, self.outputs.cumsum())
-        whole = np.full(self.most + 1, -NO_LIMIT)
-        whole[sizes.start : sizes.stop] = longest
-        limits = np.full((len(self.prompts) + 1, self.most + 1), -NO_LIMIT)
-        for more in range(min(self.most, len(self.prompts)) + 1):
-            part = limits[more:, : self.most + 1 - more]
-            np.maximum(part, whole[more:] - shortest[more], out=part)
-        return limits
-
-    def _searched(self, room: Integers, limits: Integers) -> tuple[Integers, Integers]:
-        """Return the result of `_fronts`, with as many chains as it needs."""
-        best = np.full((self.most + 1, 2), (NO_LIMIT, -1))
-        size = _FIRST_CHAINS
+        self._quick(_rooms)(self.prompts, self.joins, self.between, least, room)
+        best, size = np.full((self.most + 1, 2), -1), _FIRST_CHAINS
         while size <= LARGEST:
             chains = np.empty((size, 2), np.int64)
-            found = self._quick(_fronts)(
-                self.prompts, self.outputs, self.joins, room, limits, best, chains
-            )
-            if found:
-                return best, chains
+            given = self.prompts, self.outputs, self.joins, room
+            if self._quick(_fronts)(*given, best, chains):
+                return {
+                    count: (total, _chain(node, chains))
+                    for count, (total, node) in enumerate(best.tolist())
+                    if count >= least and total >= 0
+                }
             size *= 4
         raise TooLarge(f"more than {LARGEST:,} sets would have to be compared")
 
@@ -189,26 +160,23 @@ def _undominated(prompts: Integers, most: int, kept: Flags) -> None:
         least[rank] = prompt
 
 
-def _largest(
-    prompts: Integers, outputs: Integers, joins: Integers, between: Integers, found: Integers
-) -> None:
-    """Find size and sum of a largest set; the least S for every c suffices."""
+def _largest(prompts: Integers, joins: Integers, between: Integers) -> int:
+    """Return the size of a largest set; the least S for every c suffices."""
     nothing = 2**62
-    least, sums = np.full(joins.shape[1], nothing), np.zeros(joins.shape[1], np.int64)
+    least = np.full(joins.shape[1], nothing)
     least[0] = 0
     for place in range(len(prompts) - 1, -1, -1):
         for count in range(joins.shape[1] - 1, 0, -1):
             grown = least[count - 1] + prompts[place]
             if grown < least[count] and grown <= joins[place, count]:
                 least[count] = grown
-                sums[count] = sums[count - 1] + outputs[place]
         for count in range(joins.shape[1]):
             if least[count] > between[place, count]:
                 least[count] = nothing
-    size = joins.shape[1] - 1
+    size: int = joins.shape[1] - 1
     while size > 0 and least[size] == nothing:
         size -= 1
-    found[0], found[1] = size, sums[size]
+    return size
 
 
 def _rooms(
@@ -236,7 +204,6 @@ def _fronts(
     outputs: Integers,
     joins: Integers,
     room: Integers,
-    limits: Integers,
     best: Integers,
     chains: Integers,
 ) -> bool:
@@ -278,7 +245,7 @@ def _fronts(
                     node = front[count, left, 2]
                     left += 1
                 is_earlier = is_joining or not last_joined
-                if tokens > within or total > min(last, limits[place, count]):
+                if tokens > within or total > last:
                     continue
                 if total == last and not is_earlier:
                     continue

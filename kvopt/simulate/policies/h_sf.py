@@ -111,9 +111,9 @@ def largest_set(
     most = int(np.searchsorted((np.sort(prompts) + 1).cumsum(), room, "right"))
     places = undominated(prompts, most)
     together = Together(prompts[places], outputs[places], memory, most, running)
-    size, longest = together.largest()
+    size = together.largest()
     places = places[undominated(prompts[places], size)]
     together = Together(prompts[places], outputs[places], memory, size, running)
-    _, best = together.best(range(size, size + 1), [longest])[size]
+    _, best = together.best(size)[size]
     found: list[int] = places[best].tolist()
     return found

@@ -33,11 +33,8 @@ def swap(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
     Peaks are scanned in ascending order, ties by prompt, arrival, position.
     """
     prompts, outputs = columns(waiting)
-    peaks = outputs + prompts
-    order = np.lexsort((prompts, peaks))  # stable; equal prompts and peaks have equal outputs
-    chosen = np.empty(len(waiting), dtype=np.bool_)
-    chosen[order] = _chosen(peaks[order], outputs[order], memory)
-    return [waiting[place] for place in np.flatnonzero(chosen).tolist()]
+    order = np.lexsort((prompts, outputs + prompts))  # stable; equal ones have equal outputs
+    return swapped([waiting[place] for place in order.tolist()], memory)
 
 
 def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
@@ -46,16 +43,10 @@ def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
     All batches satisfy the sufficient condition that all peaks fit together.
     """
     prompts, outputs = columns(order)
-    chosen = _chosen(outputs + prompts, outputs, memory)
-    return sorted(order[place] for place in np.flatnonzero(chosen).tolist())
-
-
-def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Flags:
-    """Return the batch, for candidates in the order of scanning."""
-    chosen = np.zeros(len(peaks), dtype=np.bool_)
-    slack = fill(chosen, np.arange(len(peaks)), peaks, memory)
+    peaks, chosen = outputs + prompts, np.zeros(len(order), dtype=np.bool_)
+    slack = fill(chosen, np.arange(len(order)), peaks, memory)
     _exchange(peaks, outputs, chosen, slack)
-    return chosen
+    return sorted(order[place] for place in np.flatnonzero(chosen).tolist())
 
 
 def _exchange(peaks: Integers, outputs: Integers, chosen: Flags, slack: int) -> None:

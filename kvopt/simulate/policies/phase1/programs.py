@@ -14,78 +14,55 @@ the smallest number of members among equal F, in contrast to Algorithm 1: here t
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
 
 from kvopt.errors import TooLarge
-from kvopt.problem.arrays import Integers
-from kvopt.simulate.policies.fronts import NO_LIMIT, Together, undominated
+from kvopt.simulate.policies.fronts import Together, undominated
 from kvopt.simulate.policies.phase1.batch import (
     Candidate,
+    Solver,
     best_count,
     columns,
     peaks_fit,
     starts_together,
 )
 
-MOST = 2_000
+MOST = 1_000
 """Up to so many candidates the best batch usually takes seconds."""
 
 
-def exact(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
-    """Return the batch of least F among all that may start together.
+def _best(waiting: Sequence[Candidate], memory: int, *, grows: bool) -> list[Candidate]:
+    """Return the batch of least F among those that fit.
 
     Among equal F the larger batch, then the one that is lexicographically first in tie order.
-    """
-    prompts, outputs = columns(waiting)
-    least = np.sort(prompts).cumsum() + outputs[0] * np.arange(1, len(waiting) + 1)
-    most = int(least.searchsorted(memory, "right"))  # no batch has more members
-    return _best(waiting, memory, most, starts_together, prompts)
-
-
-def dp(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
-    """Return the batch of least F among those whose peaks fit together; ties as in `exact`."""
-    prompts, outputs = columns(waiting)
-    peaks = prompts + outputs
-    most = int(np.sort(peaks).cumsum().searchsorted(memory, "right"))
-    return _best(waiting, memory, most, peaks_fit, peaks)
-
-
-def _best(
-    waiting: Sequence[Candidate],
-    memory: int,
-    most: int,
-    fits: Callable[[Sequence[Candidate], int], bool],
-    sizes: Integers,
-) -> list[Candidate]:
-    """Return the best of the batches of at most so many that fit.
 
     Parameters
     ----------
-    waiting, memory, most
-        Candidates in tie order, tokens, and members.
-    fits
-        The condition on a batch: that it `starts_together`, or that `peaks_fit`.
-    sizes
-        Tokens of each from its start on: its prompt, or its peak if peaks have to fit.
+    waiting, memory
+        Candidates in tie order, and tokens.
+    grows
+        Whether a batch fits if it may start together; else all peaks have to fit together.
     """
-    outputs = columns(waiting)[1]
+    prompts, outputs = columns(waiting)
+    fits, sizes = (starts_together, prompts) if grows else (peaks_fit, prompts + outputs)
+    least = np.sort(sizes).cumsum() + grows * outputs[0] * np.arange(1, len(waiting) + 1)
+    most = int(least.searchsorted(memory, "right"))  # no batch has more members
     easy = waiting[: best_count([0, *accumulate(outputs[:most].tolist())])]
     if fits(easy, memory):
         return list(easy)  # the shortest of each size: no batch is better, fitting or not
-    grows = fits is starts_together
     if grows and len(waiting) > MOST:
         raise TooLarge(f"phase1=exact takes {MOST} waiting requests, here are {len(waiting):,}")
     places = undominated(sizes, most)
-    together = Together(sizes[places], outputs[places], memory, most, grows=grows)
-    # The best batch among the shortest that fit: others are worse with more output.
-    count = bisect(range(1, len(waiting) + 1), False, key=lambda n: not fits(waiting[:n], memory))
-    sums = [0, *accumulate(outputs[:count].tolist())]
-    size = best_count(sums)
-    longest = [min(sums[size] * each**2 // size**2, NO_LIMIT) for each in range(1, most + 1)]
-    found = together.best(range(1, most + 1), longest)
+    found = Together(sizes[places], outputs[places], memory, most, grows=grows).best(1)
     best = best_count([found[each][0] if each in found else None for each in range(most + 1)])
     return [waiting[place] for place in places[found[best][1]].tolist()]
+
+
+exact: Solver = partial(_best, grows=True)
+"""The best of all batches that may start together."""
+dp: Solver = partial(_best, grows=False)
+"""The best of the batches whose peaks fit together."""
