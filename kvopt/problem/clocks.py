@@ -11,8 +11,10 @@ so that a policy can be woken after some rounds.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from kvopt.errors import InvalidInput, shown
@@ -110,18 +112,11 @@ class Clock(ABC):
         """Return the first round to begin ``gap`` or more after the current one, as of now."""
         if gap <= 0:
             return view.now
+        most = gap // self.batch_time.least_ns
         if not view.active:
-            return view.now + gap // self.batch_time.least_ns
-        low, high = 1, 1 + gap // self.passing(view, prompts, 1)
-        while self.passing(view, prompts, high) < gap:
-            low, high = high + 1, 2 * high
-        while low < high:
-            middle = (low + high) // 2
-            if self.passing(view, prompts, middle) < gap:
-                low = middle + 1
-            else:
-                high = middle
-        return view.now + low
+            return view.now + most
+        rounds = range(1, most + 2)  # each lasts as long as the shortest one or longer
+        return view.now + 1 + bisect_left(rounds, gap, key=partial(self.passing, view, prompts))
 
 
 def checked_clock(clock: object) -> Clock:
