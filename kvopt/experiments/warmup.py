@@ -162,10 +162,8 @@ def _policies() -> None:
 
 
 def _hunting() -> None:
-    from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
-
     best_below(9, [(0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)], 28)
-    paused_optimum_below((10, ((0, 0, 10), (6, 5, 1))), 14)
+    best_below(10, [(0, 0, 10), (6, 5, 1)], 14, pauses=True)
 
 
 _PARTS: dict[str, tuple[Callable[[], object], ...]] = {

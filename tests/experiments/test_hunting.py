@@ -19,13 +19,13 @@ from oracle import Triple, every_problem, optimum
 
 from kvopt import InvalidInput, verify
 from kvopt import run as simulated
-from kvopt.experiments.hunting import hunt, tiny_pauses
+from kvopt.experiments.hunting import hunt
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, one_by_one, shrunk
 from kvopt.experiments.hunting.search import Chase
 from kvopt.experiments.hunting.space import Case, Space, needs_order
-from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.problem.scopes import Scope
+from kvopt.search.exact import starts
 from kvopt.search.exact.starts import best_below
 from kvopt.simulate.policies.registry import policy
 from kvopt.simulate.simulator import Stopped
@@ -36,6 +36,11 @@ SEED: Case = (9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)))
 def mc_sf(memory: int, requests: Sequence[Triple]) -> int:
     """Return the total latency of ``mc-sf``, by its transcription."""
     return jaillet.mc_sf([Job(*request) for request in requests], memory).objective or 0
+
+
+def best_with_pauses(case: Case, target: int) -> int | None:
+    found = best_below(*case, target, pauses=True)
+    return None if found is None else found[0]
 
 
 def drawn_case(rng: random.Random, most: int) -> tuple[int, tuple[Triple, ...]]:
@@ -213,16 +218,31 @@ def test_ctrl_c_keeps_the_worst_so_far() -> None:
 # ---- hunts with a scope
 
 
-def test_labels_take_over_where_sets_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiny_pauses, "_MOST_SETS", 5)
+@pytest.mark.parametrize("steps", [1, 7])
+def test_a_search_in_many_turns_finds_the_same(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(6)
+    for _ in range(60):
+        case = drawn_case(rng, 5)
+        limit = one_by_one(case) + 1
+        found = [best_below(*case, limit, pauses=pauses) for pauses in (False, True)]
+        monkeypatch.setattr(starts, "_STEPS", steps)
+        monkeypatch.setattr(starts, "_MOST_TURNS", 10**9)
+        assert [best_below(*case, limit, pauses=pauses) for pauses in (False, True)] == found
+        monkeypatch.undo()
+
+
+def test_labels_take_over_where_starts_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starts, "_STEPS", 2)
+    monkeypatch.setattr(starts, "_MOST_TURNS", 1)
     rng = random.Random(4)
     for _ in range(20):
         memory, requests = case = drawn_case(rng, 3)
         least = pause_oracle.optimum(memory, requests)
-        assert paused_optimum_below(case, least + 1) == least
-        assert paused_optimum_below(case, least) is None
-    with pytest.raises(Stopped):
-        paused_optimum_below((9, ((0, 1, 5), (0, 1, 6))), 99, lambda: True)
+        assert best_with_pauses(case, least + 1) == least
+        assert best_with_pauses(case, least) is None
+    for pauses in (False, True):
+        with pytest.raises(Stopped):
+            best_below(9, ((0, 1, 5), (0, 1, 6)), 99, lambda: True, pauses=pauses)
 
 
 def test_one_by_one_is_not_below_the_optimum() -> None:

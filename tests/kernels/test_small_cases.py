@@ -22,7 +22,6 @@ from timed_oracle import Server, timed_optimum
 from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, solve
 from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.deadlines import deadline_ceiling
-from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.heuristics.fleets.central_line import offer_central_lines
@@ -82,9 +81,11 @@ def test_pauses_are_searched_in_full() -> None:
     for instance in drawn(12, 3, most=4):
         memory, requests = plain(instance)
         least = optimum_with_pauses(memory, requests)
-        assert paused_optimum_below((memory, requests), least + 1) == least
-        assert paused_optimum_below((memory, requests), least) is None
-        assert paused_optimum_below((memory, requests), least + 9) == least
+        for target in (least + 1, least + 9):
+            found = best_below(memory, requests, target, pauses=True)
+            assert found is not None
+            assert found[0] == least
+        assert best_below(memory, requests, least, pauses=True) is None
         search = Search(Problem(instance, scope=Scope.PAUSES), Limits(params=BRIEF))
         search_with_pauses(search, inf)
         assert (search.objective or 0) >= least

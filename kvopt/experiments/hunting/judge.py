@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from kvopt.experiments.hunting.space import Case, changed
-from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
@@ -76,9 +75,8 @@ class Judge:
         return min(values)
 
     def _optimum_below(self, case: Case, cutoff: int, scope: Scope) -> int | None:
-        if scope.covers(Scope.PAUSES):
-            return paused_optimum_below(case, cutoff, self.should_stop)
-        found = best_below(*case, cutoff)
+        pauses = scope.covers(Scope.PAUSES)
+        found = best_below(*case, cutoff, self.should_stop, pauses=pauses)
         return None if found is None else found[0]
 
 

@@ -2,26 +2,39 @@
 
 At each round every waiting request starts or waits, in a fixed order, and a branch ends if its
 bound reaches the target.  Tiny cases take microseconds.
+
+With pauses each token has a start of its own.  Claim 3 of ``docs/pausing.md`` shows why only rounds
+need to be tried to which no request can be added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any
 
 import numpy as np
 
+from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
 from kvopt.problem.arrays import Integers
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
 from kvopt.simulate.simulator import Stopped
 
 _STEPS = 100_000
 """Steps between two checks of the stop flag."""
-_TIME, _NEXT, _DEPTH, _SUM, _TARGET, _IS_FOUND, _LAST, _ENTRIES = range(8)
-"""Entries of the state: the next round and request, the number of started requests, the sum of
-their completions, its limit, whether a schedule below the limit exists, and a time by which all
-requests complete without idle rounds."""
+_MOST_TURNS = 60
+"""So many times these steps with pauses take a second or so; then labels are merged instead."""
+_TIME, _NEXT, _DEPTH, _SUM, _TARGET, _IS_FOUND, _LAST = range(7)
+"""Entries of the state: the next round and request, the number of starts, the sum of the known
+completions, its limit, whether a schedule below the limit exists, and a time by which all requests
+complete without idle rounds."""
+_ARRIVAL, _PROMPT, _OUTPUT, _BEST, _START, _LEFT, _TOKENS, _VOLUME = range(8)
+"""Rows of the requests: their arrivals, prompts and outputs; the best starts; the last starts plus
+one, 0 for none; and without the tokens of all starts so far their remaining tokens, the tokens held
+before these, and the volumes.  One array is passed, since each one passed costs time."""
 
 
 def best_below(
@@ -29,10 +42,12 @@ def best_below(
     requests: Sequence[tuple[int, int, int]],
     target: int,
     should_stop: Callable[[], bool] = lambda: False,
+    *,
+    pauses: bool = False,
 ) -> tuple[int, list[int]] | None:
     """Return the least total latency below a target and its starts, or None.
 
-    Requests are arrival, prompt and output.
+    Requests are arrival, prompt and output.  With ``pauses`` starts are those of the last tokens.
 
     Raises
     ------
@@ -46,138 +61,180 @@ def best_below(
     (27, [0, 3, 0, 5])
     >>> best_below(9, backlog, 27) is None
     True
+    >>> best_below(10, [(0, 0, 10), (6, 5, 1)], 14, pauses=True)
+    (12, [10, 6])
     """
-    count = len(requests)
-    if not count:
+    number = len(requests)
+    if not number:
         return (0, []) if target > 0 else None
-    order = sorted(range(count), key=requests.__getitem__)
-    table = np.array([requests[i] for i in order], dtype=np.int64)
-    arrivals = sum(arrival for arrival, _, _ in requests)
-    last = requests[order[-1]][0] + sum(output for _, _, output in requests)
-    work = np.zeros(_ENTRIES + 3 * count + 2 * last, dtype=np.int64)
-    work[_TIME], work[_LAST], work[_TARGET] = requests[order[0]][0], last, target + arrivals
-    while not _search(memory, table, work, _STEPS):  # ``work`` has the whole state
+    order = sorted(range(number), key=requests.__getitem__)
+    arrivals, prompts, outputs = zip(*(requests[i] for i in order), strict=True)
+    volumes = [s * o + o * (o + 1) // 2 for s, o in zip(prompts, outputs, strict=True)]
+    none, tokens = [0] * number, sum(outputs)
+    rows = np.array((arrivals, prompts, outputs, none, none, outputs, prompts, volumes))
+    last, shift = arrivals[-1] + tokens, sum(arrivals)
+    state = np.array((arrivals[0], 0, 0, 0, target + shift, 0, last))
+    stack = np.zeros((2, tokens if pauses else number), dtype=np.int64)
+    held = np.zeros(2 * last, dtype=np.int64)
+    for turn in count(1):  # the arrays have the whole state
+        if _search(memory, state, rows, stack, held, pauses, _STEPS):
+            break
         if should_stop():
             raise Stopped
-    if not work[_IS_FOUND]:
+        if pauses and turn == _MOST_TURNS:
+            return _by_layers(memory, requests, target, should_stop)
+    if not state[_IS_FOUND]:
         return None
-    found = work[_ENTRIES : _ENTRIES + count].tolist()
-    starts = [start for _, start in sorted(zip(order, found, strict=True))]
-    return int(work[_TARGET]) - arrivals, starts
+    starts = [start for _, start in sorted(zip(order, rows[_BEST].tolist(), strict=True))]
+    return int(state[_TARGET]) - shift, starts
 
 
-class _Table(NamedTuple):
-    """Requests in a fixed order, by columns, and their positions by volume."""
+def _by_layers(
+    memory: int,
+    requests: Sequence[tuple[int, int, int]],
+    target: int,
+    should_stop: Callable[[], bool],
+) -> tuple[int, list[int]] | None:
+    """Return the result with pauses by `search_layers`."""
+    from kvopt.search.exact.paused_layers import search_layers
 
-    arrivals: Integers
-    outputs: Integers
-    volumes: Integers
-    by_volume: Integers
+    instance = Instance(memory, [Request(*each) for each in requests])
+    found = search_layers(instance, Prices((), 1), target, should_stop)
+    if found is None:
+        raise Stopped
+    if (best := found.schedule) is None:
+        return None
+    return best.objective, [pairs[-1][1] - 1 for pairs in best.segments]
 
 
 @compiled
-def _search(memory: int, table: Any, work: Any, steps: int) -> bool:
+def _search(
+    memory: int, state: Any, rows: Any, stack: Any, held: Any, pauses: bool, steps: int
+) -> bool:
     """Take so many steps, and return whether the search is complete.
 
-    ``work`` has the state; the best starts; the current starts plus one, 0 for waiting requests;
-    a stack of the started requests; room for a bound; and the tokens held.
+    The stack has the requests of all starts, and the start of each before.
     """
-    n = len(table)
-    best, starts = work[_ENTRIES : _ENTRIES + n], work[_ENTRIES + n : _ENTRIES + 2 * n]
-    order, held = work[_ENTRIES + 2 * n : _ENTRIES + 3 * n], work[_ENTRIES + 3 * n :]
-    ends = np.empty(n, dtype=np.int64)
-    arrivals, outputs = table[:, 0], table[:, 2]
-    volumes = table[:, 1] * outputs + outputs * (outputs + 1) // 2
-    known = _Table(arrivals, outputs, volumes, order_of(volumes))
-    time, i, depth, completed, target = work[0], work[1], work[2], work[3], work[4]
+    n, (order, before), ends = rows.shape[1], stack, np.empty(rows.shape[1], dtype=np.int64)
+    arrivals, outputs, left = rows[_ARRIVAL], rows[_OUTPUT], rows[_LEFT]
+    by_volume = order_of(outputs * (2 * rows[_PROMPT] + outputs + 1))
+    time, i, depth, completed, target = state[0], state[1], state[2], state[3], state[4]
     while True:
-        if depth == n:  # below the target, else the bound would have ended this branch
-            best[:], target, work[_IS_FOUND] = starts - 1, completed, 1
-        elif (
-            time < work[_LAST]
-            and completed + _least(known, memory, time, i, starts, held, ends) < target
+        if depth == len(order):  # below the target, else the bound would have ended this branch
+            rows[_BEST], target, state[_IS_FOUND] = rows[_START] - 1, completed, 1
+        elif (pauses and i > 0) or (
+            time < state[_LAST]
+            and completed + _least(memory, time, i, rows, by_volume, held, ends, pauses) < target
         ):
-            while i < n and not _may_start(memory, time, i, starts, table, held):
+            while i < n:
+                is_there = left[i] > 0 and arrivals[i] <= time
+                if is_there and _may_start(memory, time, i, rows, held, pauses):
+                    break
                 i += 1
             if i < n:
-                starts[i] = time + 1
-                for token in range(1, table[i, 2] + 1):
-                    held[time + token] += table[i, 1] + token
-                completed += time + table[i, 2]
-                order[depth] = i
+                order[depth], before[depth] = i, rows[_START, i]
+                rows[_START, i] = time + 1
+                size = 1 if pauses else left[i]
+                completed += _hold(time, i, size, 1, rows, held)
                 depth += 1
                 i += 1
-            else:
+                continue
+            if not (pauses and _has_room(memory, time, rows, held)):
                 time, i = time + 1, 0
-            continue
+                continue
         steps -= 1
         if depth == 0 or steps < 0:
             break
         depth -= 1  # undo the last start and let that request wait in this round
         i = order[depth]
-        time = starts[i] - 1
-        starts[i] = 0
-        for token in range(1, table[i, 2] + 1):
-            held[time + token] -= table[i, 1] + token
-        completed -= time + table[i, 2]
+        time = rows[_START, i] - 1
+        rows[_START, i] = before[depth]
+        size = 1 if pauses else outputs[i]
+        completed -= _hold(time, i, size, -1, rows, held)
         i += 1
-    work[0], work[1], work[2], work[3], work[4] = time, i, depth, completed, target
+    state[0], state[1], state[2], state[3], state[4] = time, i, depth, completed, target
     return bool(depth == 0)
 
 
 @compiled
-def _may_start(memory: int, time: int, i: int, starts: Any, table: Any, held: Any) -> bool:
-    """Whether a request waits and fits, and is the first of equal ones."""
-    if starts[i] or table[i, 0] > time:
-        return False
-    if i > 0 and not starts[i - 1] and is_twin(table, i):
-        return False
-    for token in range(1, table[i, 2] + 1):
-        if held[time + token] + table[i, 1] + token > memory:
+def _hold(time: int, i: int, size: int, sign: int, rows: Any, held: Any) -> int:
+    """Hold the tokens of a start, or remove them; return a completion that is known by it."""
+    is_last = rows[_LEFT, i] == (size if sign > 0 else 0)
+    tokens = rows[_TOKENS, i] - (0 if sign > 0 else size)
+    for token in range(1, size + 1):
+        held[time + token] += sign * (tokens + token)
+    rows[_VOLUME, i] -= sign * (size * tokens + size * (size + 1) // 2)
+    rows[_TOKENS, i] += sign * size
+    rows[_LEFT, i] -= sign * size
+    return int(time + size) if is_last else 0
+
+
+@compiled
+def _may_start(memory: int, time: int, i: int, rows: Any, held: Any, pauses: bool) -> bool:
+    """Whether a waiting request fits, and is the first of equal ones."""
+    left, tokens = rows[_LEFT, i], rows[_TOKENS, i]
+    if i > 0 and rows[_LEFT, i - 1] == left and rows[_START, i - 1] <= time:
+        same = rows[_ARRIVAL, i] == rows[_ARRIVAL, i - 1]
+        same &= rows[_PROMPT, i] == rows[_PROMPT, i - 1]
+        if same and rows[_OUTPUT, i] == rows[_OUTPUT, i - 1]:
+            return False
+    for token in range(1, (1 if pauses else left) + 1):
+        if held[time + token] + tokens + token > memory:
             return False
     return True
 
 
 @compiled
-def is_twin(table: Any, i: int) -> bool:
-    """Whether a request equals the one before it."""
-    same = table[i, 0] == table[i - 1, 0] and table[i, 1] == table[i - 1, 1]
-    return bool(same and table[i, 2] == table[i - 1, 2])
-
-
-@compiled
-def insert(values: Integers, count: int, value: int) -> None:
-    """Insert a value where the first ones are in ascending order."""
-    while count > 0 and values[count - 1] > value:
-        values[count] = values[count - 1]
-        count -= 1
-    values[count] = value
+def _has_room(memory: int, time: int, rows: Any, held: Any) -> bool:
+    """Whether one more request could have a token."""
+    for i in range(rows.shape[1]):
+        waits = rows[_START, i] <= time and rows[_LEFT, i] > 0 and rows[_ARRIVAL, i] <= time
+        if waits and held[time + 1] + rows[_TOKENS, i] + 1 <= memory:
+            return True
+    return False
 
 
 @compiled
 def _least(
-    known: _Table, memory: int, time: int, first: int, starts: Any, held: Any, ends: Any
-) -> int:
-    """Return a bound on the completions of requests that have not started.
+    memory: int, time: int, first: int, rows: Any, by_volume: Any, held: Any,
+    ends: Any, pauses: bool,
+) -> int:  # fmt: skip
+    """Return a bound on the completions that are not known.
 
     Requests before ``first`` start in the next round or later, the others in this one or later.
     The j-th completion is not before the j-th of these ends, and not before the j smallest
     volumes are served in the remaining memory.
     """
     count = 0
-    for j in range(len(starts)):
-        if not starts[j]:
-            begin = max(time + 1 if j < first else time, known.arrivals[j])
-            insert(ends, count, begin + known.outputs[j])
+    for j in range(rows.shape[1]):
+        if rows[_LEFT, j]:
+            begin = max(time + 1 if j < first else time, rows[_ARRIVAL, j])
+            _insert(ends, count, begin + rows[_LEFT, j])
             count += 1
+    if pauses:  # else requests keep their volumes until they start
+        for place in range(1, rows.shape[1]):
+            j = by_volume[place]
+            while place > 0 and rows[_VOLUME, by_volume[place - 1]] > rows[_VOLUME, j]:
+                by_volume[place] = by_volume[place - 1]
+                place -= 1
+            by_volume[place] = j
     total, rank, served, room, moment = 0, 0, 0, 0, time
-    for position in range(len(starts)):
-        j = known.by_volume[position]
-        if not starts[j]:
-            served += known.volumes[j]
+    for place in range(rows.shape[1]):
+        j = by_volume[place]
+        if rows[_LEFT, j]:
+            served += rows[_VOLUME, j]
             while room < served:
                 moment += 1
                 room += memory - held[moment] if moment < len(held) else memory
             total += max(ends[rank], moment)
             rank += 1
     return total
+
+
+@compiled
+def _insert(values: Integers, count: int, value: int) -> None:
+    """Insert a value where the first ones are in ascending order."""
+    while count > 0 and values[count - 1] > value:
+        values[count] = values[count - 1]
+        count -= 1
+    values[count] = value
