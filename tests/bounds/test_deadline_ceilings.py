@@ -29,6 +29,8 @@ from kvopt.verify.problem import Clock, Problem
 from kvopt.verify.problem import Request as Plain
 from kvopt.verify.work import Work
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 
 
@@ -250,7 +252,6 @@ def test_schedules_in_rounds_fit_and_are_counted(workers: int) -> None:
     assert found.value - floor.count <= 4
 
 
-@pytest.mark.usefixtures("processor_clock")
 def test_runs_in_seconds_fit_and_are_counted() -> None:
     drawn = generate("conversation", 80, 500, seed=2, parameters={"per_second": 40})
     fleet = replace(drawn, workers=3)

@@ -25,6 +25,8 @@ from kvopt.verify.problem import Problem, problem_of
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.work import Invalid, Work
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 
 def shared(seed: int) -> Instance | None:
     """Return a small instance that shares more than one prefix of all, of two workers at times."""

@@ -32,6 +32,8 @@ from kvopt.certificates.files import certificate_text, proof_to_json
 from kvopt.incumbent.certificate import Certificate
 from kvopt.verify.problem import Problem, hash_of, problem_of
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 
 def least(instance: Instance) -> int:
     """Return the optimum of an instance without prefixes by brute force."""
@@ -197,7 +199,6 @@ def test_blocks_that_nobody_shares_cost_nothing() -> None:
     assert bound(instance, "volume").value == bound(instance, "volume", scope="runs").value
 
 
-@pytest.mark.usefixtures("processor_clock")
 def test_a_short_limit_leaves_time_for_a_scheduler() -> None:
     instance = generate("agents", n=60, seed=1, parameters={"rate": 0.05})
     found = solve(instance, time_limit=1.5, threads=1)

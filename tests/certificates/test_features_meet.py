@@ -15,7 +15,7 @@ from certificates import certificate, judged, prices_proof
 from claims import untrue
 from known import known
 
-from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify, generate
+from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify, generate, run
 from kvopt.certificates import Certificate, read_certificate, write_certificate
 from kvopt.certificates.files import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
@@ -24,6 +24,8 @@ from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
 from kvopt.verify.problem import hash_of
 from kvopt.verify.report import report_on
+
+pytestmark = pytest.mark.usefixtures("processor_clock")
 
 Rows = list[tuple[int, int, int]]
 SECONDS = Seconds(BatchTime([Line(9, 0), Line(0, 3)], kv_ns=1, prompt_ns=1))
@@ -131,9 +133,9 @@ def test_what_is_written_is_valid_and_true_and_read_again(name: str, tmp_path: P
     back = read_certificate(path)
     for field in ("instance", "lower_bound", "objective", "gap", "notes", "clock"):
         assert getattr(back, field) == getattr(made, field), field
-    for run, own in zip(back.runs, made.runs, strict=True):
-        assert (run.objective, run.starts, run.lost) == (own.objective, own.starts, own.lost)
-        assert (run.workers, back.measures(run)) == (own.workers, made.measures(own))
+    for read, own in zip(back.runs, made.runs, strict=True):
+        assert (read.objective, read.starts, read.lost) == (own.objective, own.starts, own.lost)
+        assert (read.workers, back.measures(read)) == (own.workers, made.measures(own))
     if made.in_time is None:
         assert back.to_json() == made.to_json()
     else:
@@ -150,7 +152,7 @@ def test_what_is_written_is_valid_and_true_and_read_again(name: str, tmp_path: P
 def test_some_cases_evict() -> None:
     """So what is lost is written and read."""
     assert all(
-        any(run.lost for run in found(case).runs)
+        any(run(case.instance, name, clock=case.clock).lost for name in case.policies)
         for case in (CASES["blocks and evictions"], LARGER["proved"], LARGER["in seconds"])
     )
 

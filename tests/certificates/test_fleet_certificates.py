@@ -29,6 +29,8 @@ from kvopt import (
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.instance_files import instance_from_json
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 ROWS = [(0, 0, 3), (0, 0, 3), (0, 1, 2), (5, 1, 1), (9, 1, 2)]
 FLEET = Instance(3, [Request(*row, arrival_seconds=row[0] * 1e-6) for row in ROWS], workers=2)
 CLOCKS: dict[str, Clock] = {"rounds": ROUNDS, "seconds": Seconds(BatchTime([Line(1000, 20)], 1, 2))}

@@ -41,6 +41,8 @@ from kvopt.problem.instance_files import instance_to_json
 from kvopt.problem.requests import Request
 from kvopt.verify import verify
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 PROOFS = Path(__file__).parents[2] / "proofs"
 SOURCES = sorted(PROOFS.glob("*.v"))
 needs_coq = pytest.mark.skipif(
@@ -142,7 +144,7 @@ class TestProgram:
 
     def test_an_optimum_of_the_families(self, program: Path, tmp_path: Path) -> None:
         """The search is repeated, and one more is refused."""
-        found = certify(generate("arrival-1", 5, seed=2), time_limit=20)
+        found = certify(generate("arrival-1", 5, seed=2), time_limit=60)
         content = json.loads(certificate_text(found))
         assert content["lower"]["value"] == content["upper"]["value"]
         path = tmp_path / "c.json"

@@ -33,6 +33,8 @@ from kvopt.verify.problem import Clock
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.work import Work
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 ROOF = BatchTime([Line(10, 0), Line(4, 3)], kv_ns=1, prompt_ns=2, name="roof")
 A100 = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
 NANOSECOND = 1e-9

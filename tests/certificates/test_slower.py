@@ -32,6 +32,8 @@ from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.slower import SlowRounds
 from kvopt.search import attaining
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 PHIS = [Fraction(1), Fraction(1001, 1000), Fraction(7, 6), Fraction(3, 2), Fraction(12, 5)]
 SERVER = Server([(20, 1), (12, 2), (0, 5)], 0, 1)
 CLOCK = Seconds(BatchTime([Line(*line) for line in SERVER.lines], SERVER.kv_ns, SERVER.prompt_ns))
@@ -128,7 +130,6 @@ class TestCertify:
                     slower = slow_optimum_in_seconds(instance, known(phi) + more)
                     assert slower > known(run.objective)
 
-    @pytest.mark.usefixtures("processor_clock")
     @pytest.mark.parametrize("scope", ["pauses", "chunks", "pauses+chunks"])
     def test_what_a_scope_asks_for_is_verified(self, tmp_path: Path, scope: str) -> None:
         instance = instance_of(10, [(0, 0, 9), (4, 5, 1), (5, 5, 2), (9, 2, 5)])

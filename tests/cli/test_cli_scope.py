@@ -14,6 +14,8 @@ from kvopt.problem.scopes import Scope
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import write_schedule
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 RECORD = Path(__file__).parents[2] / "samples" / "vllm.jsonl"
 IN_PIECES = Path(__file__).parents[1] / "problem" / "records" / "priority.jsonl"
 

@@ -14,6 +14,8 @@ from kvopt.experiments.studies.intervals import by_policy
 from kvopt.experiments.studies.records import read_records
 from kvopt.timetable.run_files import RecordedRun, write_run
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 TRIPLES = [(0, 0, 5), (1, 3, 2), (2, 1, 1), (3, 0, 3), (9, 2, 2)]
 STUDY = """
 slower = true

@@ -13,6 +13,8 @@ from kvopt import BatchTime, Instance, Line, Request, Scope, bound, bounds_by_wo
 from kvopt.experiments.fleets import fleet_sizes
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 CLOCK = Seconds(BatchTime([Line(10_000_000, 1_000_000)], prompt_ns=5_000_000))
 
 

@@ -38,6 +38,8 @@ from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import attained
 from kvopt.problem.scopes import Scope
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 LIMIT = 0.2
 MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))
 CONVERSATIONS = generate("conversation", 30, 400, seed=1)

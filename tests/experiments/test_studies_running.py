@@ -375,9 +375,9 @@ def test_a_signal_keeps_what_is_done(tmp_path: Path) -> None:
         text=True,
     )
     until(lambda: len(kept(folder)) == 2)
-    time.sleep(0.3)  # the third is under way
     workers = children(process.pid)
-    assert workers
+    before = ticks(workers)
+    until(lambda: ticks(workers) > before + 30)  # the third is under way
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 128 + signal.SIGTERM, err
@@ -484,6 +484,12 @@ def children(pid: int) -> list[int]:
     """Return the processes that a process began."""
     found = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for path in found for child in path.read_text().split()]
+
+
+def ticks(processes: list[int]) -> int:
+    """Return how long processes have computed, in hundredths of a second."""
+    fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in processes]
+    return sum(int(word) for words in fields for word in words[11:13])
 
 
 @pytest.mark.slow

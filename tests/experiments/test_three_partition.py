@@ -26,6 +26,8 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.simulate.simulator import Stopped
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 SMALL_NO = (20, (6, 6, 6, 6, 9, 7))
 SMALL_YES = (40, (11, 11, 12, 11, 17, 18))
 

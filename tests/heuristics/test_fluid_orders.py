@@ -16,6 +16,8 @@ from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 CHAT = Instance(3_000, generate("conversation", n=240, memory=3_000, seed=1).requests, workers=3)
 LATE = Instance(
     30, generate("arrival-2", n=40, memory=30, seed=3).requests, workers=2, name="arrivals"

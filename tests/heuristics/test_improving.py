@@ -30,6 +30,8 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.kernels.compile_clock import working_time
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 
 def placed_slowly(instance: Instance, order: list[int]) -> list[int]:
     """Place one request after the other at the first round that fits, trying every round."""
@@ -186,7 +188,6 @@ def test_local_search_improves_on_the_policies() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("processor_clock")
 def test_a_limit_is_kept() -> None:
     # The second is kept within some tenths where nobody else needs the cores.
     began = working_time()

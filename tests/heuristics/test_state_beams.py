@@ -26,6 +26,8 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.arrays import Floats
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 PLAN = Plan(
     width=5, children=3, horizon=4, listed=20, dearest=0.2, urgency=1.2, noise=0.01, depth=2
 )
@@ -144,7 +146,6 @@ def test_it_stops_on_demand() -> None:
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-@pytest.mark.usefixtures("processor_clock")
 def test_they_come_as_soon_as_states_are_priced(at_once: bool) -> None:
     """Also where the bound is found beside the search, after orders began to be annealed."""
     finders: list[str | None] = []

@@ -29,6 +29,8 @@ from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.problem.clocks import Seconds
 from kvopt.timetable.runs import PolicyRun
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 ROOF = BatchTime([Line(42_000_000, 200_000), Line(25_000_000, 310_000)], kv_ns=80, prompt_ns=90)
 MIXED = generate("conversation-summarisation", n=200, memory=16_492, seed=1)
 
@@ -104,7 +106,6 @@ def widths_of(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[int]:
     return seen
 
 
-@pytest.mark.usefixtures("processor_clock")
 def test_beams_widen_within_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert widths_of(monkeypatch)[-1] == searching.WIDEST_WITHOUT_LIMIT
     assert max(widths_of(monkeypatch, time_limit=4.0)) > searching.WIDEST_WITHOUT_LIMIT
@@ -134,7 +135,6 @@ def test_certify_takes_the_best_run() -> None:
     assert found.objective < 0.99 * (found.runs[0].objective or 0)
 
 
-@pytest.mark.usefixtures("processor_clock")
 def test_solve_takes_it_too() -> None:
     found = solve(MIXED, clock=Seconds(ROOF), time_limit=4.0, seed=1, threads=1)
     assert found.objective is not None

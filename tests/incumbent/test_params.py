@@ -26,6 +26,8 @@ from kvopt.incumbent.params import DEFAULT
 from kvopt.incumbent.shares import share_of
 from kvopt.problem.instance_files import write_instance
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 Run = Callable[..., tuple[int, str, str]]
 
 

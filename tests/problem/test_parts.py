@@ -27,6 +27,8 @@ from kvopt.simulate.policies.registry import policies
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 FAR = 10**12
 SMALL = generate("arrival-2", n=6, seed=1)
 

@@ -31,6 +31,8 @@ from kvopt import (
 )
 from kvopt.formulations.arrays import time_indexed_arrays
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 AXES = ("weight", "after", "max_active")
 
 

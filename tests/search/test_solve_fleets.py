@@ -32,6 +32,8 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.search.registry import ENGINES
 from kvopt.timetable.schedule_files import schedule_of_solution
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 TWO = Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)], workers=2)
 CHAT = generate("conversation", n=240, memory=3_000, seed=1)
 FLEET = Instance(3_000, CHAT.requests, workers=3)
@@ -109,7 +111,6 @@ def test_each_way_improves_a_fleet(way: Callable[[Search], None]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("processor_clock")
 def test_a_larger_fleet_has_both_sides() -> None:
     result = solve(FLEET, time_limit=2)
     assert result.schedule is not None

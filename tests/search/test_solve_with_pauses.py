@@ -23,6 +23,8 @@ from kvopt.search.solvers import cpsat
 from kvopt.search.stages import as_longer_prompts
 from kvopt.timetable.schedule import Schedule
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 solve_paused = partial(solve, scope="pauses")
 
 

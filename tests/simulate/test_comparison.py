@@ -21,6 +21,8 @@ from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import Seconds
 from kvopt.timetable.measures import MEASURES
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 SMALL = generate("arrival-1", n=6, seed=3)
 LOOP = "alpha-protect:alpha=0.2"
 

@@ -37,6 +37,8 @@ from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Chunks
 
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
 MODEL = BatchTime([Line(90, 1), Line(0, 10)], kv_ns=3, prompt_ns=2)
 
 
