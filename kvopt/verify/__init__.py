@@ -55,28 +55,15 @@ class Verdict:
 
 
 def verify(
-    path: str | os.PathLike[str],
-    budget: float | None = None,
-    progress: Callable[[str], None] | None = None,
-    *,
-    jobs: int = 1,
-    naive: bool = False,
-) -> Verdict:
+    path: str | os.PathLike[str], budget: float | None = None,
+    progress: Callable[[str], None] | None = None, *, jobs: int = 1, naive: bool = False,
+) -> Verdict:  # fmt: skip
     """Check a certificate file; the answer is a verdict for any content of the file.
 
-    Parameters
-    ----------
-    path
-        The file.
-    budget
-        How many times the default number of steps the check may take; None for the
-        budget in the file, up to about ten minutes.
-    progress
-        Called with a line every quarter of a minute or so.
-    jobs
-        Processes that share a search.
-    naive
-        Evaluate proofs by their definitions, which is for small instances.
+    The check may take ``budget`` times the default number of steps; by default what the file
+    says, up to about ten minutes.  ``progress`` is called with a line every quarter of a minute or
+    so.  So many ``jobs`` share a search.  ``naive`` evaluates proofs by their definitions, which is
+    for small instances.
 
     Raises
     ------

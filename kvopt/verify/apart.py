@@ -25,13 +25,9 @@ apart.answer(*json.loads(sys.argv[2]))
 
 
 def verify_apart(
-    path: str | os.PathLike[str],
-    budget: float | None = None,
-    progress: Callable[[str], None] | None = None,
-    *,
-    jobs: int = 1,
-    naive: bool = False,
-) -> Verdict:
+    path: str | os.PathLike[str], budget: float | None = None,
+    progress: Callable[[str], None] | None = None, *, jobs: int = 1, naive: bool = False,
+) -> Verdict:  # fmt: skip
     """Check a file as `kvopt.verify.verify` does: too much memory ends it with a sentence.
 
     Raises

@@ -11,12 +11,10 @@ from operator import itemgetter, le
 from typing import Any
 
 from kvopt.verify import definitions
-from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
-from kvopt.verify.runs import checked_run
+from kvopt.verify.runs import checked_run, uncovered
 from kvopt.verify.seconds import part_of
-from kvopt.verify.words import quoted, uncovered
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.work import Invalid, Work, ascend, paired, pairwise, quoted, refuse
 
 
 def check_in_time(
@@ -39,8 +37,8 @@ def check_in_time(
     counted: list[tuple[str, list[int] | None, int | None]]
     counted = [*paired(map(itemgetter("policy"), runs), reached, claim["attained"])]
     if best is not None:
-        if used := uncovered(best, scope):
-            raise Invalid(f"deadlines: the best has {used}, which the scope does not cover")
+        used = uncovered(best, scope)
+        refuse(used, f"deadlines: the best has {used}, which the scope does not cover")
         _, times = checked_run(problem, best, "deadlines", work, first=first)
         counted.append(("best in time", times, best["attained"]))
     for name, ends, attained in counted:
@@ -71,14 +69,12 @@ def _due(certificate: dict[str, Any], problem: Problem) -> list[int]:
     instance, after = certificate["instance"], certificate["deadlines"]["after"]
     rows, length = instance["requests"], Fraction(1)
     if isinstance(after, int):
-        if not 0 <= after <= LARGEST_FIELD:
-            raise Invalid("deadlines: needs a length of time")
+        refuse(not 0 <= after <= LARGEST_FIELD, "deadlines: needs a length of time")
         return [request.arrival + after for request in problem.requests]
-    if not all("deadline" in row for row in rows):
-        raise Invalid("deadlines: a request has none of its own")
+    has_all = all("deadline" in row for row in rows)
+    refuse(not has_all, "deadlines: a request has none of its own")
     if problem.clock is not None:
-        if "round_ms" not in instance:
-            raise Invalid("deadlines: rounds have no length")
+        refuse("round_ms" not in instance, "deadlines: rounds have no length")
         length = Fraction(instance["round_ms"]) * 1_000_000
     own = (math.floor(row["deadline"] * length) for row in rows)
     return [request.arrival + most for request, most in paired(problem.requests, own)]
@@ -101,17 +97,14 @@ def most_in_time(
     first round, which is a request that produces one token.
     """
     borders, prices, one = proof["times"], proof["numerators"], proof["denominator"]
+    memory, clock, chosen = problem.memory, problem.clock, sorted(set(proof.get("lines", [])))
     if one < 1 or min(prices, default=0) < 0 or len(prices) != max(len(borders) - 1, 0):
         raise Invalid("deadlines: needs a denominator, and between borders no negative price")
-    if any(a >= b for a, b in pairwise(borders)):
-        raise Invalid("deadlines: the borders of prices must ascend")
-    memory, clock, chosen = problem.memory, problem.clock, sorted(set(proof.get("lines", [])))
-    if clock is None and chosen:
-        raise Invalid("deadlines: rounds have no lines")
-    if clock is not None and not (chosen and all(0 <= i < len(clock.lines) for i in chosen)):
-        raise Invalid("deadlines: needs lines of the model")
-    if clock is not None and problem.chunks and len(chosen) > 1:
-        raise Invalid("deadlines: several lines do not cover prompts in pieces")
+    refuse(not ascend(borders), "deadlines: the borders of prices must ascend")
+    refuse(clock is None and chosen, "deadlines: rounds have no lines")
+    refuse(clock and not clock.has(chosen), "deadlines: needs lines of the model")
+    is_uneven = clock and problem.chunks and len(chosen) > 1
+    refuse(is_uneven, "deadlines: several lines do not cover prompts in pieces")
     table = TimePrices(borders, prices)
     total, misses = problem.workers * memory * table.paid[-1], 0
     ends = (end + first * r.output for r, end in paired(problem.requests, due))
@@ -121,18 +114,20 @@ def most_in_time(
         arrival, prompt, _ = request
         brief = request._replace(output=1) if first else request
         if clock is None:
-            alone, amount, top = brief.output, brief.output, prompt + brief.output
+            alone = amount = brief.output
+            most, slope, rate = prompt + amount, 1, 1
         else:
-            (amount, _, alone), top = part_of(memory, brief, clock, chosen, brief.prompt), 1
+            amount, _, alone = part_of(memory, brief, clock, chosen, brief.prompt)
+            most, slope, rate = 1, 0, memory
         if arrival + alone > end:
             misses += 1
             continue
         if clock is None and not problem.pauses:  # a run continues after its first token
-            latest = end - brief.output
-            cost = (definitions.cheapest_run(borders, prices, request, latest, work)
-                    if work.naive else table.of_run(request, arrival, latest))  # fmt: skip
+            run = request, end - brief.output
+            cost = (definitions.cheapest_run(borders, prices, *run, work)
+                    if work.naive else table.of_run(*run))  # fmt: skip
         else:
-            asked = arrival, end, amount, top, int(clock is None), 1 if clock is None else memory
+            asked = arrival, end, amount, most, slope, rate
             cost = (definitions.cheapest_time(borders, prices, *asked, work)
                     if work.naive else table.of_cheapest(*asked))  # fmt: skip
         total += max(0, one - cost)
@@ -172,7 +167,7 @@ class TimePrices:
         more, later = self.sums(start + request.output)
         return (request.prompt - start) * (more - paid) + later - moment
 
-    def of_run(self, request: Request, arrival: int, latest: int) -> int:
+    def of_run(self, request: Request, latest: int) -> int:
         """Return the least cost over the starts from the arrival to the latest.
 
         A step from k to k + 1 moves the run past each border b in k + 1 .. k + o, at which the
@@ -180,7 +175,7 @@ class TimePrices:
         passes a border, the second difference is -sum_b D_b, the price at the begin less the one
         after the end: costs are least at an end of such a range, or where the step turns positive.
         """
-        output, borders = request.output, self.borders
+        arrival, output, borders = request.arrival, request.output, self.borders
         inner = borders[bisect_right(borders, arrival) : bisect_left(borders, latest)]
         low = bisect_right(borders, arrival + output)
         ends = borders[low : bisect_left(borders, latest + output)]

@@ -13,9 +13,8 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any, TypeVar
 
-from kvopt.verify.pairs import pairwise
 from kvopt.verify.problem import Clock, Problem, Request
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.work import Invalid, Work, pairwise
 
 T = TypeVar("T")
 

@@ -1,35 +1,34 @@
-"""Evaluate proofs by prices of tokens, of whole blocks, and of slots."""
+"""Evaluate proofs by prices of tokens, of whole blocks, of slots, and of shared nodes."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
-from itertools import accumulate, count, repeat
+from itertools import accumulate, chain, count, repeat
 from operator import add, mul, sub
 from typing import Any
 
 from kvopt.verify import definitions
-from kvopt.verify.pairs import paired, pairwise
-from kvopt.verify.problem import Problem
-from kvopt.verify.work import Invalid, Prepared, Work
+from kvopt.verify.problem import Problem, held_together
+from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, pairwise, refuse
 
 SMALL = 6
 """The starts of a block of 2^6 are evaluated one by one."""
+CHUNK = 1024
+"""Fewest starts of shared prefixes that are evaluated together."""
 
 
 def check_prices(proof: dict[str, Any]) -> None:
-    """Refuse prices of tokens, and of slots, of a wrong form."""
+    """Refuse prices of tokens, borders, and prices of slots of a wrong form."""
     if proof["denominator"] < 1 or proof["first"] < 1 or min(proof["numerators"], default=0) < 0:
         raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
-    borders, slots = proof.get("borders", []), proof.get("slots", ())
-    if "borders" in proof and (
-        len(borders) < 2 or borders[0] < 0 or any(a >= b for a, b in pairwise(borders))
-    ):
-        raise Invalid("lower: slots need two borders of prices or more, which ascend from 0 on")
-    for each in slots:
+    borders = proof.get("borders", [0, 1])
+    if len(borders) < 2 or borders[0] < 0 or not ascend(borders):
+        raise Invalid("lower: needs two borders of prices or more, which ascend from 0 on")
+    for each in proof.get("slots", ()):
         prices = each["numerators"]
         if each["count"] < 1 or len(prices) != len(borders) or min(prices) < 0:
             raise Invalid("lower: there is a slot, and at each border its price, not negative")
@@ -88,16 +87,15 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
                 threshold = -(-number * (problem.memory + 1) // (many + 1))
                 stairs[threshold] = list(map(add, stairs.get(threshold, repeat(0)), line))
         costs = Costs(scale, prices, longest, work, problem.block, sorted(stairs.items()))
-        paused = PausedCosts(scale, prices, work, problem.block) if problem.pauses else None
         for (arrival, prompt, output), times in kinds.items():
             least = costs.least(arrival - first, prompt, output)
-            if paused is not None:
-                least = paused.least(arrival - first, prompt, output, least)
+            if problem.pauses:
+                least = costs.paused(arrival - first, prompt, output, least)
             total += times * least
         return -(-total // scale)
 
-    how = {"slot-prices": "prices of tokens and slots"}.get(proof["kind"], "prices")
-    how = "prices of whole blocks" if problem.block > 1 else how
+    how = "prices" + " of tokens and slots" * (proof["kind"] == "slot-prices")
+    how += " of whole blocks" * (problem.block > 1)
     return steps, lambda: (definitions.prices(problem, proof, work) if work.naive else value(), how)
 
 
@@ -177,17 +175,13 @@ class Costs(Sums):
     """
 
     def __init__(
-        self,
-        scale: int,
-        prices: list[int],
-        longest: int,
-        work: Work,
-        block: int = 1,
+        self, scale: int, prices: list[int], longest: int, work: Work, block: int = 1,
         stairs: Sequence[tuple[int, list[int]]] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.last, self.work, self.stairs = len(prices), work, []
-        prices = prices + [0] * min(longest, self.last)  # so that k + o is in the tables
+        self.prices = prices = prices + [0] * min(longest, self.last)  # so that k + o is in tables
         super().__init__(scale, prices, block)
+        self.rises = [t for t, (now, after) in enumerate(pairwise(prices), 1) if now < after]
         self.thresholds = [tokens for tokens, _ in stairs]
         for tokens, line in stairs:
             row = line + [0] * (len(prices) - len(line))
@@ -260,35 +254,26 @@ class Costs(Sums):
         steps = [(0, self.reached[first - 1])] if first else []
         return steps + [(tokens - prompt - 1, sums) for tokens, sums in later]
 
+    def paused(self, arrival: int, prompt: int, output: int, most: int) -> int:
+        """Return the least cost if the request may pause; ``most`` is that without pauses, U.
 
-class PausedCosts:
-    """Least costs of requests that may pause: token j costs p_t (s + j), at ascending times t.
+        Token j costs ``p_t B ceil((s + j) / B)``, at ascending times t; both are without the output
+        and times D.  A completion more than U / D after the arrival costs more than U.  After the
+        last price, and o tokens later, waiting only costs latency.  So completions lie in a window
+        that begins with the arrival.
 
-    With whole blocks it costs ``p_t B ceil((s + j) / B)``, which is no less.
+        Let q_t be the least price from the arrival to t.  It never rises, so under q the cheapest
+        run produces the o tokens before a completion without a pause, and costs no less under p.  A
+        completion where this is U or more is skipped.  If the prices themselves never rise up to
+        the last other completion, pauses do not help.  Else token by token,
 
-    Let U be the least cost without pauses.  A completion more than U / D after the arrival costs
-    more than U.  After T, the last time with a price, and o tokens later, waiting only costs
-    latency.  So completions c lie in a window that begins with the arrival.
+            m_j(t) = min(m_j(t - 1), p_t B ceil((s + j) / B) + m_{j-1}(t - 1))
 
-    Let q_t be the least price from the arrival to t.  It never rises, so under q the
-    cheapest run produces the o tokens before c without a pause, and it costs no less under p.  A
-    completion where this is U or more is skipped.  If the prices themselves never rise up to the
-    last other completion, pauses do not help.  Else token by token,
-
-        m_j(t) = min(m_j(t - 1), p_t (s + j) + m_{j-1}(t - 1))
-
-    is the least price of the first j tokens, produced by t.
-    """
-
-    def __init__(self, scale: int, prices: list[int], work: Work, block: int) -> None:
-        self.scale, self.prices, self.work, self.block = scale, prices, work, block
-        self.rises = [t for t, (now, after) in enumerate(pairwise(prices), 1) if now < after]
-
-    def least(self, arrival: int, prompt: int, output: int, most: int) -> int:
-        """Return the least cost without its output times D; ``most`` is the cost without pauses."""
+        is the least price of the first j tokens, produced by t.
+        """
         place = bisect_right(self.rises, arrival)
         rise = self.rises[place] - arrival if place < len(self.rises) else math.inf
-        last = min(most // self.scale, max(0, len(self.prices) - arrival)) + output
+        last = min(most // self.scale, max(0, self.last - arrival)) + output
         if rise >= last:
             return most
         prices = self.prices[arrival : arrival + last]
@@ -296,16 +281,112 @@ class PausedCosts:
         falling = Sums(self.scale, [*accumulate(prices, min)])
         costs = enumerate(falling.of_starts(0, last - output + 1, 0, prompt, output))
         end = max((output + c for c, cost in costs if cost < most), default=0)
-        has_pauses = rise < end
-        self.work.spend(10 * last + 5 * output * max(0, end - output + 1) * has_pauses)
-        return min(most, self._with_pauses(prices[:end], prompt, output)) if has_pauses else most
-
-    def _with_pauses(self, prices: list[int], prompt: int, output: int) -> int:
-        slack = len(prices) - output
-        held = [-(-(prompt + j) // self.block) * self.block for j in range(1, output + 1)]
-        made = [0] * (slack + 1)
-        for j, tokens in enumerate(held):
-            prices_of = map(mul, prices[j : j + slack + 1], repeat(tokens))
-            made = list(map(add, accumulate(made, min), prices_of))
+        slack = end - output + 1
+        self.work.spend(10 * last + 5 * output * max(0, slack) * (rise < end))
+        if rise >= end:
+            return most
+        made = [0] * slack
+        for j in range(output):
+            tokens = -(-(prompt + j + 1) // self.block) * self.block
+            paid = map(mul, prices[j : j + slack], repeat(tokens))
+            made = list(map(add, accumulate(made, min), paid))
         best: int = min(map(add, made, count(0, self.scale)))
+        return min(best, most)
+
+    def shared(self, arrival: int, output: int, unit: int, line: Sequence[int]) -> int:
+        """Return the least cost if ``line`` are the prompt tokens that it pays for at each time.
+
+        These tokens h_t, and the cost, count in 1 / U.  So a start at k costs
+
+            U (D (k - a) + sum_j p_{k+j} j) + sum_j p_{k+j} h_{k+j}.
+
+        No start is cheaper than its wait.  After the last price a later start only costs more.
+        """
+        scale, output = unit * self.scale, min(output, self.last)
+        best, size = scale * max(0, self.last - arrival), max(CHUNK, output)
+        for begin in range(arrival, self.last, size):
+            if scale * (begin - arrival) >= best:
+                break
+            end = min(begin + size, self.last)
+            self.work.spend(12 * (end - begin) + 5 * output)
+            there = slice(begin, end + output)
+            paid = [*accumulate(map(mul, self.prices[there], line[there]), initial=0)]
+            costs = map(mul, repeat(unit), self.of_starts(begin, end, arrival, 0, output))
+            best = min(best, *map(add, costs, map(sub, paid[output:], paid)))
         return best
+
+
+def by_shared_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
+    """Prepare the bound of prices of tokens and shares of nodes.
+
+    Let user i of node v pay for the share l_iv(t) >= 0 at time t.  Let the shares of all of its
+    users that can be active together at a time sum to 1 at most.  Then active requests A, started
+    at k_i, pay at time t for
+
+        sum over A of (u_i + t - k_i + sum_v l_iv(t) w_v)  <=  what they hold  <=  M
+
+    tokens: with a price p_t >= 0 for each, no more than M p_t.  Hence no total latency is below
+    the sum of the least costs of all requests, latency and payment, less M sum_t p_t.
+
+    Users that are active at time t have arrived before t, and at most K users of v can be active
+    together, see `held_together`.  So it suffices that the K largest shares of those that have
+    arrived before the end of an interval sum to 1 at most.
+    """
+    check_prices(proof)
+    borders, unit = proof["borders"], proof["unit"]
+    if unit < 1 or any(len(row) != len(borders) - 1 or min(row) < 0 for row in proof["shares"]):
+        raise Invalid("lower: shares have a unit of at least 1, and none is negative or missing")
+    before, requests = proof["first"] - 1, problem.requests
+    begin = min([before, *(request.arrival for request in requests)])
+    last = before + len(proof["numerators"]) - begin
+
+    def value() -> int:
+        memory, private, most = held_together(problem)
+        levels, scale = _levels(problem, proof, private, most), int(unit * proof["denominator"])
+        total: int = -problem.used * memory * unit * sum(proof["numerators"])
+        if work.naive:
+            total += definitions.shared_prices(problem, proof, levels, work)
+            return -(-total // scale)
+        prices = [0] * (before - begin) + proof["numerators"]
+        longest = max((request.output for request in requests), default=0)
+        costs = Costs(proof["denominator"], prices, longest, work)
+        end = len(costs.prices)
+        ends = [min(max(border - begin, 0), end) for border in borders]
+        lengths = list(map(sub, [*ends, end], [0, *ends]))
+        for (arrival, _, output), own, row in paired(requests, private, levels):
+            total += scale * output
+            if any(row):
+                work.spend(end)
+                tokens = [unit * own, *(unit * own + more for more in row), unit * own]
+                line = list(chain.from_iterable(map(repeat, tokens, lengths)))
+                total += costs.shared(arrival - begin, output, unit, line)
+            else:
+                total += unit * costs.least(arrival - begin, own, output)
+        return -(-total // scale)
+
+    steps = 200 * (last + len(requests) + (len(borders) + 9) * len(proof["shares"]))
+    return steps, lambda: (value(), "prices of tokens and shared blocks")
+
+
+def _levels(
+    problem: Problem, proof: dict[str, Any], private: list[int], most: dict[int, int]
+) -> list[list[int]]:
+    """Return the tokens of nodes that each request pays for in each interval, times the unit."""
+    rows, users, levels = iter(proof["shares"]), defaultdict(list), list[list[int]]()
+    ends = proof["borders"][1:]
+    for request, path in paired(problem.requests, problem.paths or [()] * len(private)):
+        level = [0] * len(ends)
+        for v in path:
+            if v in most:
+                row = next(rows, None)
+                if row is None:
+                    raise Invalid("lower: has not a share of each node for each of its users")
+                users[v].append([part * (request.arrival < end) for part, end in paired(row, ends)])
+                level = [known + part * problem.nodes[v] for known, part in paired(level, row)]
+        levels.append(level)
+    refuse([*rows], "lower: has not a share of each node for each of its users")
+    for v, shares in users.items():
+        for interval in zip(*shares):
+            if sum(sorted(interval)[-most[v] :]) > proof["unit"]:
+                raise Invalid("lower: shares of users that can be active together pass 1")
+    return levels

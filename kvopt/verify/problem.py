@@ -5,16 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain
 from operator import mul
 from typing import Any, NamedTuple
 
-from kvopt.verify.pairs import paired
-from kvopt.verify.work import Invalid
+from kvopt.verify.work import Invalid, paired, refuse
 
 LARGEST_FIELD = 2**53 - 1
 """Limit of numbers of an instance: every JSON reader keeps them exactly."""
@@ -32,50 +31,35 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """The scheduling problem: requests, workers with a cache each, and a clock.
-
-    Parameters
-    ----------
-    memory, requests, workers
-        Tokens of each cache, the requests, and the number of caches.
-    block
-        Memory is given out in blocks of so many tokens.
-    clock
-        Length of rounds, None on the clock of rounds.
-    pauses, chunks
-        Whether requests may pause, and prompts be processed in pieces.
-    weights
-        Weight of the latency of each request; empty if each counts once.
-    after
-        For requests that follow another one: its position, and the rounds between.  Latency counts
-        from the release: the arrival or the end of those rounds, whichever is later.
-    most
-        Requests that may be active together on a worker, None for any number.
-    nodes, paths
-        Tokens of each node that several requests share, and the nodes of each request from a root;
-        both empty without sharing.
-    unit
-        Tokens of a block of these nodes.
-    fresh, firsts
-        If prompts are shares of prefixes, the prompt tokens that each request surely processes,
-        and the nodes whose first user to arrive it is.
-    """
+    """The scheduling problem: requests, workers with a cache each, and a clock."""
 
     memory: int
+    """Tokens of each cache."""
     requests: list[Request]
     workers: int = 1
     block: int = 1
+    """Memory is given out in blocks of so many tokens."""
     clock: Clock | None = None
+    """Length of rounds, None on the clock of rounds."""
     pauses: bool = False
     chunks: bool = False
+    """Whether requests may pause, and prompts be processed in pieces."""
     weights: tuple[int, ...] = ()
+    """Weight of the latency of each request; empty if each counts once."""
     after: tuple[tuple[int, int, int], ...] = ()
+    """Requests that follow another one: both positions, and the rounds between.  Latency counts
+    from the release: the arrival or the end of those rounds, whichever is later."""
     most: int | None = None
+    """Limit of the requests that are active together on a worker."""
     nodes: tuple[int, ...] = ()
     paths: tuple[tuple[int, ...], ...] = ()
+    """Tokens of nodes that several requests share, and the nodes of each request from a root."""
     unit: int = 1
+    """Tokens of a block of these nodes."""
     fresh: tuple[int, ...] = ()
     firsts: tuple[tuple[int, ...], ...] = ()
+    """If prompts are shares of prefixes, the prompt tokens that each request surely processes, and
+    the nodes whose first user to arrive it is."""
 
     @property
     def is_restricted(self) -> bool:
@@ -83,9 +67,19 @@ class Problem:
         return bool(self.weights or self.after or self.most or self.paths)
 
     def plain(self) -> Problem:
-        """Return the problem of the papers whose bounds hold here, see `plain_requests`."""
-        memory, requests = plain_requests(self) if self.nodes else (self.memory, self.requests)
+        """Return the problem of the papers whose bounds hold here.
+
+        If K users of a node can be active together, see `held_together`, each of them counts w / K
+        of its w tokens: together at most the held ones.  Prompts are the whole sums rounded down,
+        so active requests hold at least these.
+        """
+        memory, private, most = held_together(self)
+        prompts = [
+            own + int(sum(Fraction(self.nodes[v], most[v]) for v in path if v in most))
+            for own, path in paired(private, self.paths or [()] * len(private))
+        ]
         fresh, firsts = surely_processed(self) if self.nodes else ((), ())
+        requests = [r._replace(prompt=s) for r, s in paired(self.requests, prompts)]
         return replace(self, memory=memory, requests=requests, weights=(), after=(), most=None,
                        nodes=(), paths=(), fresh=fresh, firsts=firsts)  # fmt: skip
 
@@ -110,79 +104,80 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     memory, rows, is_older = instance["memory"], instance["requests"], instance["schema"][-1] == "1"
     workers, block = instance.get("workers", 1), instance.get("block_size", 1)
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
-    if not 1 <= memory <= LARGEST_FIELD:
-        raise Invalid("instance: memory must be in 1 .. 2^53 - 1")
+    is_timed, more = certificate["clock"] != "rounds", certificate.keys() & {"deadlines", "slower"}
+    no = "instance: "
+    refuse(not 1 <= memory <= LARGEST_FIELD, f"{no}memory must be in 1 .. 2^53 - 1")
     if "workers" in instance and (workers < 2 or is_older):
-        raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
+        raise Invalid(f"{no}workers must be 2 or more, and need the schema kvopt.instance/2")
     if "block_size" in instance and (not 2 <= block <= LARGEST_FIELD or is_older):
-        raise Invalid("instance: blocks have at least 2 tokens, and the schema kvopt.instance/2")
-    is_timed = certificate["clock"] != "rounds"
-    if block > 1 and (is_timed or certificate.keys() & {"deadlines", "slower"} or workers > 1):
-        raise Invalid("instance: whole blocks go with total latency in rounds, of one worker, only")
-    if block > memory:
-        raise Invalid("instance: memory has not one block")
+        raise Invalid(f"{no}blocks have at least 2 tokens, and the schema kvopt.instance/2")
+    if block > 1 and (is_timed or more or workers > 1):
+        raise Invalid(f"{no}whole blocks go with total latency in rounds, of one worker, only")
+    refuse(block > memory, f"{no}memory has not one block")
     for i, (arrival, prompt, output) in enumerate(requests):
         if not (0 <= arrival <= LARGEST_FIELD and prompt >= 0 and output >= 1):
-            raise Invalid(f"instance: request {i} has a number that is too small or too large")
+            raise Invalid(f"{no}request {i} has a number that is too small or too large")
         if -(-(prompt + output) // block) > memory // block:
-            raise Invalid(f"instance: request {i} needs more than the memory, so none is feasible")
+            raise Invalid(f"{no}request {i} needs more than the memory, so none is feasible")
     if is_older and any("priority" in row or "deadline" in row for row in rows):
-        raise Invalid("instance: priorities and deadlines need the schema kvopt.instance/2")
-    if not all(1 <= row.get("deadline", 1) <= LARGEST_FIELD for row in rows):
-        raise Invalid("instance: a deadline is too small or too large")
-    ids = {row.get("id", f"r{i}") for i, row in enumerate(rows)}
-    if len(ids) < len(rows) or "" in ids:
-        raise Invalid("instance: an id is empty or used twice")
-    if certificate["hash"] != hash_of(instance):
-        raise Invalid("hash: is not that of the instance")
-    problem = _restricted(Problem(memory, requests, workers, block), instance)
+        raise Invalid(f"{no}priorities and deadlines need the schema kvopt.instance/2")
+    if not _in_range(1, (row.get("deadline", 1) for row in rows)):
+        raise Invalid(f"{no}a deadline is too small or too large")
+    ids = {row.get("id", f"r{i}"): i for i, row in enumerate(rows)}
+    refuse(len(ids) < len(rows) or "" in ids, f"{no}an id is empty or used twice")
+    refuse(certificate["hash"] != hash_of(instance), "hash: is not that of the instance")
+    problem = _restricted(Problem(memory, requests, workers, block), instance, ids)
     if problem.is_restricted:
-        if is_older:
-            raise Invalid("instance: weights, order, limits and prefixes need kvopt.instance/2")
         others = problem.weights or problem.after or problem.most
-        if block > 1 or certificate.keys() & {"deadlines", "slower", "narrower"}:
-            raise Invalid("instance: weights, order, limits, prefixes go with latency in tokens")
+        refuse(is_older, f"{no}weights, order, limits and prefixes need kvopt.instance/2")
+        if block > 1 or more or "narrower" in certificate:
+            raise Invalid(f"{no}weights, order, limits, prefixes go with latency in tokens")
         if is_timed and (others or certificate["scope"].startswith("sharing+")):
-            raise Invalid("instance: in seconds prefixes go alone, with runs to their end")
+            raise Invalid(f"{no}in seconds prefixes go alone, with runs to their end")
     if bool(problem.paths) != ("sharing" in certificate["scope"]):
-        raise Invalid("instance: prefixes go with the scope sharing, and it with them")
+        raise Invalid(f"{no}prefixes go with the scope sharing, and it with them")
     if not is_timed:
         return problem
     clock = Clock.of(certificate["clock"])
     return replace(problem.arriving(_arrivals(instance)), clock=clock)
 
 
-def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
-    """Return a problem with its weights, its order and its limit of active requests."""
+def _in_range(least: int, numbers: Iterable[int]) -> bool:
+    return all(least <= number <= LARGEST_FIELD for number in numbers)
+
+
+def _restricted(problem: Problem, instance: dict[str, Any], places: dict[str, int]) -> Problem:
+    """Return a problem with its weights, its order, its limit of active requests and prefixes."""
     rows, most = instance["requests"], instance.get("max_active")
-    if most is not None and not 1 <= most <= LARGEST_FIELD:
+    if most is not None and not _in_range(1, [most]):
         raise Invalid("instance: max_active must be in 1 .. 2^53 - 1")
     weights = tuple(row.get("weight", 1) for row in rows)
-    if not all(1 <= weight <= LARGEST_FIELD for weight in weights):
-        raise Invalid("instance: a weight is too small or too large")
-    places = {row.get("id", f"r{i}"): i for i, row in enumerate(rows)}
-    before = {i: places.get(row["after"]["request"], -1) for i, row in enumerate(rows)
-              if "after" in row}  # fmt: skip
-    gaps = {i: rows[i]["after"].get("gap", 0) for i in before}
-    if -1 in before.values() or not all(0 <= gap <= LARGEST_FIELD for gap in gaps.values()):
+    refuse(not _in_range(1, weights), "instance: a weight is too small or too large")
+    after = tuple(
+        (i, places.get(row["after"]["request"], -1), row["after"].get("gap", 0))
+        for i, row in enumerate(rows)
+        if "after" in row
+    )
+    if not all(j >= 0 and _in_range(0, [gap]) for _, j, gap in after):
         raise Invalid("instance: a request follows none of the requests, or too late")
-    if before and problem.workers > 1:
-        raise Invalid("instance: an order of requests is of one worker only")
-    done = {i for i in range(len(rows)) if i not in before}
-    left, following = list(done), defaultdict(list)
-    for i, j in before.items():
+    refuse(after and problem.workers > 1, "instance: an order of requests is of one worker only")
+    following: dict[int, list[int]] = defaultdict(list)
+    for i, j, _ in after:
         following[j].append(i)
-    while left:
-        for i in following[left.pop()]:
-            done.add(i)
-            left.append(i)
-    if len(done) < len(rows):
-        raise Invalid("instance: a request follows itself")
-    after = tuple((i, j, gaps[i]) for i, j in before.items())
-    weights = weights if max(weights, default=1) > 1 else ()
+    reached = [*{*range(len(rows))}.difference(i for i, _, _ in after)]
+    for i in reached:  # it grows
+        reached += following[i]
+    refuse(len(reached) < len(rows), "instance: a request follows itself")
     nodes, paths = _shared(problem, instance)
-    return replace(problem, weights=weights, after=after, most=most, nodes=nodes, paths=paths,
-                   unit=instance.get("block_tokens", 1))  # fmt: skip
+    return replace(
+        problem,
+        weights=weights if max(weights, default=1) > 1 else (),
+        after=after,
+        most=most,
+        nodes=nodes,
+        paths=paths,
+        unit=instance.get("block_tokens", 1),
+    )
 
 
 def _shared(
@@ -195,39 +190,29 @@ def _shared(
     prefixes = [row.get("prefix", []) for row in instance["requests"]]
     size = instance.get("block_tokens", 0)
     if not any(prefixes):
-        if size:
-            raise Invalid("instance: block_tokens go with prefixes")
+        refuse(size, "instance: block_tokens go with prefixes")
         return (), ()
-    if not 1 <= size <= LARGEST_FIELD or size % problem.block:
+    if not _in_range(1, [size]) or size % problem.block:
         raise Invalid("instance: block_tokens must be in 1 .. 2^53 - 1, in whole blocks")
     before: dict[int | str, int | str | None] = {}
-    uses: dict[int | str, int] = defaultdict(int)
     for prefix, request in paired(prefixes, problem.requests):
-        if len(prefix) * size > request.prompt:
-            raise Invalid("instance: a prefix is longer than its prompt")
-        last = None
-        for block in prefix:
+        refuse(len(prefix) * size > request.prompt, "instance: a prefix is longer than its prompt")
+        for last, block in zip([None, *prefix], prefix):
             if before.setdefault(block, last) != last:
                 raise Invalid("instance: a block of a prefix follows two others")
-            uses[block] += 1
-            last = block
-    place: dict[int | str, int] = {}
-    nodes, paths, least = list[int](), [], min(2, len(prefixes))
+    uses, least = Counter(chain.from_iterable(prefixes)), min(2, len(prefixes))
+    place: dict[int | str | None, int] = {}
+    nodes, paths = list[int](), []
     for prefix in prefixes:
-        path: list[int] = []
-        for block in prefix:
-            if uses[block] < least:
-                break
+        shared = [block for block in prefix if uses[block] >= least]
+        for block in shared:
             last = before[block]
-            if block not in place and last is not None and uses[last] == uses[block]:
-                place[block] = place[last]
-                nodes[place[last]] += size
-            elif block not in place:
-                place[block] = len(nodes)
-                nodes.append(size)
-            if path[-1:] != [place[block]]:
-                path.append(place[block])
-        paths.append(tuple(path))
+            if block not in place:
+                is_new = last is None or uses[last] > uses[block]
+                place[block] = len(nodes) if is_new else place[last]
+                nodes += [0] * is_new
+                nodes[place[block]] += size
+        paths.append(tuple(dict.fromkeys(map(place.__getitem__, shared))))
     return tuple(nodes), tuple(paths)
 
 
@@ -277,45 +262,27 @@ def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
     return memory, private, most
 
 
-def plain_requests(problem: Problem) -> tuple[int, list[Request]]:
-    """Return memory and requests of a problem without prefixes whose bounds hold with them.
-
-    If K users of a node can be active together, see `held_together`, each of them counts w / K of
-    its w tokens: together at most the held ones.  Prompts are the whole sums rounded down, so
-    active requests hold at least these.
-    """
-    memory, private, most = held_together(problem)
-    prompts = [
-        own + int(sum(Fraction(problem.nodes[v], most[v]) for v in path if v in most))
-        for own, path in paired(private, problem.paths)
-    ]
-    return memory, [r._replace(prompt=s) for r, s in paired(problem.requests, prompts)]
-
-
 def hash_of(instance: dict[str, Any]) -> str:
     """Return the hash of the problem: name, notes and ids are labels."""
     rows: list[Any] = []
     places = {row.get("id", f"r{i}"): i for i, row in enumerate(instance["requests"])}
     numbers: dict[int | str, int] = {}
     for row in instance["requests"]:
-        known = row.get("predicted")
+        known, weight, after = row.get("predicted"), row.get("weight", 1), row.get("after")
         rows.append([row["arrival"], row["prompt"], row["output"]])
         if known or "arrival_seconds" in row:
             rows[-1].append(known and [known["lower"], known["upper"]])
         if "arrival_seconds" in row:
             rows[-1].append(_duration(row["arrival_seconds"]))
         newer = {name: row[name] for name in ("priority", "deadline") if name in row}
-        if row.get("weight", 1) > 1:
-            newer["weight"] = row["weight"]
-        if "after" in row:
-            newer["after"] = [places.get(row["after"]["request"]), row["after"].get("gap", 0)]
+        newer.update({"weight": weight} if weight > 1 else {})
+        if after is not None:
+            newer["after"] = [places.get(after["request"]), after.get("gap", 0)]
         if row.get("prefix"):
             newer["prefix"] = [numbers.setdefault(b, len(numbers)) for b in row["prefix"]]
-        if newer:
-            rows[-1].append(newer)
+        rows[-1] += [newer] if newer else []
     names = ("schema", "memory", "workers", "block_size", "max_active", "block_tokens")
-    content = {name: instance[name] for name in names if name in instance}
-    content["requests"] = rows
+    content = {name: instance[name] for name in names if name in instance} | {"requests": rows}
     if "round_ms" in instance:
         content["round_ms"] = _duration(instance["round_ms"])
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
@@ -323,8 +290,8 @@ def hash_of(instance: dict[str, Any]) -> str:
 
 
 def _duration(number: float) -> float:
-    if not 0 <= number <= sys.float_info.max:
-        raise Invalid("instance: a time in seconds or milliseconds is negative or endless")
+    is_one = 0 <= number <= sys.float_info.max
+    refuse(not is_one, "instance: a time in seconds or milliseconds is negative or endless")
     return float(number) + 0.0  # turns -0.0 into 0.0
 
 
@@ -346,16 +313,19 @@ class Clock(NamedTuple):
         """Return the clock of a batch-time model."""
         lines = [(line["round_ns"], line["token_ns"]) for line in model["lines"]]
         numbers = [model["kv_ns"], model["prompt_ns"], *chain.from_iterable(lines)]
-        if not lines or not all(0 <= number <= LARGEST_FIELD for number in numbers):
+        if not (lines and _in_range(0, numbers)):
             raise Invalid("model: needs a line, and numbers in 0 .. 2^53 - 1")
-        if min(map(sum, lines)) == 0:
-            raise Invalid("model: a line without any time")
+        refuse(min(map(sum, lines)) == 0, "model: a line without any time")
         return cls(lines, model["prompt_ns"], model["kv_ns"])
 
     def line(self, tokens: int, chosen: Iterable[int] | None = None) -> int:
         """Return the length of a round by some lines, for a number of tokens."""
         among = self.lines if chosen is None else [self.lines[i] for i in chosen]
         return max(fixed + each * tokens for fixed, each in among)
+
+    def has(self, chosen: Collection[int]) -> bool:
+        """Whether these are positions of lines, one at least."""
+        return 0 <= min(chosen, default=-1) <= max(chosen, default=0) < len(self.lines)
 
     def mixed(self, chosen: list[int], mix: list[int]) -> Clock:
         """Return a clock whose last line mixes some lines, all of it ``sum(mix)`` times slower."""

@@ -1,4 +1,4 @@
-"""Evaluate the proof of a lower bound of any kind."""
+"""Evaluate the proof of a lower bound of any kind, and bounds of slower machines."""
 
 from __future__ import annotations
 
@@ -9,39 +9,37 @@ from operator import mul
 from typing import Any
 
 from kvopt.verify.configurations import by_configurations
-from kvopt.verify.pairs import paired, pairwise
-from kvopt.verify.prices import by_prices
+from kvopt.verify.prices import by_prices, by_shared_prices
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.seconds import by_shares
-from kvopt.verify.sharing import by_shared_prices
 from kvopt.verify.volume import by_volume
-from kvopt.verify.work import Invalid, Prepared, Work
+from kvopt.verify.work import Invalid, Prepared, Work, as_decimal, ascend, paired, refuse
 
 Proof = dict[str, Any]
-
-
 KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
     "prices": ("prices", by_prices),
     "slot-prices": ("prices", by_prices),
     "block-prices": ("prices", by_prices),
     "volume": ("volume", by_volume),
-    "configurations": ("configurations stages", by_configurations),
-    "search": ("configurations stages prices", by_configurations),
-    "shared-prices": ("sharing prices", by_shared_prices),
+    "configurations": ("configurations prices", by_configurations),
+    "search": ("configurations prices", by_configurations),
+    "shared-prices": ("prices", by_shared_prices),
     "shares": ("seconds volume", by_shares),
 }
 """For each kind of proof the modules to read, and the function that prepares its evaluation."""
-_SEARCH = "search profiles processes"
 _OF_RUNS = ("configurations", "search", "slot-prices", "shared-prices")
 """Proofs about runs without pauses."""
 
 
+def _alone(proof: Proof) -> list[Proof]:
+    """Return a proof, or those of its parts."""
+    return [part["proof"] for part in proof["parts"]] if proof["kind"] == "split" else [proof]
+
+
 def modules_of(proof: Proof) -> set[str]:
     """Return the modules that evaluate a proof."""
-    parts = [p["proof"] for p in proof["parts"]] if proof["kind"] == "split" else [proof]
-    names = [KINDS[part["kind"]][0] for part in parts]
-    names += [_SEARCH for part in parts if part.get("searched", part["kind"] == "search")]
-    names += ["completions" for part in parts if part.get("cuts")]
+    names = [KINDS[part["kind"]][0] for part in _alone(proof)]
+    names += ["search" for part in _alone(proof) if part.get("searched", part["kind"] == "search")]
     return {"proofs", *" ".join(names).split()}
 
 
@@ -83,16 +81,16 @@ def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, st
     work.part = f"lower: {kind}: "
     prepared = [KINDS[own["kind"]][1](part, own, work) for part, own in parts]
     work.expect(sum(steps for steps, _ in prepared))
-    judged = []
+    total, how = 0, ""
     for (_, own), (steps, evaluate) in paired(parts, prepared):
         work.part = f"lower: {own['kind']}: "
         work.spend(steps)
-        judged.append(evaluate())
-    if kind != "split":
-        return judged[0][0], judged[0][1] + suffix
-    count, kinds = len(proof["parts"]), dict.fromkeys(p["proof"]["kind"] for p in proof["parts"])
-    how = f"{count:,} part{'s' * (count > 1)} ({', '.join(kinds)}){suffix}"
-    return sum(value for value, _ in judged), how
+        value, how = evaluate()
+        total += value
+    if kind == "split":
+        kinds, count = dict.fromkeys(own["kind"] for own in _alone(proof)), len(proof["parts"])
+        how = f"{count:,} part{'s' * (count > 1)} ({', '.join(kinds)})"
+    return total, how + suffix
 
 
 def _parts(problem: Problem, proof: Proof) -> Iterator[tuple[Problem, Proof]]:
@@ -103,14 +101,53 @@ def _parts(problem: Problem, proof: Proof) -> Iterator[tuple[Problem, Proof]]:
     latency is a sum over requests.  Without requests the bound is 0.
     """
     borders = [part["from"] for part in proof["parts"]]
-    if not borders or any(a >= b for a, b in pairwise(borders)):
-        raise Invalid("lower: must have a part, and their begins ascend")
+    refuse(not (borders and ascend(borders)), "lower: must have a part, and their begins ascend")
     shares: list[list[Request]] = [[] for _ in borders]
     for request in problem.requests:
         place = bisect_right(borders, request.arrival) - 1
-        if place < 0:
-            raise Invalid("lower: a request arrives before the first part")
+        refuse(place < 0, "lower: a request arrives before the first part")
         shares[place].append(request)
     for part, own in paired(proof["parts"], shares):
         if own:
             yield replace(problem, requests=own), part["proof"]
+
+
+def check_slower(
+    problem: Problem, claim: dict[str, Any], lower: dict[str, Any] | None, work: Work
+) -> tuple[int, int, str]:
+    """Check that no schedule on a machine P / Q times slower has a total latency of ``value``.
+
+    Return P / Q in thousandths, rounded up, the value, and a description of the check.
+
+    *Seconds.*  All coefficients times P, arrivals times Q: times then count in 1 / Q nanoseconds.
+    *Rounds* of length phi = P / Q or more, which begin at any time.  Let round r end at e_r, and
+    g(r) = floor(e_r / phi), so that g(r + 1) >= g(r) + 1.  A request that completes with round c
+    is moved to complete at g(c), without a gap; with pauses each of its rounds r is moved to g(r).
+    At a time t let c be the first round with g(c) >= t: a request that is moved to t has no fewer
+    rounds to go then than with round c, so it holds no more, and all of them fit.  It starts at
+    floor(a / phi) or later, since its first round began at a or later.  So phi times a bound on the
+    sum of completions of an instance with these arrivals is a bound for the slow
+    machine.  Times count from the first arrival.
+
+    A still slower machine has longer rounds, so the bound holds for it too.
+    """
+    machine, value, clock = claim["machine"], claim["value"], problem.clock
+    if len(machine) != 2 or not 1 <= machine[1] <= machine[0]:
+        raise Invalid("slower: a machine must be [P, Q], P / Q times slower, with P >= Q >= 1")
+    proof, (by, of) = claim.get("proof", lower and lower["proof"]), machine
+    if proof is None:
+        raise Invalid("slower: needs a proof, as there is no lower bound")
+    late = [request.arrival for request in problem.requests]
+    first = min(late, default=0) if clock is None else 0
+    early = [of * (arrival - first) // (by if clock is None else 1) for arrival in late]
+    there = replace(problem.arriving(early), clock=clock and clock.slower(by))
+    try:
+        proved, how = value_of_proof(there, proof, work)
+    except Invalid as error:
+        raise Invalid(f"slower: {str(error).removeprefix('lower: ')}") from None
+    least, most, parts = proved, of * value, -(-1000 * by // of)
+    if clock is None:  # of the sums of completions
+        least, most = by * (proved + sum(early)), of * (value + sum(late) - first * len(late))
+    times = f"on a machine {as_decimal(parts)} times slower"
+    refuse(least <= most, f"slower: {times} the proof does not give more than {value:,}")
+    return parts, value, how

@@ -8,9 +8,11 @@ import math
 import os
 from typing import Any
 
-from kvopt.verify.words import SCOPES, quoted
-from kvopt.verify.work import Unreadable, Work
+from kvopt.verify.work import Unreadable, Work, quoted
 
+SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks", "sharing", "sharing+pauses",
+          "sharing+chunks", "sharing+pauses+chunks")  # fmt: skip
+"""Features of schedules.  In rounds a prompt in pieces is only a later start."""
 LARGEST_FILE = 90_000_000
 """Limit in bytes; a larger file is refused unread."""
 MOST_PARTS = 10_000_000

@@ -6,61 +6,23 @@ from collections import defaultdict
 from typing import Any
 
 from kvopt.verify.deadlines import check_in_time
-from kvopt.verify.problem import problem_of
-from kvopt.verify.proofs import modules_of, value_of_proof
-from kvopt.verify.runs import checked_run
-from kvopt.verify.slower import check_slower, no_slower
-from kvopt.verify.words import as_decimal, covered_by, quoted, times_of, uncovered
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.problem import Problem, problem_of
+from kvopt.verify.proofs import check_slower, modules_of, value_of_proof
+from kvopt.verify.runs import checked_run, times_of, uncovered
+from kvopt.verify.work import Work, as_decimal, quoted, refuse
 
 
 def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str]:
     """Check everything; return checked and proved claims."""
     work, problem = work or Work(), problem_of(certificate)
-    memory, many, clock = problem.memory, len(problem.requests), problem.clock
-    instance, runs = certificate["instance"], certificate.get("policies", [])
-    each = f" on each of {problem.workers:,} workers" * (problem.workers > 1)
-    lines = [
-        f"instance {quoted(instance.get('name', ''))}: {many:,} requests, memory {memory:,}{each}, "
-        f"{certificate['hash']}"
-    ]
-    if problem.weights:
-        lines.append("each latency counts as many times as the weight of its request says")
-    if problem.after:
-        lines.append(f"{len(problem.after):,} of the requests follow others, and latency counts "
-                     "from their release")  # fmt: skip
-    if problem.most is not None:
-        lines.append(f"at most {problem.most:,} requests may be active together{each}")
-    if problem.paths:
-        lines.append(f"prefixes: {sum(problem.nodes):,} tokens in {len(problem.nodes):,} nodes "
-                     "that several requests share, held once while any is active")  # fmt: skip
-    if (block := problem.block) > 1:
-        lines.append(f"memory in {memory // block:,} whole blocks of {block:,} tokens")
-    if clock is None:
-        lines.append("checked in integers, from the instance alone:")
-    else:
-        lines += [clock.words(), "checked in integers of nanoseconds, from these alone:"]
-    first = certificate.get("deadlines", {}).get("aim") == "first-token"
+    lines = _words(certificate, problem)
     sides = []
     for side in (*certificate.get("narrower", []), certificate):
-        scope, upper, lower = side["scope"], side["upper"], side["lower"]
-        if upper is not None:
-            if used := uncovered(upper, scope):
-                raise Invalid(f"upper: has {used}, which its scope does not cover")
-            peak, _ = checked_run(problem, upper, "upper", work)
-            lines.append(
-                f"  upper {upper['value']:,}: its {times_of(upper)} give it and hold {peak:,} "
-                "tokens at most"
-            )
-        if lower is not None:
-            proved, how = value_of_proof(problem.within(scope), lower["proof"], work)
-            if lower["value"] > proved:
-                raise Invalid(f"lower: says {lower['value']:,}, the proof gives {proved:,}")
-            if upper is not None and lower["value"] > upper["value"]:
-                raise Invalid("lower is above upper: an error of the checker itself")
-            lines.append(f"  lower {lower['value']:,}: its proof by {how} gives {proved:,}")
-        sides.append((scope, upper and upper["value"], lower and lower["value"]))
-    problem, scope = problem.within(certificate["scope"]), certificate["scope"]
+        lines += _checked_side(problem, side, work)
+        values = (claim and claim["value"] for claim in (side["upper"], side["lower"]))
+        sides.append((side["scope"], *values))
+    scope = certificate["scope"]
+    problem = problem.within(scope)
     machines: list[tuple[int, int]] = []
     for claim in certificate.get("slower", []):
         parts, value, how = check_slower(problem, claim, certificate["lower"], work)
@@ -70,20 +32,16 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
         )
         machines.append((parts, value))
     rows: dict[str, list[str]] = defaultdict(list)  # by the narrowest scope that covers a run
-    beyond, reached = [], []
+    beyond, reached, runs = [], [], certificate.get("policies", [])
+    first = certificate.get("deadlines", {}).get("aim") == "first-token"
     for claim in runs:
         name, value, times = quoted(claim["policy"]), claim["value"], None
         if value is None:
             lines.append(f"  {name}: {claim['outcome']}, nothing is claimed")
         else:
-            peak, times = checked_run(problem, claim, name, work, first=first)
-            lost = f" with {len(claim['lost']):,} evictions" if claim.get("lost") else ""
-            lines.append(
-                f"  {name} {value:,}: its {times_of(claim)}{lost} give it and hold {peak:,} "
-                "tokens at most"
-            )
-            among = [side for side in sides if not uncovered(claim, side[0])]
-            if among:
+            line, times = _checked_run(problem, claim, name, work, first=first)
+            lines.append(line)
+            if among := [side for side in sides if not uncovered(claim, side[0])]:
                 own, *ends = among[0]
                 rows[own].append(f"  {name} is {_ratio(value, *ends)}")
                 rows[own] += no_slower(name, value, machines) if among[-1] == sides[-1] else []
@@ -97,7 +55,7 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
         lines.append(checked)
     lines.append("proved:")
     for own, upper, lower in sides:
-        lines += _conclusions(many, upper, lower, clock, is_weighted=bool(problem.weights))
+        lines += _conclusions(problem, upper, lower)
         if own == scope:
             lines += [] if upper is None else no_slower("this schedule", upper, machines)
             rows[own] += [*beyond, *in_time]
@@ -106,43 +64,91 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             lines.append(covered_by(own))
     if beyond or any(run["value"] is not None for run in runs):
         lines.append("not checked: that a policy would decide as recorded under its name")
-    return [*lines, *_modules(certificate, work), "VALID"]
+    return [*lines, _modules(certificate, work), "VALID"]
 
 
-def _modules(certificate: dict[str, Any], work: Work) -> list[str]:
+def _words(certificate: dict[str, Any], problem: Problem) -> list[str]:
+    """State the problem."""
+    memory, block = problem.memory, problem.block
+    each = f" on each of {problem.workers:,} workers" * (problem.workers > 1)
+    lines = [
+        f"instance {quoted(certificate['instance'].get('name', ''))}: "
+        f"{len(problem.requests):,} requests, memory {memory:,}{each}, {certificate['hash']}"
+    ]
+    if problem.weights:
+        lines.append("each latency counts as many times as the weight of its request says")
+    if problem.after:
+        lines.append(f"{len(problem.after):,} of the requests follow others, and latency counts "
+                     "from their release")  # fmt: skip
+    if problem.most is not None:
+        lines.append(f"at most {problem.most:,} requests may be active together{each}")
+    if problem.paths:
+        lines.append(f"prefixes: {sum(problem.nodes):,} tokens in {len(problem.nodes):,} nodes "
+                     "that several requests share, held once while any is active")  # fmt: skip
+    if block > 1:
+        lines.append(f"memory in {memory // block:,} whole blocks of {block:,} tokens")
+    if problem.clock is None:
+        return [*lines, "checked in integers, from the instance alone:"]
+    return [*lines, problem.clock.words(), "checked in integers of nanoseconds, from these alone:"]
+
+
+def _checked_run(
+    problem: Problem, claim: dict[str, Any], name: str, work: Work, *, first: bool = False
+) -> tuple[str, list[int]]:
+    """Check a run; return the line about it, and times as of `checked_run`."""
+    peak, times = checked_run(problem, claim, name, work, first=first)
+    lost = f" with {len(claim['lost']):,} evictions" if claim.get("lost") else ""
+    said = f"  {name} {claim['value']:,}: its {times_of(claim)}{lost} give it"
+    return f"{said} and hold {peak:,} tokens at most", times
+
+
+def _checked_side(problem: Problem, side: dict[str, Any], work: Work) -> list[str]:
+    """Check both claims about the optimum of a scope."""
+    scope, upper, lower, lines = side["scope"], side["upper"], side["lower"], []
+    if upper is not None:
+        used = uncovered(upper, scope)
+        refuse(used, f"upper: has {used}, which its scope does not cover")
+        lines.append(_checked_run(problem, upper, "upper", work)[0])
+    if lower is not None:
+        value = lower["value"]
+        proved, how = value_of_proof(problem.within(scope), lower["proof"], work)
+        refuse(value > proved, f"lower: says {value:,}, the proof gives {proved:,}")
+        is_wrong = upper is not None and value > upper["value"]
+        refuse(is_wrong, "lower is above upper: an error of the checker itself")
+        lines.append(f"  lower {value:,}: its proof by {how} gives {proved:,}")
+    return lines
+
+
+def _modules(certificate: dict[str, Any], work: Work) -> str:
     """Name the modules that found this valid, which a reader has to trust."""
     claims = [*certificate.get("narrower", []), certificate]
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
     proofs += [claim["proof"] for claim in certificate.get("slower", []) if "proof" in claim]
-    names = {"problem", "reading", "report", "runs", "words", "pairs", "work"}
-    names = names.union(*map(modules_of, proofs))
-    names |= {"slower"} if certificate.get("slower") else set()
+    names = {"problem", "reading", "report", "runs", "work"}.union(*map(modules_of, proofs))
+    names |= {"proofs"} if certificate.get("slower") else set()
+    names |= {"definitions"} if work.naive else set()
     if "deadlines" in certificate:
         names |= {"deadlines"} if certificate["clock"] == "rounds" else {"deadlines", "seconds"}
-    found = sorted(names | ({"definitions"} if work.naive else set()))
-    return [f"checked by {len(found)} modules of kvopt/verify: {', '.join(found)}"]
+    return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
 
 
-def _conclusions(
-    many: int, upper: int | None, lower: int | None, clock: object, *, is_weighted: bool
-) -> list[str]:
+def _conclusions(problem: Problem, upper: int | None, lower: int | None) -> list[str]:
     """State the claims that both sides prove; in seconds as mean latencies, rounded outward."""
-    latency = "total weighted latency" if is_weighted else "total latency"
-    under, scale = "", max(many, 1) * 1000
-    shown = [f"{value or 0:,}" for value in (upper, lower)]
-    if clock is not None:
-        latency, under = "mean latency", " s under this batch-time model"
-        micros = -(-(upper or 0) // scale), (lower or 0) // scale
-        shown = [f"{value / 1_000_000:,.6f}" for value in micros]
-    found = []
+    many = len(problem.requests)
+    latency = "total weighted latency" if problem.weights else "total latency"
+    found, a, unit, under = list[str](), "", "", ""
+    most, least = f"{upper or 0:,}", f"{lower or 0:,}"
+    if problem.clock is not None:
+        latency, a, unit, under = "mean latency", "a ", " s", " s under this batch-time model"
+        micros, scale = 1_000_000, max(many, 1) * 1000
+        most = f"{-(-(upper or 0) // scale) / micros:,.6f}"
+        least = f"{(lower or 0) // scale / micros:,.6f}"
     if lower is not None:
-        a = "a " if clock else ""
         found.append(
-            f"  no schedule of these {many:,} requests has {a}{latency} below {shown[1]}{under}"
+            f"  no schedule of these {many:,} requests has {a}{latency} below {least}{under}"
         )
     if upper is not None:
-        unit = " s" if clock else ""
-        found.append(f"  a schedule of {latency} {shown[0]}{unit} is {_ratio(upper, None, lower)}")
+        found.append(f"  a schedule of {latency} {most}{unit} is {_ratio(upper, None, lower)}")
     return found
 
 
@@ -153,3 +159,30 @@ def _ratio(value: int, upper: int | None, lower: int | None) -> str:
     most = f"at most {as_decimal(-(-1000 * value // lower))}" if lower and lower > 0 else ""
     least = f"at least {as_decimal(1000 * value // upper)}" if upper and upper > 0 else ""
     return (" and ".join(filter(None, (most, least))) or "any number of") + " times the optimum"
+
+
+def no_slower(name: str, value: int, machines: list[tuple[int, int]]) -> list[str]:
+    """State on which machines no schedule is as good as this value."""
+    parts = [parts for parts, most in machines if most >= value]
+    if not parts:
+        return []
+    return [
+        f"  as good as {name} on a machine more than {as_decimal(min(parts))} times slower is "
+        "impossible"
+    ]
+
+
+def covered_by(scope: str) -> str:
+    """Return the line of a report that names the schedules that its lower bound covers."""
+    pauses, chunks = "pauses" in scope, "chunks" in scope
+    missing = ["pausing a request with its tokens kept"] * (not pauses)
+    missing += ["processing a prompt in pieces"] * (not chunks)
+    return (
+        "covered: every schedule that "
+        + "holds a shared prefix once and " * ("sharing" in scope)
+        + "processes each prompt at once or in pieces, and " * chunks
+        + "runs each request to its end"
+        + (", pauses it with its tokens kept, " if pauses else " once started, ")
+        + "or evicts it, loses its tokens and starts it again"
+        + f"; not covered{', in seconds' * pauses}: {', or '.join(missing)}" * bool(missing)
+    )

@@ -8,15 +8,28 @@ from itertools import accumulate
 from operator import itemgetter, mul, sub
 from typing import Any
 
-from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import Problem, Request
-from kvopt.verify.words import times_of
-from kvopt.verify.work import Invalid, Work
+from kvopt.verify.work import Invalid, Work, paired, pairwise, refuse
 
 _Piece = tuple[int, int, int, int]
 """Request, start, end, and tokens held before: work at the times start + 1 .. end."""
 _Part = tuple[list[_Piece], list[dict[str, Any]], dict[int, int], set[int]]
 """Data of one worker: pieces of work and of prompts, waits, and rounds whose ends are needed."""
+
+
+def uncovered(claim: dict[str, Any], scope: str) -> str:
+    """Return features of a run that a scope does not cover, empty if there are none."""
+    used = []
+    if "pauses" not in scope and any(len(rows) > 1 for rows in claim.get("segments", [])):
+        used.append("pauses")
+    if "chunks" not in scope and claim.get("chunks"):
+        used.append("prompts in pieces")
+    return " and ".join(used)
+
+
+def times_of(claim: dict[str, Any]) -> str:
+    """Return the name of the field with the times of a run."""
+    return "segments" if "segments" in claim else "starts"
 
 
 def checked_run(
@@ -27,19 +40,20 @@ def checked_run(
     They are those at which requests complete, or have their first tokens, without tokens that an
     eviction loses.
     """
-    requests, clock = problem.requests, problem.clock
+    requests, clock, lost = problem.requests, problem.clock, claim.get("lost", [])
     pieces, begins = _pieces(requests, claim, what)
     chunks, waits = _chunks(requests, claim, what), claim.get("waits", [])
     if clock is None and (waits or chunks):
         raise Invalid(f"{what}: rounds know neither waits nor pieces of prompts")
-    count = len(requests) + len(claim.get("lost", []))
-    if clock is not None and problem.paths and (chunks or len(pieces) > count):
+    is_cut = chunks or len(pieces) > len(requests) + len(lost)
+    if clock is not None and problem.paths and is_cut:
         raise Invalid(f"{what}: in seconds prefixes go without pauses and prompts in pieces")
     on: list[int] = claim.get("workers", [0] * len(requests) if problem.workers == 1 else [])
-    if len(on) != len(requests) or not all(0 <= worker < problem.workers for worker in on):
-        raise Invalid(f"{what}: needs one of {problem.workers:,} workers for each request")
+    is_known = len(on) == len(requests) and all(0 <= worker < problem.workers for worker in on)
+    refuse(not is_known, f"{what}: needs one of {problem.workers:,} workers for each request")
     size = 2 + (problem.workers > 1)  # a wait of a fleet names its worker
-    if any(len(row) != size or row[0] < 0 or not {*row[2:]} <= {*on} for row in waits):
+    used = {*on}
+    if any(len(row) != size or row[0] < 0 or not used.issuperset(row[2:]) for row in waits):
         raise Invalid(f"{what}: a wait must be [round, time{', worker' * (size > 2)}]")
     work.part, block = f"{what}: ", problem.block
     count = len(pieces) + len(waits) + sum(1 + len(row["tokens"]) for row in chunks)

@@ -10,10 +10,9 @@ from operator import add
 from typing import Any
 
 from kvopt.verify import definitions
-from kvopt.verify.pairs import paired, pairwise
 from kvopt.verify.problem import Clock, Problem, Request
 from kvopt.verify.volume import serve
-from kvopt.verify.work import Invalid, Prepared, Work
+from kvopt.verify.work import Invalid, Prepared, Work, paired, pairwise, refuse
 
 
 def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
@@ -63,17 +62,15 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
     chosen, weights = proof["lines"], proof.get("weights") or [64] * len(requests)
     company = proof.get("company") or [0] * len(requests)
     scale, mix, count = 1, proof.get("mix", []), proof.get("parts", 0)
-    if not chosen or not all(0 <= i < len(clock.lines) for i in chosen):
-        raise Invalid("lower: needs lines of the model")
+    refuse(not clock.has(chosen), "lower: needs lines of the model")
     if mix:
         if not (len(mix) == len(set(chosen)) == len(chosen) and min(mix) >= 1):
             raise Invalid("lower: a mix has a number of at least 1 for each of different lines")
         scale, clock, chosen = sum(mix), clock.mixed(chosen, mix), [len(clock.lines)]
-    if any(company) and problem.used > 1:
-        raise Invalid("lower: company is of one worker")
     chosen = sorted(set(chosen))
-    if problem.chunks and len(chosen) > 1:
-        raise Invalid("lower: several lines unmixed do not cover prompts in pieces")
+    refuse(any(company) and problem.used > 1, "lower: company is of one worker")
+    is_uneven = problem.chunks and len(chosen) > 1
+    refuse(is_uneven, "lower: several lines unmixed do not cover prompts in pieces")
     if not 0 <= count <= 64 or (count and problem.chunks):
         raise Invalid("lower: needs 0 .. 64 parts, and none where prompts come in pieces")
     if not len(weights) == len(company) == len(requests):
@@ -140,12 +137,9 @@ def _cut(
 
 
 def _company(
-    windows: list[tuple[int, int]],
-    works: list[list[tuple[int, int, int]]],
-    company: list[int],
-    rest: list[int],
-    budget: Work,
-) -> int:
+    windows: list[tuple[int, int]], works: list[list[tuple[int, int, int]]], company: list[int],
+    rest: list[int], budget: Work,
+) -> int:  # fmt: skip
     """Return the interference that prompts add to times alone, times 64.
 
     Let the *window* of request i go from its arrival to its arrival + E.  A round that begins

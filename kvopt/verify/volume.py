@@ -7,9 +7,8 @@ from heapq import heappop, heappush
 from typing import Any
 
 from kvopt.verify import definitions
-from kvopt.verify.pairs import paired
 from kvopt.verify.problem import Problem, Request
-from kvopt.verify.work import Invalid, Prepared, Work
+from kvopt.verify.work import Prepared, Work, paired, refuse
 
 
 def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
@@ -30,8 +29,8 @@ def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
         soonest = sorted(request.arrival + request.output for request in requests)
         ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory, work)))
         for thresholds in staircases:
-            if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
-                raise Invalid("lower: thresholds of a staircase ascend, from 1 on")
+            is_formed = sorted(thresholds) == thresholds and min(thresholds, default=0) > 0
+            refuse(not is_formed, "lower: thresholds of a staircase ascend, from 1 on")
             count = definitions.passed if work.naive else _passed
             needed = [count(memory, thresholds, request) for request in requests]
             rate = problem.used * len(thresholds)

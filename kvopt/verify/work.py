@@ -1,9 +1,15 @@
-"""Budget: count the steps of a check, and refuse a file that needs too many."""
+"""Count the steps of a check, refuse files that need too many, and share small helpers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import accumulate, tee, zip_longest
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 STEPS = 600_000_000
 """Default budget of a check in steps: half a minute, each about 50 ns."""
@@ -17,7 +23,6 @@ MOST_TIMES = 1_000_000
 """Limit of the multiple of the default budget that a refusal names."""
 MARK = STEPS // 2
 """Steps from one message of progress to the next."""
-
 Prepared = tuple[int, Callable[[], tuple[int, str]]]
 """About the steps of a proof, and its evaluation: a lower bound and its description."""
 
@@ -43,25 +48,21 @@ class Work:
     """
 
     def __init__(
-        self,
-        times: float | None = None,
-        progress: Callable[[str], None] | None = None,
-        *,
-        jobs: int = 1,
-        naive: bool = False,
-    ) -> None:
+        self, times: float | None = None, progress: Callable[[str], None] | None = None,
+        *, jobs: int = 1, naive: bool = False,
+    ) -> None:  # fmt: skip
         if times is not None and not 0 < times < math.inf:  # NaN fails this test
             raise ValueError("budget: must be a positive number")
         self.naive, self.is_told, self.progress = naive, times is not None, progress
-        self.times = times or 1.0
+        self.times, self.jobs = times or 1.0, jobs
         self.used, self.weight, self.mark, self.part = 0, 1, MARK, ""
-        self.jobs = jobs
 
     def grant(self, stated: int | None) -> None:
         """Grant the budget that a file asks for, unless the reader set one."""
-        if stated is not None and stated < 2:
-            raise Invalid("budget: must be at least 2")
-        if stated is not None and not self.is_told:
+        if stated is None:
+            return
+        refuse(stated < 2, "budget: must be at least 2")
+        if not self.is_told:
             if stated > MOST_STATED:
                 raise Unreadable(f"the file says that it needs {_needed(stated)}")
             self.times = stated
@@ -76,7 +77,7 @@ class Work:
                 raise Unreadable(f"{self.part}needs about {_needed(needed)}")
             raise Unreadable(
                 f"{self.part}the budget of {int(self.times * STEPS):,} steps is used up: "
-                f"{budget_option(max(2 * math.ceil(self.times), needed))}"
+                f"{_option(max(2 * math.ceil(self.times), needed))}"
             )
         if self.progress is not None and self.used >= self.mark:
             self.mark = self.used + MARK
@@ -93,16 +94,16 @@ class Work:
         """Refuse a table of about so many bytes, if it is more than the budget allows."""
         if size > self.times * BYTES:
             needed = max(2 * math.ceil(self.times), -(-size // BYTES))
-            raise Unreadable(f"{self.part}needs more memory: {budget_option(needed)}")
+            raise Unreadable(f"{self.part}needs more memory: {_option(needed)}")
 
 
 def _needed(times: int) -> str:
     if times > MOST_TIMES:
         return f"more than {MOST_TIMES:,} times the default budget of steps"
-    return f"{times:,} times the default budget of steps: {budget_option(times)}"
+    return f"{times:,} times the default budget of steps: {_option(times)}"
 
 
-def budget_option(times: int) -> str:
+def _option(times: int) -> str:
     """Name the option that allows so many times the budget, with its time and memory."""
     size = f"{times * BYTES / 10**9:,.1f} GB"
     return f"verify --budget {times} allows it about {_minutes(times)} and {size}"
@@ -110,3 +111,47 @@ def budget_option(times: int) -> str:
 
 def _minutes(times: float) -> str:
     return "half a minute" if times <= 1 else f"{math.ceil(times / 2):,} min"
+
+
+def refuse(is_false: object, reason: str) -> None:
+    """Refuse a claim that is false."""
+    if is_false:
+        raise Invalid(reason)
+
+
+def ascend(values: Iterable[int]) -> bool:
+    """Whether each value is larger than the one before."""
+    return all(a < b for a, b in pairwise(values))
+
+
+def compared(*rows: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield the values at each place of the rows, which must be equally long."""
+    none = object()
+    for values in zip_longest(*rows, fillvalue=none):
+        if any(value is none for value in values):
+            raise ValueError("the rows are not equally long")
+        yield values
+
+
+paired = partial(zip, strict=True) if sys.version_info >= (3, 10) else compared
+
+
+def pairwise(values: Iterable[T]) -> Iterator[tuple[T, T]]:
+    """Yield each value with the next one."""
+    former, later = tee(values)
+    next(later, None)
+    return zip(former, later)
+
+
+def quoted(text: str) -> str:
+    """Return foreign text as 'text': short, on one line, and nothing in it ends the quotes."""
+    pieces = [c.encode("unicode_escape").decode().replace("'", "\\'") for c in text[:81]]
+    if len(text) <= 80 and sum(map(len, pieces)) <= 160:
+        return f"'{''.join(pieces)}'"
+    ends = accumulate(map(len, pieces[:77]))
+    return f"'{''.join(piece for piece, end in zip(pieces, ends) if end <= 157)}'..."
+
+
+def as_decimal(thousandths: int) -> str:
+    """Print thousandths as a number with three digits behind the point."""
+    return f"{thousandths // 1000:,}.{thousandths % 1000:03}"

@@ -142,7 +142,7 @@ def test_costs_of_runs_are_those_of_the_definition() -> None:
             sum(price.get(k + j, 0) * (request.prompt + j) for j in range(1, request.output + 1))
             for k in range(request.arrival, latest + 1)
         ]
-        assert table.of_run(request, request.arrival, latest) == min(costs)
+        assert table.of_run(request, latest) == min(costs)
         times = range(request.arrival + 1, latest + request.output + 1)
         cheapest = sorted(price.get(t, 0) for t in times)[: request.output]
         held = range(request.prompt + request.output, request.prompt, -1)

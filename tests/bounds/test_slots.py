@@ -136,7 +136,7 @@ def test_a_certificate_says_how_it_was_proved_and_cannot_claim_more(tmp_path: Pa
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("borders", [0], "slots need two borders"),
+        ("borders", [0], "needs two borders"),
         ("borders", [0, 40, 10], "which ascend"),
         ("borders", [0, 10, 10], "which ascend"),
         ("borders", [-1, 10, 40], "ascend from 0 on"),

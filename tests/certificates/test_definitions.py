@@ -141,5 +141,5 @@ def test_modules_that_are_named_are_those_that_run() -> None:
             named[part["proof"]["kind"]] |= names
     assert named.keys() == KINDS.keys()
     more = set().union(*named.values()) - set().union(*ran.values())
-    assert more <= {"runs", "words"}  # of schedules
-    assert named["prices"] - ran["prices"] <= {"pairs", "runs", "words"}
+    assert more <= {"runs"}  # of schedules
+    assert named["prices"] - ran["prices"] <= {"runs"}

@@ -23,7 +23,7 @@ from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
-from kvopt.verify.words import covered_by
+from kvopt.verify.report import covered_by
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

@@ -27,7 +27,7 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.problem.instance import Instance
 from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.words import covered_by
+from kvopt.verify.report import covered_by
 from kvopt.verify.work import Invalid, Work
 
 FAR = 10**12
