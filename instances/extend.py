@@ -179,9 +179,14 @@ def improved(instance: Instance, entry: Entry | None, limit: float) -> tuple[Ent
     """Solve once more and keep the better of both on each side; return a signal that ended it."""
     same = entry is not None and entry["instance"] == instance.hash
     old = entry if entry is not None and same else None
-    start = Schedule(instance, old["starts"]) if old else None
+    start = known_schedule(instance, old) if old else None
     result = solve(instance, time_limit=limit, start=start)
     return merged(old, entry_of(result)), result.signal_number
+
+
+def known_schedule(instance: Instance, entry: Entry) -> Schedule:
+    """Return the schedule of an entry in rounds."""
+    return Schedule(instance, entry["starts"], entry.get("workers", ()))
 
 
 def entry_of(new: SolveResult) -> Entry:
@@ -216,7 +221,7 @@ def standard(library: Library, options: argparse.Namespace) -> int | None:
             continue
         instance = library.instance(name)
         clock = clock_of(instance)
-        start = Schedule(instance, entry["starts"]) if entry and clock.is_even else None
+        start = known_schedule(instance, entry) if entry and clock.is_even else None
         found = certify(instance, schedule=start, clock=clock, **run)
         if found.signal_number is not None:
             return found.signal_number

@@ -104,6 +104,13 @@ def test_what_is_known_of_the_challenge_set_holds(name: str) -> None:
     assert entry["run"]["time_limit"] > 0
 
 
+@pytest.mark.parametrize("name", [n for n in CHALLENGE if clock_of(LIBRARY.instance(n)).is_even])
+def test_a_standard_run_begins_with_the_known_schedule(name: str) -> None:
+    known = script().known_schedule(LIBRARY.instance(name), KNOWN[name]).check()
+    assert known.feasible, known.violations
+    assert known.objective == KNOWN[name]["objective"]
+
+
 @pytest.mark.parametrize("name", [name for name in KNOWN if KNOWN[name].get("certificate")])
 def test_certificates_are_of_their_entries(name: str) -> None:
     found = json.loads(lzma.decompress((HERE / KNOWN[name]["certificate"]).read_bytes()))

@@ -40,6 +40,9 @@ RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
 """Share of the labels of a proof that a search may keep before completion bounds are tried."""
+_UNAIDED = 0.15
+"""Share of the labels of a proof with completion bounds that proves no optimum: a checker has no
+look-ahead and may keep ten times as many."""
 _CHECKABLE_SETS = 4_000_000
 """Sets of all times that `kvopt verify` finds in some minutes, with 2 GB."""
 _COMPLETION_WINDOW = 1 / 4
@@ -267,7 +270,9 @@ class Forward:
         """
         search, first = self._search, self._search.instance.first_arrival
         cuts, sets = (known.cuts(first), known.size) if known and look_ahead else ((), 0)
-        if sum(kept) > self._checkable or sets > _CHECKABLE_SETS or (look_ahead and not cuts):
+        is_bound = look_ahead and target < self._objective()
+        most = self._checkable * (_UNAIDED if is_bound else 1.0)
+        if sum(kept) > most or sets > _CHECKABLE_SETS or (look_ahead and not cuts):
             if not search.checkable:
                 search.offer_claimed(target, NAME)
             return
