@@ -105,37 +105,36 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     workers, block = instance.get("workers", 1), instance.get("block_size", 1)
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
     is_timed, more = certificate["clock"] != "rounds", certificate.keys() & {"deadlines", "slower"}
-    no = "instance: "
-    refuse(not 1 <= memory <= LARGEST_FIELD, f"{no}memory must be in 1 .. 2^53 - 1")
+    refuse(not 1 <= memory <= LARGEST_FIELD, "instance: memory must be in 1 .. 2^53 - 1")
     if "workers" in instance and (workers < 2 or is_older):
-        raise Invalid(f"{no}workers must be 2 or more, and need the schema kvopt.instance/2")
+        raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
     if "block_size" in instance and (not 2 <= block <= LARGEST_FIELD or is_older):
-        raise Invalid(f"{no}blocks have at least 2 tokens, and the schema kvopt.instance/2")
+        raise Invalid("instance: blocks have at least 2 tokens, and the schema kvopt.instance/2")
     if block > 1 and (is_timed or more or workers > 1):
-        raise Invalid(f"{no}whole blocks go with total latency in rounds, of one worker, only")
-    refuse(block > memory, f"{no}memory has not one block")
+        raise Invalid("instance: whole blocks go with total latency in rounds, of one worker, only")
+    refuse(block > memory, "instance: memory has not one block")
     for i, (arrival, prompt, output) in enumerate(requests):
         if not (0 <= arrival <= LARGEST_FIELD and prompt >= 0 and output >= 1):
-            raise Invalid(f"{no}request {i} has a number that is too small or too large")
+            raise Invalid(f"instance: request {i} has a number that is too small or too large")
         if -(-(prompt + output) // block) > memory // block:
-            raise Invalid(f"{no}request {i} needs more than the memory, so none is feasible")
+            raise Invalid(f"instance: request {i} needs more than the memory, so none is feasible")
     if is_older and any("priority" in row or "deadline" in row for row in rows):
-        raise Invalid(f"{no}priorities and deadlines need the schema kvopt.instance/2")
+        raise Invalid("instance: priorities and deadlines need the schema kvopt.instance/2")
     if not _in_range(1, (row.get("deadline", 1) for row in rows)):
-        raise Invalid(f"{no}a deadline is too small or too large")
+        raise Invalid("instance: a deadline is too small or too large")
     ids = {row.get("id", f"r{i}"): i for i, row in enumerate(rows)}
-    refuse(len(ids) < len(rows) or "" in ids, f"{no}an id is empty or used twice")
+    refuse(len(ids) < len(rows) or "" in ids, "instance: an id is empty or used twice")
     refuse(certificate["hash"] != hash_of(instance), "hash: is not that of the instance")
     problem = _restricted(Problem(memory, requests, workers, block), instance, ids)
     if problem.is_restricted:
         others = problem.weights or problem.after or problem.most
-        refuse(is_older, f"{no}weights, order, limits and prefixes need kvopt.instance/2")
+        refuse(is_older, "instance: weights, order, limits and prefixes need kvopt.instance/2")
         if block > 1 or more or "narrower" in certificate:
-            raise Invalid(f"{no}weights, order, limits, prefixes go with latency in tokens")
+            raise Invalid("instance: weights, order, limits, prefixes go with latency in tokens")
         if is_timed and (others or certificate["scope"].startswith("sharing+")):
-            raise Invalid(f"{no}in seconds prefixes go alone, with runs to their end")
+            raise Invalid("instance: in seconds prefixes go alone, with runs to their end")
     if bool(problem.paths) != ("sharing" in certificate["scope"]):
-        raise Invalid(f"{no}prefixes go with the scope sharing, and it with them")
+        raise Invalid("instance: prefixes go with the scope sharing, and it with them")
     if not is_timed:
         return problem
     clock = Clock.of(certificate["clock"])
@@ -210,7 +209,8 @@ def _shared(
             if block not in place:
                 is_new = last is None or uses[last] > uses[block]
                 place[block] = len(nodes) if is_new else place[last]
-                nodes += [0] * is_new
+                if is_new:
+                    nodes.append(0)
                 nodes[place[block]] += size
         paths.append(tuple(dict.fromkeys(map(place.__getitem__, shared))))
     return tuple(nodes), tuple(paths)
@@ -275,14 +275,17 @@ def hash_of(instance: dict[str, Any]) -> str:
         if "arrival_seconds" in row:
             rows[-1].append(_duration(row["arrival_seconds"]))
         newer = {name: row[name] for name in ("priority", "deadline") if name in row}
-        newer.update({"weight": weight} if weight > 1 else {})
+        if weight > 1:
+            newer["weight"] = weight
         if after is not None:
             newer["after"] = [places.get(after["request"]), after.get("gap", 0)]
         if row.get("prefix"):
             newer["prefix"] = [numbers.setdefault(b, len(numbers)) for b in row["prefix"]]
-        rows[-1] += [newer] if newer else []
+        if newer:
+            rows[-1].append(newer)
     names = ("schema", "memory", "workers", "block_size", "max_active", "block_tokens")
-    content = {name: instance[name] for name in names if name in instance} | {"requests": rows}
+    content = {name: instance[name] for name in names if name in instance}
+    content["requests"] = rows
     if "round_ms" in instance:
         content["round_ms"] = _duration(instance["round_ms"])
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
@@ -290,8 +293,8 @@ def hash_of(instance: dict[str, Any]) -> str:
 
 
 def _duration(number: float) -> float:
-    is_one = 0 <= number <= sys.float_info.max
-    refuse(not is_one, "instance: a time in seconds or milliseconds is negative or endless")
+    if not 0 <= number <= sys.float_info.max:
+        raise Invalid("instance: a time in seconds or milliseconds is negative or endless")
     return float(number) + 0.0  # turns -0.0 into 0.0
 
 
