@@ -118,14 +118,15 @@ def certificate_of(text: str, work: Work) -> dict[str, Any]:
         raise Unreadable("is nested too deeply") from None
     except ValueError as error:  # it is not JSON
         raise Unreadable(f"cannot be read: {quoted(str(error))}") from None
-    schema = value.get("schema") if type(value) is dict else None
-    if schema != _CERTIFICATE["schema"]:
+    schema, needed = value.get("schema") if type(value) is dict else None, _CERTIFICATE["schema"]
+    if schema != needed:
+        found = f", not {quoted(schema)}" if type(schema) is str else ""
         older = "; one of before is not read any more: certify again" * (schema in _OLDER)
-        raise Unreadable(f"certificate: must have the schema {_CERTIFICATE['schema']}{older}")
+        raise Unreadable(f"certificate: must have the schema {needed}{found}{older}")
     if misfit := _misfit(value, _CERTIFICATE, "certificate"):
         raise Unreadable(misfit)
-    found: dict[str, Any] = value
-    return found
+    certificate: dict[str, Any] = value
+    return certificate
 
 
 def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

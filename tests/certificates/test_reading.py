@@ -74,6 +74,8 @@ def test_other_files_are_refused_by_file_and_field(
 ) -> None:
     assert "is not JSON" in str(refusal(tmp_path, "{"))
     assert "must have the schema" in str(refusal(tmp_path, "{}"))
+    other = json.dumps({"schema": "kvopt.instance/1"})
+    assert "not 'kvopt.instance/1'" in str(refusal(tmp_path, other))
     content["upper"] = {"value": "3", "starts": []}
     error = refusal(tmp_path, json.dumps(content))
     assert "certificate, upper, value: must be int" in str(error)
