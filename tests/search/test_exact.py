@@ -144,6 +144,30 @@ def test_completion_bounds_are_offered_with_a_proof() -> None:
     assert bounds[0] == bounds[1] > 0
 
 
+@pytest.mark.thorough
+def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone() -> None:
+    """The checker may keep ten times the labels of a search with completion bounds."""
+    instance = generate("arrival-1", 12, seed=0)
+    best = known(solve(instance, "exact", time_limit=60).schedule)
+    optimum = best.objective
+
+    def excluded(labels: int, target: int) -> tuple[int, int]:
+        params = with_completions(100, labels)
+        search = Search(instance, Limits(params=params), checkable=True)
+        search.offer_starts(best.starts, "optimum")
+        rising, evaluation = next(rising_bounds(search))
+        forward = Forward(search, rising, evaluation)
+        forward.complete(10.0)
+        kept = forward.exclude(target, 10**6, look_ahead=True)
+        return kept * len(instance), known(search.lower_bound)
+
+    for target, enough, too_few in (optimum - 1, 10.0, 1.0), (optimum, 1.0, 0.5):
+        labels, bound = excluded(10**9, target)
+        assert bound == target
+        assert excluded(int(enough * labels), target) == (labels, target)
+        assert excluded(int(too_few * labels), target)[1] < target
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
 @pytest.mark.parametrize("n", [7, 8])
