@@ -12,13 +12,7 @@ from typing import TypedDict, Unpack
 from kvopt.certificates import Certificate, certify
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets.measures import Latency, Measure, Misses, Target
-from kvopt.experiments.fleets.sizes import (
-    FleetSizes,
-    bands_of,
-    better,
-    keep,
-    read_folder,
-)
+from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, better, keep, read_folder
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import Limits, limits_of
 from kvopt.incumbent.params import SolveParams

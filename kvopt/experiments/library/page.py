@@ -11,14 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kvopt.experiments.library.table import (
-    CHALLENGE,
-    CLASSES,
-    Entry,
-    Library,
-    closed,
-    difficulty,
-)
+from kvopt.experiments.library.table import CHALLENGE, CLASSES, Entry, Library, closed, difficulty
 from kvopt.experiments.report.layout import Cell, picture, pieces
 from kvopt.experiments.report.words import natural
 from kvopt.experiments.report.writing import page_text

@@ -185,8 +185,7 @@ def theorem_ec1(simulation: Simulation) -> Parts:
     rows = simulation.by_alpha("a-random")
     is_above = any(ratio > _ABOVE * formulas.a_random_upper(a) for a, ratio in rows)
     yield Finding(
-        f"on two outputs: {_said(rows)}",
-        "not reproduced as printed" if is_above else "measured",
+        f"on two outputs: {_said(rows)}", "not reproduced as printed" if is_above else "measured"
     )
     yield _line("theorem EC.1, at most", formulas.a_random_upper)
     yield dots("a-random, simulated", rows)
@@ -286,6 +285,5 @@ def _simulation_verdict(simulated: Curve, formula: Formula) -> Finding:
     rows = zip(simulated.x, simulated.y, strict=True)
     said = "; ".join(f"{ratio:.2f} at q = {q:g} (formula {formula(q):.2f})" for q, ratio in rows)
     return Finding(
-        f"simulated mean ratios to h-sf, which depend on M at these sizes: {said}",
-        "measured",
+        f"simulated mean ratios to h-sf, which depend on M at these sizes: {said}", "measured"
     )

@@ -8,14 +8,7 @@ from itertools import product
 from math import log, sqrt
 
 from kvopt.experiments.studies.games import play, reference
-from kvopt.experiments.theory.examination import (
-    Curve,
-    Finding,
-    Parts,
-    dots,
-    line,
-    topic,
-)
+from kvopt.experiments.theory.examination import Curve, Finding, Parts, dots, line, topic
 from kvopt.experiments.theory.simulations import Simulation, latency
 from kvopt.problem.families import generate
 from kvopt.problem.instance import Instance
@@ -108,10 +101,7 @@ def theorem_5_3(simulation: Simulation) -> Parts:
         for rate, rows in curves.items()
         if rate > 0.5
     )
-    yield Finding(
-        f"at least, in rounds a request: {said}",
-        "refuted" if linear else "undecided",
-    )
+    yield Finding(f"at least, in rounds a request: {said}", "refuted" if linear else "undecided")
     for rate, rows in curves.items():
         yield dots(f"{rate} requests a round", rows)
 
@@ -122,10 +112,7 @@ def theorem_6_2(simulation: Simulation) -> Parts:
     memories = [20 * 2**k for k in range(7 + (simulation.scale > 1))]
     games = _games("v1-thm-6.2", ("mc-sf", "fcfs", "svf", "paced"), memories)
     rises = all(ratios[-1] > max(ratios[-3], 5) and ratios[-3] > 1 for ratios in games.values())
-    yield Finding(
-        f"at M = {memories[-1]}: {_ends(games)}",
-        "reproduced" if rises else "undecided",
-    )
+    yield Finding(f"at M = {memories[-1]}: {_ends(games)}", "reproduced" if rises else "undecided")
     yield from _dots(memories, games)
 
 

@@ -30,10 +30,7 @@ def theorem_2_1(simulation: Simulation) -> Parts:
     rows = [(k**4, _over_best(generate("thm-2.1", parameters={"k": k}), "mc-sf")) for k in ks]
     bound = [(k**4, k / 11) for k in ks]
     holds = _rises(rows) and all(r >= b for (_, r), (_, b) in zip(rows, bound, strict=True))
-    yield Finding(
-        _said(rows),
-        "reproduced" if holds else "not reproduced as printed",
-    )
+    yield Finding(_said(rows), "reproduced" if holds else "not reproduced as printed")
     yield line("printed, at least", bound)
     yield dots("mc-sf", rows)
 

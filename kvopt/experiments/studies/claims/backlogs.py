@@ -20,6 +20,7 @@ from kvopt.experiments.studies.claims.verdict import (
     beaten,
     certificates_of,
     settled,
+    verdict_on,
 )
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.problem.arrays import Integers
@@ -88,20 +89,17 @@ def _lower_bound(records: Iterable[Record]) -> Iterator[Verdict]:
     optimal = sum(run.value == run.lower for run in runs.values())
     verdict: Judgement = "reproduced" if optimal == len(runs) else "undecided"
     if runs:
-        yield Verdict(
-            "h-sf is a lower bound on the latency that can be achieved",
-            "chen-2025 section 6",
-            "serves as a lower bound on achievable latency",
+        yield verdict_on(
+            "lower-bound",
             f"a schedule is better on {len(better)} of {len(runs)} instances; "
             f"h-sf is optimal on {optimal}",
             "refuted" if better else verdict,
-            certificates_of(better),
+            better,
         )
 
 
 _POLICIES = ("sorted-lp", "sorted-f:phase1=swap", "lp-swap")
 """Policies of the table, in the order of its columns."""
-_SOURCE = "wang-2025 appendix 11.2, table 4"
 
 _FACTOR = 2
 """From this factor between both on, single draws refute the printed mean."""
@@ -119,14 +117,9 @@ def table_4(records: Sequence[Record]) -> Iterator[Verdict]:
         rows = np.array([[found[policy].value for policy in _POLICIES] for found in whole])
         said = f"{_named(rows.mean(axis=0))}, over {len(rows)} draws"
         yield _possible(family, runs, rows, printed, said)
-        yield Verdict(
-            f"Order of the three schedulers on {family}, best first",
-            _SOURCE,
-            " < ".join(policy for _, policy in sorted(zip(printed, _POLICIES, strict=True))),
-            said,
-            _order(rows, printed),
-            certificates_of(runs),
-        )
+        order = " < ".join(policy for _, policy in sorted(zip(printed, _POLICIES, strict=True)))
+        verdict = _order(rows, printed)
+        yield verdict_on("table-4-order", said, verdict, runs, family=family, order=order)
 
 
 def _possible(
@@ -143,14 +136,8 @@ def _possible(
         said += ": no schedule of any draw comes near what is printed"
     elif is_below:
         said += ": the worst run of any draw is far below what is printed"
-    return Verdict(
-        f"Total latency on {family}, averaged over trials",
-        _SOURCE,
-        _named(printed),
-        said,
-        settled(agrees=False, contradicts=is_above or is_below),
-        certificates_of(runs),
-    )
+    verdict = settled(agrees=False, contradicts=is_above or is_below)
+    return verdict_on("table-4", said, verdict, runs, family=family, means=_named(printed))
 
 
 def _order(rows: Integers, printed: Sequence[float]) -> Judgement:

@@ -14,22 +14,10 @@ from itertools import pairwise
 from math import sqrt
 from statistics import fmean, variance
 
-from kvopt.experiments.studies.claims.verdict import (
-    PRINTED,
-    Verdict,
-    beaten,
-    certificates_of,
-    settled,
-)
-from kvopt.experiments.studies.intervals import (
-    Interval,
-    largest_of,
-    mean_of,
-    ratio_of,
-)
+from kvopt.experiments.studies.claims.verdict import PRINTED, Verdict, beaten, settled, verdict_on
+from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of, ratio_of
 from kvopt.experiments.studies.records import Record, grouped
 
-_SOURCE = "jaillet-2025-v2 section 5.1"
 _TRIALS = 200
 """Draws of the published experiment; means over fewer are not compared."""
 _HALF_A_DIGIT = Fraction(1, 2000)
@@ -48,7 +36,7 @@ _LEAST_HORIZONS, _LEAST_SPAN, _LEAST_DRAWS = 3, 8, 3
 def arrivals(records: Sequence[Record], name: str) -> Iterator[Verdict]:
     """Test the printed figures of an arrival model: mean, worst ratio, and share of 1."""
     printed = PRINTED[name]
-    model, exact = printed["model"], printed.get("exact")
+    exact = printed.get("exact")
     printed_mean, limit = Fraction(printed["mean"]), Fraction(printed["worst"]) + _HALF_A_DIGIT
     runs = _largest_first(_completed(records))
     if not runs:
@@ -56,43 +44,40 @@ def arrivals(records: Sequence[Record], name: str) -> Iterator[Verdict]:
     ratios, is_enough = list(map(ratio_of, runs)), len(runs) >= _TRIALS
     mean, ends = mean_of(ratios), [ratio.least for ratio in ratios if ratio.least is not None]
     low, high = printed_mean - _HALF_A_DIGIT, printed_mean + _HALF_A_DIGIT
-    yield Verdict(
-        f"In {model} mc-sf is {printed['mean']} times the optimum on average",
-        _SOURCE,
-        f"mean {printed['mean']} over {_TRIALS} trials",
+    yield verdict_on(
+        "arrivals-mean",
         f"mean in {mean} over {len(runs)} draws of the printed distribution",
         settled(
             agrees=is_enough and mean.is_within(low, high),
             contradicts=mean_is_above(ends, float(high), float(printed["worst"]), _TRIALS),
         ),
-        certificates_of(runs),
+        runs,
+        **printed,
     )
     worst = largest_of(ratios)
     above = [record for record in runs if (ratio_of(record).least or 0) > limit]
-    yield Verdict(
-        f"In {model} mc-sf is at most {printed['worst']} times the optimum",
-        _SOURCE,
-        f"worst {printed['worst']} of {_TRIALS} trials",
+    yield verdict_on(
+        "arrivals-worst",
         f"worst in {worst}; {len(above)} of {len(runs)} draws are certainly above",
         settled(
             agrees=is_enough and worst.is_within(Fraction(), limit),
             contradicts=_is_unlikely(len(above), len(runs), 0),
         ),
-        certificates_of(above or runs),
+        above or runs,
+        **printed,
     )
     if exact is not None:
         better, optimal = beaten(runs), sum(record.value == record.lower for record in runs)
-        yield Verdict(
-            f"In {model} mc-sf is optimal in {exact} of {_TRIALS} trials",
-            _SOURCE,
-            f"{exact} of {_TRIALS}",
+        yield verdict_on(
+            "arrivals-exact",
             f"optimal in {optimal} of {len(runs)} draws, certainly not in {len(better)}",
             settled(
                 agrees=is_enough and len(better) + optimal == len(runs),
                 contradicts=_is_unlikely(len(better), len(runs), _TRIALS - exact)
                 or _is_unlikely(optimal, len(runs), exact),
             ),
-            certificates_of(better),
+            better,
+            **printed,
         )
 
 
@@ -109,14 +94,7 @@ def equal_prompts(records: Sequence[Record]) -> Iterator[Verdict]:
         )
         better = [smallest, *better]
     if runs:
-        yield Verdict(
-            "mc-sf is optimal when everything is there at once and all prompts are equal",
-            "jaillet-2025-v1 theorem 4.2, withdrawn in a later version",
-            "optimal in terms of average end-to-end latency",
-            said,
-            "refuted" if better else "undecided",
-            certificates_of(better),
-        )
+        yield verdict_on("equal-prompts", said, "refuted" if better else "undecided", better)
 
 
 def _completed(records: Sequence[Record]) -> list[Record]:
@@ -169,14 +147,13 @@ def _bounded(setting: str, runs: Sequence[tuple[int, list[Record]]]) -> Verdict:
     )
     grows = enough and grows_linearly(found)
     said = "; ".join(f"{mean.to_places(2)} at T = {horizon:,}" for horizon, mean in found)
-    return Verdict(
-        f"The regret of mc-sf is bounded by a constant, on {setting}",
-        "jaillet-2025-v1 theorem 5.3",
-        "mean latency within a constant of the optimum, whatever the horizon",
+    return verdict_on(
+        "regret",
         f"mean regret a request, in rounds, over {len(runs[-1][1])} draws: {said}"
         + (": what is certain of it grows with T" if grows else ""),
         "refuted" if grows else "undecided",
-        certificates_of(record for _, draws in reversed(runs) for record in draws),
+        (record for _, draws in reversed(runs) for record in draws),
+        setting=setting,
     )
 
 

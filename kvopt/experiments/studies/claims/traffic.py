@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from statistics import LinearRegression, linear_regression, mean, stdev
 
-from kvopt.experiments.studies.claims.verdict import PRINTED, Judgement, Verdict, certificates_of
+from kvopt.experiments.studies.claims.verdict import PRINTED, Judgement, Verdict, verdict_on
 from kvopt.experiments.studies.intervals import largest_of, mean_of, ratio_of
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.problem.batch_time import NANOSECONDS
-
-_SOURCE = "jaillet-2025-v2 section 5.2"
 
 _ABOUT = 0.2
 """Ratios agree with those read off printed pictures if they differ by at most this share."""
@@ -52,7 +50,7 @@ def by_rate(records: Iterable[Record]) -> dict[float, list[Record]]:
 
 
 def told(
-    claim: str, published: str, found: str, holds: bool | None, records: Sequence[Record]
+    name: str, found: str, holds: bool | None, records: Sequence[Record], **facts: object
 ) -> Verdict:
     """Return a verdict on a claim about data that are not public; None if there is no claim.
 
@@ -60,7 +58,7 @@ def told(
     """
     verdict: Judgement = "measured" if holds is None else "reproduced" if holds else "undecided"
     said = f"{found}, on the stand-in" + (": does not agree" if holds is False else "")
-    return Verdict(claim, _SOURCE, published, said, verdict, certificates_of(records))
+    return verdict_on(name, said, verdict, records, **facts)
 
 
 def is_about(found: float, printed: float, share: float = _ABOUT) -> bool:
@@ -80,12 +78,12 @@ def traffic(records: Sequence[Record]) -> Iterator[Verdict]:
         ours = [record for record in runs if record.policy == _OURS]
         if known := [ratio_of(record) for record in ours if record.value and record.lower]:
             yield told(
-                f"How far mc-sf is from the optimum at {rate:g} requests a second",
-                "nothing: no bound is known there",
+                "traffic-optimum",
                 f"{mean_of(known)} times the optimum on average over {len(known)} instances, "
                 f"worst {largest_of(known)}",
                 None,
                 ours,
+                rate=rate,
             )
 
 
@@ -115,12 +113,12 @@ def _order(rate: float, curves: Mapping[str, Curve], runs: Sequence[Record]) -> 
     ]
     first, second = sum(b[0] == _OURS for b in best), best.count([_OURS, _BENCHMARK])
     return told(
-        f"At {rate:g} requests a second mc-sf is the best of eight, MC-Benchmark (fcfs) the second",
-        "curves in this order",
+        "traffic-order",
         f"mc-sf is the best at {first} of {len(best)} numbers of requests, "
         f"with fcfs behind it at {second}",
         second == len(best),
         runs,
+        rate=rate,
     )
 
 
@@ -134,23 +132,17 @@ def _steeper(rate: float, curves: Mapping[str, Curve], runs: Sequence[Record]) -
         times = slopes[best] / ours
         highest = max(ours, *slopes.values()) / ours
         said = f"{times:.2f} times ({best}), the others up to {highest:.1f}"
-    yield told(
-        f"At {rate:g} requests a second the best other scheduler rises more steeply than mc-sf",
-        "not run" if printed is None else f"{printed:g} times",
-        said,
-        None if printed is None else is_about(times, printed) and _is_straight(curves[_OURS]),
-        runs,
-    )
+    holds = None if printed is None else is_about(times, printed) and _is_straight(curves[_OURS])
+    steeper = "not run" if printed is None else f"{printed:g} times"
+    yield told("traffic-slopes", said, holds, runs, rate=rate, printed=steeper)
     if rate == max(_STEEPER):
-        yield Verdict(
-            "At 50 requests a second a request more costs 1/6 s with mc-sf, 1/2 s with the next",
-            _SOURCE,
-            "slopes 1/6 and 1/2",
+        yield verdict_on(
+            "traffic-seconds",
             f"{ours:.5f} and {slopes[best]:.5f} s, on the stand-in; as printed, 1,000 requests "
             f"would take {1000 * _SLOPES[0]:.0f} and {1000 * _SLOPES[1]:.0f} s on average, where "
             f"table 1 has {_TABLE_1[_OURS]:.0f} and {_TABLE_1[_BENCHMARK]:.0f} s",
             "not reproduced as printed",
-            certificates_of(runs),
+            runs,
         )
 
 
@@ -177,37 +169,27 @@ def table_1(records: Sequence[Record]) -> Iterator[Verdict]:
     worst = max(_TABLE_1, key=lambda policy: _TABLE_1[policy])
     spread = stdev(means[_OURS])
     yield told(
-        "mc-sf is the best of the eight schedulers of table 1, MC-Benchmark (fcfs) the second",
-        f"{printed} and {_TABLE_1[_BENCHMARK]} s",
+        "table-1-order",
         f"{first} {averages[first]:.3f} s and {second} {averages[second]:.3f} s",
         [first, second] == [_OURS, _BENCHMARK],
         runs,
     )
+    yield told("table-1-fcfs", f"{found:.3f}", is_about(found, wanted, _CLOSE), runs)
     yield told(
-        "MC-Benchmark (fcfs) as a multiple of mc-sf",
-        f"{wanted:.3f}",
-        f"{found:.3f}",
-        is_about(found, wanted, _CLOSE),
-        runs,
-    )
-    yield told(
-        "The six others as multiples of mc-sf",
-        f"{min(theirs):.2f} to {max(theirs):.2f}",
+        "table-1-others",
         f"{min(others):.2f} to {max(others):.2f}",
         all(is_about(*both, _CLOSE) for both in zip(others, theirs, strict=True)),
         runs,
     )
-    yield told("The worst of the eight", worst, slowest, slowest == worst, runs)
+    yield told("table-1-worst", slowest, slowest == worst, runs)
     yield told(
-        "Average latency of mc-sf in seconds",
-        f"{printed} s",
+        "table-1-mean",
         f"{ours:.3f} s, by a server that is {printed / ours:.1f} times as fast",
         is_about(ours, printed, _CLOSE),
         runs,
     )
     yield told(
-        "Standard deviation of mc-sf over the runs",
-        f"{_DEVIATION} s",
+        "table-1-deviation",
         f"{spread:.3f} s over {len(means[_OURS])} draws of new conversations",
         is_about(spread, _DEVIATION),
         runs,
@@ -243,12 +225,12 @@ def protection(records: Sequence[Record]) -> Iterator[Verdict]:
         if loopy and rate == max(_SAFE):
             loops = [record for record in loopy if record.outcome == "livelock"]
             yield told(
-                f"alpha-protect with alpha = {_LOOPS_AT} loops at {rate:g} requests a "
-                "second (version 1, figure 7)",
-                "an endless loop",
+                "alpha-loops",
                 f"{len(loops)} of {len(loopy)} runs loop",
                 bool(loops),
                 loops or loopy,
+                alpha=_LOOPS_AT,
+                rate=rate,
             )
         swept = kinds.get("alpha-beta", [])
         sweeps = grouped(swept, lambda record: keys_of(record.policy)[1]["beta"])
@@ -268,8 +250,7 @@ def _smallest(rate: float, grid: Sequence[Record]) -> Iterator[Verdict]:
             safe.setdefault(runs[0].instance.requests, []).append(_safe_alpha(runs))
     if safe and rate in _SAFE:
         yield told(
-            f"The smallest alpha from which on alpha-protect completes, {rate:g} requests a second",
-            f"{_SAFE[rate]}",
+            "alpha-least",
             "; ".join(
                 f"{', '.join('none' if a is None else f'{a:g}' for a in alphas)} "
                 f"with {n:,} requests"
@@ -277,6 +258,8 @@ def _smallest(rate: float, grid: Sequence[Record]) -> Iterator[Verdict]:
             ),
             all(a is not None and round(abs(a - _SAFE[rate]), 9) <= _STEP for a in safe[max(safe)]),
             grid,
+            rate=rate,
+            printed=_SAFE[rate],
         )
 
 
@@ -295,18 +278,20 @@ def _curve(setting: str, sweep: Sequence[Record]) -> Iterator[Verdict]:
     low = f"{means[lowest]:.2f} s" if lowest in means else "no end"
     flat = len(set(means.values())) == 1 and len(means) == len(sweep)
     yield told(
-        f"Less protection than alpha = {_LOW} makes alpha-beta slower, {setting}",
-        "curves that rise to the left",
+        "alpha-low",
         f"{low} at {lowest}, {means[_LOW]:.2f} s at {_LOW}",
         lowest not in means or means[lowest] > means[_LOW],
         sweep,
+        low=_LOW,
+        setting=setting,
     )
     yield told(
-        f"alpha between {_BEST[0]} and {_BEST[1]} is best, {setting}",
-        "curves with their least values there",
+        "alpha-best",
         "all alike" if flat else f"least at {best}, {means[best]:.2f} s",
         not flat and _BEST[0] <= best <= _BEST[1],
         sweep,
+        ends=_BEST,
+        setting=setting,
     )
 
 
@@ -322,19 +307,18 @@ def errors(records: Sequence[Record]) -> Iterator[Verdict]:
             shares = [latency(r) / best[r.instance.hash] for r in guarded if r.value is not None]
             said = f"{min(shares):.2f} to {max(shares):.2f} times fcfs; " if shares else ""
             yield told(
-                "With a margin of 0.1 mc-sf stays well below MC-Benchmark (fcfs) whatever the "
-                f"errors, {rate:g} requests a second",
-                "curves below the benchmark, no loop",
+                "errors-margin",
                 f"{said}{len(loops)} of {len(guarded)} runs do not complete",
                 not loops and max(shares) <= _WELL_BELOW,
                 loops or guarded,
+                rate=rate,
             )
         if bare:
             evicting = sum(record.evictions > 0 for record in bare)
             yield told(  # as without a margin, which the paper adds to avoid this
-                f"Without a margin errors make memory overflow, {rate:g} requests a second",
-                "why there is a margin",
+                "errors-bare",
                 f"{evicting} of {len(bare)} runs evict, {len(endless)} never end",
                 evicting > 0,
                 endless or bare,
+                rate=rate,
             )

@@ -15,7 +15,7 @@ Judgement = Literal["reproduced", "not reproduced as printed", "refuted", "undec
 PRINTED: dict[str, Any] = tomllib.loads(
     (files("kvopt.experiments.studies.claims") / "printed.toml").read_text(encoding="utf-8")
 )
-"""Printed values of papers, by claim."""
+"""Claims of papers, in ``claims``, and printed values."""
 
 _SHOWN = 5
 """Certificates that a verdict names, at most."""
@@ -52,6 +52,14 @@ class Verdict:
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the verdict."""
         return {**asdict(self), "certificates": list(self.certificates)}
+
+
+def verdict_on(
+    name: str, found: str, verdict: Judgement, records: Iterable[Record], **facts: object
+) -> Verdict:
+    """Return the verdict on a claim of ``printed.toml``, whose texts name some facts."""
+    said = {key: text.format(**facts) for key, text in PRINTED["claims"][name].items()}
+    return Verdict(**said, found=found, verdict=verdict, certificates=certificates_of(records))
 
 
 def settled(*, agrees: bool, contradicts: bool = False) -> Judgement:
