@@ -236,7 +236,7 @@ def measure_policies(n: int, arrivals: bool) -> Figures:
 def measure_building(columns: int) -> Figures:
     figures: Figures = {}
     for kind in ("arrays", "pyomo"):
-        seconds, megabytes, _ = model_building.measured(kind, columns)
+        seconds, megabytes = model_building.measured(kind, columns)
         figures |= {f"{kind} s": seconds, f"{kind} MB": megabytes}
     return figures
 

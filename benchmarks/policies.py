@@ -67,11 +67,9 @@ def row(instance: Instance, text: str, arrivals: bool, limit: float) -> bool:
     head = f"| {text} | {len(instance):,} | {'two a round' if arrivals else 'all at once'}"
     try:
         run = simulate(instance, text, should_stop=lambda: time.monotonic() - began > limit)
-    except Stopped:
-        print(f"{head} | more than {limit:.0f} |", flush=True)
-        return False
-    except TooLarge:
-        print(f"{head} | too large |", flush=True)
+    except (Stopped, TooLarge) as error:
+        why = f"more than {limit:.0f}" if isinstance(error, Stopped) else "too large"
+        print(f"{head} | {why} |", flush=True)
         return False
     rate = run.makespan / run.wall_seconds
     value = "-" if run.objective is None else f"{run.objective:,}"

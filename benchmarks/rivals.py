@@ -26,6 +26,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -109,7 +110,9 @@ def main() -> None:
                 here += (found := row(family, n, seed, asked, rivals, options))
                 given_up |= {(each.rival, seed) for each in found if not each.proved}
             outcomes += here
-            print(f"| {n}, proved | | {' | '.join(proofs(here, rivals))} |", flush=True)
+            proofs = Counter(each.rival for each in here if each.proved)
+            cells = " | ".join(f"{proofs[name]}" for name in rivals)
+            print(f"| {n}, proved | | {cells} |", flush=True)
     print(f"\n{load()}")
     faults = [o for o in outcomes if o.fault]
     for each in faults:
@@ -162,11 +165,6 @@ def row(
     texts = " | ".join(cells.get(name, "not run") for name in rivals)
     print(f"| {instance.name} | {best} | {texts} |", flush=True)
     return found
-
-
-def proofs(outcomes: Sequence[Outcome], rivals: Sequence[str]) -> list[str]:
-    """Return for each rival how many draws of a size it proved."""
-    return [str(sum(each.proved for each in outcomes if each.rival == name)) for name in rivals]
 
 
 def answers(name: str, draw: tuple[str, int, int], options: argparse.Namespace) -> list[str]:

@@ -84,9 +84,8 @@ def repeated(whole: Instance, n: int, arrivals: bool) -> Instance:
         seconds = (request.arrival_seconds or 0.0) + span * turn if arrivals else None
         arrival = request.arrival + rounds * turn if arrivals else 0
         requests.append(replace(request, id=None, arrival=arrival, arrival_seconds=seconds))
-    return Instance(
-        whole.memory, requests, whole.name, round_ms=whole.round_ms if arrivals else None
-    )
+    round_ms = whole.round_ms if arrivals else None
+    return Instance(whole.memory, requests, whole.name, round_ms=round_ms)
 
 
 def verified(certificate: Certificate) -> tuple[float, int]:

@@ -54,10 +54,8 @@ def simulated(options: argparse.Namespace, rows: list[list[int]]) -> PolicyRun:
     keys += f",chunked={int(options.chunked)},watermark={options.watermark}"
     keys += f",asynchronous={int(options.asynchronous)}"
     requests = [Request(a, s - 1, o, priority=priority) for a, s, o, priority in rows]
-    found = run(
-        Instance(options.block * options.blocks, requests), f"vllm-{options.policy}{by}{keys}"
-    )
-    return found
+    instance = Instance(options.block * options.blocks, requests)
+    return run(instance, f"vllm-{options.policy}{by}{keys}")
 
 
 def busy_rounds(found: PolicyRun) -> list[list[int]]:
@@ -68,10 +66,7 @@ def busy_rounds(found: PolicyRun) -> list[list[int]]:
         for time in range(stretch.round + 1, stretch.round + stretch.rounds + 1):
             number += 1
             numbers[time] = number
-    return [
-        [numbers[time] for first, last in segments for time in range(first, last + 1)]
-        for segments in found.segments
-    ]
+    return [[numbers[time] for time in times] for times in found.active_times]
 
 
 def main() -> None:
@@ -92,10 +87,8 @@ def main() -> None:
             drive(scheduler, rows, case.asynchronous)
             mine = simulated(case, rows)
             schedule = read_record(record).schedule
-            theirs = {
-                request.id: [t for first, last in segments for t in range(first, last + 1)]
-                for request, segments in zip(schedule.instance, schedule.segments, strict=True)
-            }
+            pairs = zip(schedule.instance, schedule.active_times, strict=True)
+            theirs = {request.id: times for request, times in pairs}
             if busy_rounds(mine) != [theirs[f"r{i}"] for i in range(len(rows))]:
                 different += 1
                 print(f"case {seed}: {case} {rows}")
