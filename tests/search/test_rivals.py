@@ -42,7 +42,7 @@ class Heard:
 
 def problem_of(instance: Instance) -> Problem:
     known = rivals.best_of_policies(instance)
-    return Problem(instance, known, start_windows(instance, known.objective), 20, 1, 20)
+    return Problem(instance, known, start_windows(instance, known.objective), 200, 1, 200)
 
 
 @pytest.mark.slow
