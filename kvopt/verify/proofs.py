@@ -39,7 +39,8 @@ def _alone(proof: Proof) -> list[Proof]:
 def modules_of(proof: Proof) -> set[str]:
     """Return the modules that evaluate a proof."""
     names = [KINDS[part["kind"]][0] for part in _alone(proof)]
-    names += ["search" for part in _alone(proof) if part.get("searched", part["kind"] == "search")]
+    if any(part.get("searched", part["kind"] == "search") for part in _alone(proof)):
+        names += ["completions", "jobs", "search"]
     return {"proofs", *" ".join(names).split()}
 
 

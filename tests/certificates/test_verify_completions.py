@@ -29,9 +29,9 @@ from configuration_proofs import (
 )
 from oracle import feasible, tel
 
-from kvopt.verify import configurations, search
+from kvopt.verify import configurations, jobs
+from kvopt.verify.completions import Completions
 from kvopt.verify.proofs import value_of_proof
-from kvopt.verify.search import Completions
 from kvopt.verify.work import STEPS, Invalid, Unreadable, Work
 
 Costs = list[dict[int, int]]
@@ -182,7 +182,7 @@ class TestSearch:
     def test_processes_that_share_it_find_the_same(
         self, monkeypatch: pytest.MonkeyPatch, more: int
     ) -> None:
-        monkeypatch.setattr(search, "WORTH_A_PROCESS", 1)
+        monkeypatch.setattr(jobs, "WORTH_A_PROCESS", 1)
         for seed in range(6):
             problem, stage, cuts = drawn(seed, most=5)
             proof, work = with_cuts([stage], best(problem) + more, cuts), Work(jobs=2)
@@ -198,7 +198,7 @@ class TestSearch:
     def test_a_process_that_runs_out_of_steps_ends_them_all(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(search, "WORTH_A_PROCESS", 1)
+        monkeypatch.setattr(jobs, "WORTH_A_PROCESS", 1)
         problem, stage, cuts = drawn(1, most=5)
         proof, alone = with_cuts([stage], best(problem), cuts), Work()
         value_of_proof(plainly(problem), proof, alone)
