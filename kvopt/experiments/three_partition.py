@@ -18,14 +18,11 @@ from functools import cached_property
 from itertools import product
 from typing import Any, Unpack
 
-from kvopt.certificates import Certificate, certify
-from kvopt.errors import InvalidInput
+from kvopt import Certificate, Instance, InvalidInput, SolveResult, certify
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread, signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
-from kvopt.incumbent.result import SolveResult
 from kvopt.kernels.dependencies import load_cp_model
-from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request, checked_integer
 from kvopt.simulate.simulator import Stopped
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
+from kvopt import BatchTime, Line, Problem, Scope, SolveParams, bound, certify, generate, run, solve
 from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.certificates import certify
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
@@ -31,19 +31,11 @@ from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits, available_threads
-from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.compile_clock import compile_seconds, compiling
 from kvopt.kernels.compiled import folders
-from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.families import generate
-from kvopt.problem.problem import Problem
-from kvopt.problem.scopes import Scope
 from kvopt.search import plan
-from kvopt.search.bounding import bound
 from kvopt.search.exact.starts import best_below
-from kvopt.search.solving import solve
-from kvopt.simulate.running import run
 
 _PROCESSES = 2
 """Parts that are compiled at a time: numba compiles one function at a time in a process."""

@@ -8,21 +8,18 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
+from kvopt import Certificate, Instance, PolicyRun, Scope
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shares import shared_out
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput, shown
-from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.in_time import attained_in
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Aim, Deadline
-from kvopt.problem.instance import Instance
 from kvopt.problem.requests import LARGEST_INTEGER
-from kvopt.problem.scopes import Scope
 from kvopt.show.summary import rounded
-from kvopt.timetable.runs import PolicyRun
 
 _FIELD = "--target"
 _UNBOUNDED = re.compile(r"p[0-9.]+|median|max|worst")

@@ -9,13 +9,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from kvopt.certificates import Certificate, certify
-from kvopt.errors import InvalidInput
+from kvopt import (
+    Certificate,
+    InvalidInput,
+    Outcome,
+    PolicyRun,
+    SolveParams,
+    bounds_by_workers,
+    certify,
+    run,
+)
+from kvopt import policy as policy_from
 from kvopt.experiments.fleets.measures import Latency, Measure, Misses, Target
 from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, better, keep, read_folder
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import Limits, limits_of
-from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.compile_clock import Abandoned, left_when
 from kvopt.problem.clocks import Clock
@@ -24,15 +32,11 @@ from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
-from kvopt.search.bounding import bounds_by_workers
 from kvopt.show.summary import counted
-from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.registry import label_of
 from kvopt.simulate.routers.registry import router as router_from
-from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
-from kvopt.timetable.runs import Outcome, PolicyRun
 
 POLICIES = ("svf",)
 """Schedulers that run in addition to the one to match, unless others are named."""

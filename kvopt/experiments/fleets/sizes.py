@@ -7,13 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvopt.certificates.files import read_certificate, write_certificate
-from kvopt.errors import InvalidInput
+from kvopt import Certificate, Instance, InvalidInput, Scope, read_certificate, write_certificate
 from kvopt.experiments.fleets.measures import Measure, Target
-from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import CheckedBound
-from kvopt.problem.instance import Instance
-from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, Summarised, counted, far_apart, relative_gap
 

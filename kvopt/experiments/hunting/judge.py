@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from kvopt import Instance, Policy, Request, Scope, run
 from kvopt.experiments.hunting.space import Case, changed
-from kvopt.problem.instance import Instance
-from kvopt.problem.requests import Request
-from kvopt.problem.scopes import Scope
 from kvopt.search.exact.starts import best_below
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
 
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 from random import Random
 from typing import Any, Unpack
 
-from kvopt.certificates import Certificate, certify
+from kvopt import Certificate, InvalidInput, Policy, certify
+from kvopt import policy as policy_from
 from kvopt.certificates.files import certificate_text
-from kvopt.errors import InvalidInput
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order
 from kvopt.incumbent.limits import LimitOptions, limits_of
@@ -18,8 +18,6 @@ from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
-from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.simulator import Stopped
 from kvopt.verify import verify_text

@@ -11,17 +11,16 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kvopt import Instance, PolicyRun
 from kvopt.experiments.library.table import CHALLENGE, CLASSES, Entry, Library, closed, difficulty
 from kvopt.experiments.report.layout import Cell, picture, pieces
 from kvopt.experiments.report.words import natural
 from kvopt.experiments.report.writing import page_text
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import read_text
-from kvopt.problem.instance import Instance
 from kvopt.show.plots.embedding import panels
 from kvopt.show.plots.style import PALETTE
 from kvopt.show.summary import counted, percent
-from kvopt.timetable.runs import PolicyRun
 
 if TYPE_CHECKING:
     from markupsafe import Markup

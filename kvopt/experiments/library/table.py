@@ -11,17 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from kvopt import Certificate, Instance, InvalidInput, PolicyRun, Scope, read_instance
 from kvopt.certificates.files import read_certificate, run_from_json, run_to_json
-from kvopt.errors import InvalidInput
 from kvopt.files.atomic import atomic_path, write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
-from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware.batch_time_files import batch_time
-from kvopt.problem.instance import Instance
-from kvopt.problem.instance_files import read_instance
-from kvopt.problem.scopes import Scope
-from kvopt.timetable.runs import PolicyRun
 
 Entry = dict[str, Any]
 """Entry of an instance; ``instances/README.md`` describes the fields."""

@@ -10,6 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
+from kvopt import BatchTime, Scope
+from kvopt import policy as policy_from
 from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.experiments.studies.sources import FIXED, Kind, Source
@@ -26,7 +28,6 @@ from kvopt.experiments.studies.tables import (
 )
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
-from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.batch_time_files import (
@@ -35,8 +36,6 @@ from kvopt.problem.hardware.batch_time_files import (
     batch_time,
     batch_time_from_json,
 )
-from kvopt.problem.scopes import Scope
-from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.routers.registry import label_of, parts_of
 from kvopt.simulate.routers.registry import router as router_from

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
+from kvopt import Instance, Need, Schedule, run
+from kvopt import policy as policy_from
 from kvopt.errors import InvalidInput, unknown_name
 from kvopt.problem.families.base import Parameter, values_of
-from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request, checked_integer
-from kvopt.simulate.policies.base import Need
-from kvopt.simulate.policies.registry import policy as policy_from
-from kvopt.simulate.running import run
-from kvopt.timetable.schedule import Schedule
 
 Values = Mapping[str, Any]
 

@@ -17,14 +17,13 @@ from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_h
 
 import numpy as np
 
+from kvopt import PolicyRun, Scope
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import check_fields, parse_json
 from kvopt.problem.arrays import Floats
 from kvopt.problem.batch_time import NANOSECONDS
-from kvopt.problem.scopes import Scope
 from kvopt.show.summary import ratio
 from kvopt.timetable.measures import summary
-from kvopt.timetable.runs import PolicyRun
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"

@@ -9,17 +9,14 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
+from kvopt import Instance, Schedule, generate, read_instance
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.games import check_game, play, reference
 from kvopt.experiments.studies.records import StudiedInstance
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import arrivals_ns
-from kvopt.problem.families import generate
-from kvopt.problem.instance import Instance
-from kvopt.problem.instance_files import read_instance
 from kvopt.problem.requests import LARGEST_INTEGER, Request, checked_integer, checked_number
 from kvopt.problem.traces.importing import TraceOptions, import_trace
-from kvopt.timetable.schedule import Schedule
 
 Kind = Literal["family", "file", "trace", "game", "inline"]
 

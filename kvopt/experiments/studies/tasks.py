@@ -13,9 +13,19 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates import Certificate, certify, read_certificate
+from kvopt import (
+    Certificate,
+    Instance,
+    InvalidInput,
+    KvoptError,
+    Outcome,
+    PolicyRun,
+    Scope,
+    certify,
+    read_certificate,
+    run,
+)
 from kvopt.certificates.files import certificate_text
-from kvopt.errors import InvalidInput, KvoptError
 from kvopt.experiments.studies.description import Limits, Study
 from kvopt.experiments.studies.records import (
     INTERRUPTED,
@@ -29,12 +39,8 @@ from kvopt.files.atomic import write_atomically
 from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.dependencies import versions
 from kvopt.kernels.modules import import_modules
-from kvopt.problem.instance import Instance
-from kvopt.problem.scopes import Scope
 from kvopt.simulate.routers.registry import parts_of
-from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
-from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.verify import verify_text
 from kvopt.version import __version__
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
 
+from kvopt import Instance, Request
 from kvopt.experiments.theory import formulas
 from kvopt.experiments.theory.examination import Curve, Finding, Parts, dots, line, topic
 from kvopt.experiments.theory.simulations import (
@@ -19,8 +20,6 @@ from kvopt.experiments.theory.simulations import (
     two_point,
     worst_outputs,
 )
-from kvopt.problem.instance import Instance
-from kvopt.problem.requests import Request
 
 Formula = Callable[[float], float]
 

@@ -7,13 +7,10 @@ from fractions import Fraction
 from itertools import product
 from math import log, sqrt
 
+from kvopt import Instance, Request, generate, run
 from kvopt.experiments.studies.games import play, reference
 from kvopt.experiments.theory.examination import Curve, Finding, Parts, dots, line, topic
 from kvopt.experiments.theory.simulations import Simulation, latency
-from kvopt.problem.families import generate
-from kvopt.problem.instance import Instance
-from kvopt.problem.requests import Request
-from kvopt.simulate.running import run
 
 Games = dict[str, list[float]]
 """Ratios by policy."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
-from kvopt.experiments.hunting.judge import instance_of
+from kvopt import Instance, Request
 from kvopt.experiments.hunting.space import Space
 from kvopt.experiments.theory.examination import Finding, Parts, dots, line, topic
-from kvopt.experiments.theory.simulations import Simulation, latency
-from kvopt.problem.instance import Instance
-from kvopt.problem.requests import Request
-from kvopt.search.exact.starts import best_below
+from kvopt.experiments.theory.simulations import Simulation, latency, ratio_to_optimum
 
 _OUTPUTS = (3, 7, 15, 31, 63)
 """Odd outputs of equal requests: requests that start together then end with a full cache."""
@@ -34,11 +31,12 @@ def equal_requests(output: int, batches: int) -> Instance:
 @topic("svf")
 def smallest_volume_first(simulation: Simulation) -> Parts:
     """Theorem 3.2: its bound on drawn instances, and on equal requests, whose ratio nears 2."""
-    worst, share, tried = _drawn(300 * simulation.draws * simulation.scale)
+    drawn = _drawn(300 * simulation.draws * simulation.scale)
+    worst, share = (max(ratios) for ratios in zip(*drawn, strict=True))
     yield Finding(
-        f"the worst of {tried} small instances is {float(worst):.3f} times the optimum, and none "
-        f"reaches more than {float(share):.2f} of its bound; `kvopt hunt --policy svf` looks for "
-        "worse",
+        f"the worst of {len(drawn)} small instances is {float(worst):.3f} times the optimum, and "
+        f"none reaches more than {float(share):.2f} of its bound; `kvopt hunt --policy svf` looks "
+        "for worse",
         "refuted" if share > 1 else "measured",
     )
     rows: list[tuple[float, Fraction]] = []
@@ -58,21 +56,15 @@ def smallest_volume_first(simulation: Simulation) -> Parts:
     yield dots("equal requests, simulated", rows)
 
 
-def _drawn(count: int) -> tuple[Fraction, Fraction, int]:
-    """Return the worst ratio of drawn instances, the largest share of its bound, and how many."""
-    worst = share = Fraction(0)
-    rng, space, tried = Random(0), Space(12, 6), 0
-    while tried < count:
+def _drawn(count: int) -> list[tuple[Fraction, Fraction]]:
+    """Return the ratios of drawn instances, and each as a share of its bound."""
+    found: list[tuple[Fraction, Fraction]] = []
+    rng, space = Random(0), Space(12, 6)
+    while len(found) < count:
         memory, requests = space.drawn(rng)
         case = memory, tuple((a, s // 2, (o + 1) // 2) for a, s, o in requests)
         peak = max(s + o for _, s, o in case[1])
-        if peak == memory:  # then the theorem gives no bound
-            continue
-        value = latency(instance_of(case), "svf")
-        best = best_below(*case, value + 1)
-        assert best is not None, "no run is below the optimum"
-        ratio = Fraction(value, best[0])
-        worst = max(worst, ratio)
-        share = max(share, ratio / ratio_proved(Fraction(peak, memory)))
-        tried += 1
-    return worst, share, tried
+        if peak < memory:  # else the theorem gives no bound
+            ratio = ratio_to_optimum(case, "svf")
+            found.append((ratio, ratio / ratio_proved(Fraction(peak, memory))))
+    return found

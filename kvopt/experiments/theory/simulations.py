@@ -11,9 +11,10 @@ from random import Random
 from statistics import fmean
 from typing import NamedTuple
 
-from kvopt.problem.instance import Instance
-from kvopt.problem.requests import Prediction, Request
-from kvopt.simulate.running import run
+from kvopt import Instance, Prediction, Request, run
+from kvopt.experiments.hunting.judge import instance_of
+from kvopt.experiments.hunting.space import Case
+from kvopt.search.exact.starts import best_below
 
 HINDSIGHT = "mc-sf"
 """Same as h-sf for equal prompts, and faster: shortest first finds a largest set."""
@@ -29,6 +30,14 @@ def latency(instance: Instance, policy: str) -> int:
     found = run(instance, policy).objective
     assert found is not None, f"{policy} finishes every backlog"
     return found
+
+
+def ratio_to_optimum(case: Case, policy: str) -> Fraction:
+    """Return the total latency of a policy on a small instance over the optimum."""
+    value = latency(instance_of(case), policy)
+    best = best_below(*case, value + 1)
+    assert best is not None, "no run is below the optimum"
+    return Fraction(value, best[0])
 
 
 # ---- backlogs ---------------------------------------------------------------------------------
