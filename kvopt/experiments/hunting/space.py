@@ -100,18 +100,12 @@ class Space:
 
     def _pools(self) -> Iterator[tuple[int, list[Triple]]]:
         """Yield each memory with the requests to choose from: one pool, or one for each prompt."""
+        arrivals = range(self.last_arrival + 1)
         for memory in range(1, self.memory + 1):
             every = [(prompt,) for prompt in range(memory)]
             for prompts in every if self.equal_prompts else [range(memory)]:
-                yield (
-                    memory,
-                    [
-                        (arrival, prompt, output)
-                        for arrival in range(self.last_arrival + 1)
-                        for prompt in prompts
-                        for output in range(1, memory - prompt + 1)
-                    ],
-                )
+                shapes = [(s, o) for s in prompts for o in range(1, memory - s + 1)]
+                yield memory, [(arrival, *shape) for arrival in arrivals for shape in shapes]
 
     def _request(self, rng: Random, prompt: int | None) -> Triple:
         s = rng.randrange(self.memory) if prompt is None else prompt

@@ -269,13 +269,9 @@ def worths(records: Iterable[Record]) -> list[Worth]:
         for scope, wide in sorted(scopes.items()):
             if narrow is None or Scope.RUNS.covers(scope):
                 continue
-            upper, lower = (
-                end((value for value in both if value is not None), default=None)
-                for end, both in (
-                    (min, (narrow.upper, wide.upper)),
-                    (max, (narrow.lower, wide.lower)),
-                )
-            )
+            both = narrow, wide
+            upper = min((r.upper for r in both if r.upper is not None), default=None)
+            lower = max((r.lower for r in both if r.lower is not None), default=None)
             runs, wider = Interval.between(lower, narrow.upper), Interval.between(wide.lower, upper)
             certificates = narrow.certificate, wide.certificate
             found.append(Worth(narrow.instance, scope, runs, wider, certificates))

@@ -17,14 +17,7 @@ from kvopt.experiments.studies.answers import answer
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import Study, builtin_study, read_study
 from kvopt.experiments.studies.intervals import Runs, by_policy
-from kvopt.experiments.studies.records import (
-    INTERRUPTED,
-    Record,
-    StudiedInstance,
-    grouped,
-    lines_of,
-    read_records,
-)
+from kvopt.experiments.studies.records import INTERRUPTED, Record, lines_of, read_records
 from kvopt.experiments.studies.tasks import Task, TaskResult, tasks_of
 from kvopt.experiments.studies.workers import workers
 from kvopt.incumbent.interrupts import signals_remembered
@@ -44,10 +37,6 @@ _COLUMNS = (
     "family", "requests", "memory", "policy", "runs", "completed", "proved",
     "mean_least", "mean_most", "worst_least", "worst_most",
 )  # fmt: skip
-
-
-def _group_of(instance: StudiedInstance) -> tuple[str, int, int]:
-    return instance.family or instance.name, instance.requests, instance.memory
 
 
 class ClusterLost(KvoptError):
@@ -172,8 +161,11 @@ class StudyResult:
 
     def _rows(self) -> Iterator[tuple[tuple[str, int, int], Runs]]:
         """Yield the policies of each family and size."""
-        known = [record for record in self.records if record.policy is not None]
-        groups = grouped(known, lambda each: _group_of(each.instance))
+        groups: dict[tuple[str, int, int], list[Record]] = {}
+        for record in self.records:
+            one = record.instance
+            group = one.family or one.name, one.requests, one.memory
+            groups.setdefault(group, []).append(record)
         for group, records in groups.items():
             yield from ((group, row) for row in by_policy(records))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from typing import Any
 
 from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
@@ -14,6 +15,7 @@ _HEADER = re.compile(r"^\s*\[\[?\s*([\w.\-]+)\s*\]\]?\s*(?:#.*)?$")
 _MISSING: Any = object()
 
 
+@dataclass
 class Table:
     """One table of a file, whose keys are taken one by one.
 
@@ -25,19 +27,16 @@ class Table:
         Its file and line.
     name, place
         Name in its header, empty for the top table, and its position among several.
+    known
+        The keys that were asked for.
     """
 
-    def __init__(
-        self,
-        values: Mapping[str, Any],
-        text: str,
-        file: str | None,
-        name: str = "",
-        place: int | None = None,
-    ) -> None:
-        self._values = dict(values)
-        self._asked: list[str] = []
-        self._text, self._file, self._name, self._place = text, file, name, place
+    values: dict[str, Any]
+    text: str
+    file: str | None
+    name: str = ""
+    place: int | None = None
+    known: dict[str, None] = field(default_factory=dict)
 
     @classmethod
     def parsed(cls, text: str, file: str | None) -> Table:
@@ -49,27 +48,26 @@ class Table:
 
     def fault(self, key: str, reason: str) -> InvalidInput:
         """Return the error that names the place of a key."""
-        label = self._name if self._place is None else f"{self._name}[{self._place}]"
+        label = self.name if self.place is None else f"{self.name}[{self.place}]"
         path = f"{label}.{key}".removeprefix(".")
-        line = _line_of(self._text, self._name, self._place or 0, key)
-        return InvalidInput(
-            reason, field=path if line is None else f"line {line}: {path}", file=self._file
-        )
+        line = _line_of(self.text, self.name, self.place or 0, key)
+        where = path if line is None else f"line {line}: {path}"
+        return InvalidInput(reason, field=where, file=self.file)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._values
+        return key in self.values
 
     def take(
         self, key: str, default: Any = _MISSING, check: Callable[[Any], Any] = lambda value: value
     ) -> Any:
         """Return the value of a key and mark it as known; a refusal names the key."""
-        self._asked.append(key)
-        if key not in self._values:
+        self.known[key] = None
+        if key not in self.values:
             if default is _MISSING:
                 raise self.fault(key, "is missing")
             return default
         try:
-            return check(self._values.pop(key))
+            return check(self.values.pop(key))
         except InvalidInput as error:
             raise self.fault(key, str(error).removeprefix(f"{key}: ")) from None
 
@@ -82,21 +80,20 @@ class Table:
         value = self.take(key, [])
         if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
             raise self.fault(key, f"must be tables [[{key}]], got {shown(value)}")
-        return [Table(part, self._text, self._file, key, k) for k, part in enumerate(value)]
+        return [Table(part, self.text, self.file, key, k) for k, part in enumerate(value)]
 
     def table(self, key: str) -> Table:
         """Return the table ``[key]``, empty if it is absent."""
         value = self.take(key, {})
         if not isinstance(value, dict):
             raise self.fault(key, f"must be a table [{key}], got {shown(value)}")
-        return Table(value, self._text, self._file, key)
+        return Table(value, self.text, self.file, key)
 
     def done(self) -> None:
         """Refuse keys that were not taken."""
-        known = dict.fromkeys(self._asked)
-        for key in self._values:
-            reason = f"is not a known key; there are {', '.join(known)}"
-            raise self.fault(key, reason + did_you_mean(key, known))
+        for key in self.values:
+            reason = f"is not a known key; there are {', '.join(self.known)}"
+            raise self.fault(key, reason + did_you_mean(key, self.known))
 
 
 def text_of(value: object) -> str:

@@ -285,13 +285,11 @@ def _known(found: Certificate, label: str) -> dict[str, Any]:
 
 def _best_of(runs: Mapping[str, Result]) -> dict[str, Any]:
     """Return the best of the runs as a result without a bound."""
-    known = {
-        label: run.objective
-        for label, run in runs.items()
-        if isinstance(run, PolicyRun) and run.objective is not None
-    }
-    best = min(known, key=lambda label: known[label], default=None)
-    return {} if best is None else {"upper": known[best], "found_by": best}
+    ended = (
+        run for run in runs.values() if isinstance(run, PolicyRun) and run.objective is not None
+    )
+    best = min(ended, key=lambda run: run.objective or 0, default=None)
+    return {} if best is None else {"upper": best.objective, "found_by": best.policy}
 
 
 def _measures(run: Result) -> dict[str, Any]:

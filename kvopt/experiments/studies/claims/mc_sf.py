@@ -44,41 +44,37 @@ def arrivals(records: Sequence[Record], name: str) -> Iterator[Verdict]:
     ratios, is_enough = list(map(ratio_of, runs)), len(runs) >= _TRIALS
     mean, ends = mean_of(ratios), [ratio.least for ratio in ratios if ratio.least is not None]
     low, high = printed_mean - _HALF_A_DIGIT, printed_mean + _HALF_A_DIGIT
-    yield verdict_on(
-        "arrivals-mean",
-        f"mean in {mean} over {len(runs)} draws of the printed distribution",
-        settled(
-            agrees=is_enough and mean.is_within(low, high),
-            contradicts=mean_is_above(ends, float(high), float(printed["worst"]), _TRIALS),
-        ),
-        runs,
-        **printed,
-    )
-    worst = largest_of(ratios)
+    worst, draws = largest_of(ratios), len(runs)
     above = [record for record in runs if (ratio_of(record).least or 0) > limit]
-    yield verdict_on(
-        "arrivals-worst",
-        f"worst in {worst}; {len(above)} of {len(runs)} draws are certainly above",
-        settled(
-            agrees=is_enough and worst.is_within(Fraction(), limit),
-            contradicts=_is_unlikely(len(above), len(runs), 0),
+    # Claim, measured quantity, whether it agrees if the draws are enough, or contradicts, and runs.
+    rows = [
+        (
+            "arrivals-mean",
+            f"mean in {mean} over {draws} draws of the printed distribution",
+            mean.is_within(low, high),
+            mean_is_above(ends, float(high), float(printed["worst"]), _TRIALS),
+            runs,
         ),
-        above or runs,
-        **printed,
-    )
+        (
+            "arrivals-worst",
+            f"worst in {worst}; {len(above)} of {draws} draws are certainly above",
+            worst.is_within(Fraction(), limit),
+            _is_unlikely(len(above), draws, 0),
+            above or runs,
+        ),
+    ]
     if exact is not None:
         better, optimal = beaten(runs), sum(record.value == record.lower for record in runs)
-        yield verdict_on(
-            "arrivals-exact",
-            f"optimal in {optimal} of {len(runs)} draws, certainly not in {len(better)}",
-            settled(
-                agrees=is_enough and len(better) + optimal == len(runs),
-                contradicts=_is_unlikely(len(better), len(runs), _TRIALS - exact)
-                or _is_unlikely(optimal, len(runs), exact),
-            ),
-            better,
-            **printed,
+        said = f"optimal in {optimal} of {draws} draws, certainly not in {len(better)}"
+        fewer = _is_unlikely(len(better), draws, _TRIALS - exact)
+        wrong, is_whole = (
+            fewer or _is_unlikely(optimal, draws, exact),
+            len(better) + optimal == draws,
         )
+        rows.append(("arrivals-exact", said, is_whole, wrong, better))
+    for claim, said, agrees, contradicts, shown in rows:
+        verdict = settled(agrees=is_enough and agrees, contradicts=contradicts)
+        yield verdict_on(claim, said, verdict, shown, **printed)
 
 
 def equal_prompts(records: Sequence[Record]) -> Iterator[Verdict]:

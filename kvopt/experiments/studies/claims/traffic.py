@@ -77,14 +77,9 @@ def traffic(records: Sequence[Record]) -> Iterator[Verdict]:
         yield from _steeper(rate, curves, runs)
         ours = [record for record in runs if record.policy == _OURS]
         if known := [ratio_of(record) for record in ours if record.value and record.lower]:
-            yield told(
-                "traffic-optimum",
-                f"{mean_of(known)} times the optimum on average over {len(known)} instances, "
-                f"worst {largest_of(known)}",
-                None,
-                ours,
-                rate=rate,
-            )
+            said = f"{mean_of(known)} times the optimum on average over {len(known)} instances"
+            said += f", worst {largest_of(known)}"
+            yield told("traffic-optimum", said, None, ours, rate=rate)
 
 
 def _curves(runs: Sequence[Record]) -> dict[str, Curve]:
@@ -112,14 +107,9 @@ def _order(rate: float, curves: Mapping[str, Curve], runs: Sequence[Record]) -> 
         for n in curves[_OURS]
     ]
     first, second = sum(b[0] == _OURS for b in best), best.count([_OURS, _BENCHMARK])
-    return told(
-        "traffic-order",
-        f"mc-sf is the best at {first} of {len(best)} numbers of requests, "
-        f"with fcfs behind it at {second}",
-        second == len(best),
-        runs,
-        rate=rate,
-    )
+    said = f"mc-sf is the best at {first} of {len(best)} numbers of requests"
+    said += f", with fcfs behind it at {second}"
+    return told("traffic-order", said, second == len(best), runs, rate=rate)
 
 
 def _steeper(rate: float, curves: Mapping[str, Curve], runs: Sequence[Record]) -> Iterator[Verdict]:
@@ -168,32 +158,28 @@ def table_1(records: Sequence[Record]) -> Iterator[Verdict]:
     first, second, *_, slowest = sorted(averages, key=lambda policy: averages[policy])
     worst = max(_TABLE_1, key=lambda policy: _TABLE_1[policy])
     spread = stdev(means[_OURS])
-    yield told(
-        "table-1-order",
-        f"{first} {averages[first]:.3f} s and {second} {averages[second]:.3f} s",
-        [first, second] == [_OURS, _BENCHMARK],
-        runs,
-    )
-    yield told("table-1-fcfs", f"{found:.3f}", is_about(found, wanted, _CLOSE), runs)
-    yield told(
-        "table-1-others",
-        f"{min(others):.2f} to {max(others):.2f}",
-        all(is_about(*both, _CLOSE) for both in zip(others, theirs, strict=True)),
-        runs,
-    )
-    yield told("table-1-worst", slowest, slowest == worst, runs)
-    yield told(
-        "table-1-mean",
-        f"{ours:.3f} s, by a server that is {printed / ours:.1f} times as fast",
-        is_about(ours, printed, _CLOSE),
-        runs,
-    )
-    yield told(
-        "table-1-deviation",
-        f"{spread:.3f} s over {len(means[_OURS])} draws of new conversations",
-        is_about(spread, _DEVIATION),
-        runs,
-    )
+    rows = {
+        "order": (
+            f"{first} {averages[first]:.3f} s and {second} {averages[second]:.3f} s",
+            [first, second] == [_OURS, _BENCHMARK],
+        ),
+        "fcfs": (f"{found:.3f}", is_about(found, wanted, _CLOSE)),
+        "others": (
+            f"{min(others):.2f} to {max(others):.2f}",
+            all(is_about(*both, _CLOSE) for both in zip(others, theirs, strict=True)),
+        ),
+        "worst": (slowest, slowest == worst),
+        "mean": (
+            f"{ours:.3f} s, by a server that is {printed / ours:.1f} times as fast",
+            is_about(ours, printed, _CLOSE),
+        ),
+        "deviation": (
+            f"{spread:.3f} s over {len(means[_OURS])} draws of new conversations",
+            is_about(spread, _DEVIATION),
+        ),
+    }
+    for name, (said, holds) in rows.items():
+        yield told(f"table-1-{name}", said, holds, runs)
 
 
 _SAFE = {50.0: 0.21, 10.0: 0.24}
@@ -224,14 +210,8 @@ def protection(records: Sequence[Record]) -> Iterator[Verdict]:
         loopy = [record for record in grid if _alpha(record) == _LOOPS_AT]
         if loopy and rate == max(_SAFE):
             loops = [record for record in loopy if record.outcome == "livelock"]
-            yield told(
-                "alpha-loops",
-                f"{len(loops)} of {len(loopy)} runs loop",
-                bool(loops),
-                loops or loopy,
-                alpha=_LOOPS_AT,
-                rate=rate,
-            )
+            said = f"{len(loops)} of {len(loopy)} runs loop"
+            yield told("alpha-loops", said, bool(loops), loops or loopy, rate=rate)
         swept = kinds.get("alpha-beta", [])
         sweeps = grouped(swept, lambda record: keys_of(record.policy)[1]["beta"])
         for beta, sweep in sorted(sweeps.items()):
@@ -249,18 +229,14 @@ def _smallest(rate: float, grid: Sequence[Record]) -> Iterator[Verdict]:
         if len(runs) >= _LEAST_ALPHAS:
             safe.setdefault(runs[0].instance.requests, []).append(_safe_alpha(runs))
     if safe and rate in _SAFE:
-        yield told(
-            "alpha-least",
-            "; ".join(
-                f"{', '.join('none' if a is None else f'{a:g}' for a in alphas)} "
-                f"with {n:,} requests"
-                for n, alphas in sorted(safe.items())
-            ),
-            all(a is not None and round(abs(a - _SAFE[rate]), 9) <= _STEP for a in safe[max(safe)]),
-            grid,
-            rate=rate,
-            printed=_SAFE[rate],
+        printed = _SAFE[rate]
+        said = "; ".join(
+            f"{', '.join('none' if a is None else f'{a:g}' for a in alphas)} with {n:,} requests"
+            for n, alphas in sorted(safe.items())
         )
+        least = safe[max(safe)]
+        holds = all(a is not None and round(abs(a - printed), 9) <= _STEP for a in least)
+        yield told("alpha-least", said, holds, grid, rate=rate, printed=printed)
 
 
 def _safe_alpha(runs: Iterable[Record]) -> float | None:
@@ -277,22 +253,12 @@ def _curve(setting: str, sweep: Sequence[Record]) -> Iterator[Verdict]:
     lowest, best = min(map(_alpha, sweep)), min(means, key=lambda alpha: (means[alpha], alpha))
     low = f"{means[lowest]:.2f} s" if lowest in means else "no end"
     flat = len(set(means.values())) == 1 and len(means) == len(sweep)
-    yield told(
-        "alpha-low",
-        f"{low} at {lowest}, {means[_LOW]:.2f} s at {_LOW}",
-        lowest not in means or means[lowest] > means[_LOW],
-        sweep,
-        low=_LOW,
-        setting=setting,
-    )
-    yield told(
-        "alpha-best",
-        "all alike" if flat else f"least at {best}, {means[best]:.2f} s",
-        not flat and _BEST[0] <= best <= _BEST[1],
-        sweep,
-        ends=_BEST,
-        setting=setting,
-    )
+    said = f"{low} at {lowest}, {means[_LOW]:.2f} s at {_LOW}"
+    holds = lowest not in means or means[lowest] > means[_LOW]
+    yield told("alpha-low", said, holds, sweep, low=_LOW, setting=setting)
+    said = "all alike" if flat else f"least at {best}, {means[best]:.2f} s"
+    holds = not flat and _BEST[0] <= best <= _BEST[1]
+    yield told("alpha-best", said, holds, sweep, ends=_BEST, setting=setting)
 
 
 def errors(records: Sequence[Record]) -> Iterator[Verdict]:
@@ -306,19 +272,11 @@ def errors(records: Sequence[Record]) -> Iterator[Verdict]:
         if guarded:
             shares = [latency(r) / best[r.instance.hash] for r in guarded if r.value is not None]
             said = f"{min(shares):.2f} to {max(shares):.2f} times fcfs; " if shares else ""
-            yield told(
-                "errors-margin",
-                f"{said}{len(loops)} of {len(guarded)} runs do not complete",
-                not loops and max(shares) <= _WELL_BELOW,
-                loops or guarded,
-                rate=rate,
-            )
+            said += f"{len(loops)} of {len(guarded)} runs do not complete"
+            holds = not loops and max(shares) <= _WELL_BELOW
+            yield told("errors-margin", said, holds, loops or guarded, rate=rate)
         if bare:
             evicting = sum(record.evictions > 0 for record in bare)
-            yield told(  # as without a margin, which the paper adds to avoid this
-                "errors-bare",
-                f"{evicting} of {len(bare)} runs evict, {len(endless)} never end",
-                evicting > 0,
-                endless or bare,
-                rate=rate,
-            )
+            said = f"{evicting} of {len(bare)} runs evict, {len(endless)} never end"
+            # Without a margin, which the paper adds to avoid this.
+            yield told("errors-bare", said, evicting > 0, endless or bare, rate=rate)
