@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from importlib.resources import files
+from itertools import starmap
 from typing import Any, Literal, NamedTuple
 
 from kvopt.errors import unknown_name
-from kvopt.experiments.studies.claims.verdict import Judgement, Verdict
+from kvopt.experiments.studies.claims.verdict import Verdict
 from kvopt.experiments.theory.simulations import Simulation
 from kvopt.problem.requests import checked_integer
 
@@ -71,10 +72,10 @@ class Examination:
 
 
 class Finding(NamedTuple):
-    """The finding on the next claim of a topic, and the verdict."""
+    """The finding on the next claim of a topic, and whether it agrees with the claim."""
 
     found: str
-    verdict: Judgement
+    agrees: bool = True
 
 
 Parts = Iterator[Finding | Curve | dict[str, Any]]
@@ -88,7 +89,7 @@ TOPICS: dict[str, Examiner] = {}
 _CLAIMED: dict[str, Any] = tomllib.loads(
     (files("kvopt.experiments.theory") / "claims.toml").read_text(encoding="utf-8")
 )
-"""Claims of papers, and captions of pictures, by topic."""
+"""Claims of papers with their possible verdicts, and captions of pictures, by topic."""
 
 
 def topic(name: str) -> Callable[[Examiner], Examiner]:
@@ -137,11 +138,14 @@ def examine(topic: str, *, draws: int = 2, scale: int = 1) -> Examination:
     findings = [part for part in found if isinstance(part, Finding)]
     return Examination(
         topic,
-        verdicts=tuple(
-            Verdict(**claim, **finding._asdict())
-            for claim, finding in zip(said["claims"], findings, strict=True)
-        ),
+        verdicts=tuple(starmap(_verdict, zip(said["claims"], findings, strict=True))),
         curves=tuple(part for part in found if isinstance(part, Curve)),
         values={k: v for part in found if isinstance(part, dict) for k, v in part.items()},
         **said["picture"],
     )
+
+
+def _verdict(claim: dict[str, Any], finding: Finding) -> Verdict:
+    texts = {key: text for key, text in claim.items() if key != "verdicts"}
+    verdict = claim["verdicts"][0 if finding.agrees else 1]
+    return Verdict(**texts, found=finding.found, verdict=verdict)
