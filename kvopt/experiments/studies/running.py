@@ -79,17 +79,10 @@ class StudyProgress:
 
     def counting(self, records: Sequence[Record]) -> StudyProgress:
         """Return the progress after one more instance with these records."""
-        known = () if self.worst is None else (self.worst,)
-        return replace(
-            self,
-            done=self.done + 1,
-            failed=self.failed + any(record.outcome == "error" for record in records),
-            worst=max(
-                (record for record in (*known, *records) if record.ratio[0] is not None),
-                key=lambda record: record.ratio[0] or 0,
-                default=None,
-            ),
-        )
+        known = [r for r in (self.worst, *records) if r is not None and r.ratio[0] is not None]
+        worst = max(known, key=lambda record: record.ratio[0] or 0, default=None)
+        failed = self.failed + any(record.outcome == "error" for record in records)
+        return replace(self, done=self.done + 1, failed=failed, worst=worst)
 
 
 StudyObserver = Callable[[StudyProgress], None]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kvopt import Instance, Schedule, generate, read_instance
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, placed, shown
 from kvopt.experiments.studies.games import check_game, play, reference
 from kvopt.experiments.studies.records import StudiedInstance
 from kvopt.problem.batch_time import NANOSECONDS
@@ -242,12 +242,10 @@ def at_rate(instance: Instance, requests: list[Request], rate: float) -> list[Re
     times = dict(zip(instance, arrivals_ns(instance), strict=True)) if is_timed else {}
     found = []
     for request in requests:
-        try:
+        with placed(request=repr(request.id)):
             arrival = ceil(request.arrival / share)
             seconds = _seconds(ceil(times[request] / share)) if is_timed else None
             found.append(replace(request, arrival=arrival, arrival_seconds=seconds))
-        except InvalidInput as error:
-            raise error.located(request=repr(request.id)) from None
     return found
 
 
