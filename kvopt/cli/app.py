@@ -8,34 +8,21 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo
 
-from kvopt.cli import (
-    certify,
-    checks,
-    files,
-    fleet,
-    hardware,
-    messages,
-    plot,
-    research,
-    run,
-    solve,
-    study,
-    submit,
-    tools,
-)  # fmt: skip
-from kvopt.cli.common import filled_in, option
+from kvopt.cli import certify, files, fleet, hardware, messages, research, run, solve, study, tools
+from kvopt.cli.common import filled_in, option, warn_oversubscription
 from kvopt.cli.outputs import try_outputs
 from kvopt.kernels.pipes import UNREAD, ended_by_reader
 from kvopt.version import __version__
 
 Work = Callable[..., None]
 
-OUTPUTS = ("output", "timeline", "certificate")
+OUTPUTS = ("output", "timeline", "certificate", "csv")
 """Options that name a file to write: one that cannot be written is refused before any work."""
 
 MESSAGES = "Messages"
@@ -60,9 +47,9 @@ PANELS: dict[str, dict[Work, tuple[str, ...]]] = {
             "kvopt certify a.json --policy mc-sf --time-limit 60 -o a.cert.json",
             "kvopt certify a.json -P vllm-fcfs:block=1 -t 20 -o vllm.cert.json",
         ),
-        checks.verify_command: ("kvopt verify a.cert.json",),
-        checks.check_command: ("kvopt check a.json best.json",),
-        plot.plot_command: (
+        certify.verify_command: ("kvopt verify a.cert.json",),
+        certify.check_command: ("kvopt check a.json best.json",),
+        run.plot_command: (
             "kvopt plot a.json --schedule best.json -o best.svg",
             "kvopt plot a.json --policy mc-sf -o mc-sf.png",
         ),
@@ -82,10 +69,10 @@ PANELS: dict[str, dict[Work, tuple[str, ...]]] = {
             "kvopt study smoke --describe",
             "kvopt study smoke --limit 1 --out smoke",
         ),
-        research.report_command: ("kvopt report smoke",),
+        study.report_command: ("kvopt report smoke",),
         research.hunt_command: ("kvopt hunt --policy mc-sf --n 4 --memory 4 -o worst.cert.json",),
         research.theory_command: ("kvopt theory theorem-6.2",),
-        submit.submit_command: ("kvopt submit a.cert.json --who Ada --library samples/library",),
+        study.submit_command: ("kvopt submit a.cert.json --who Ada --library samples/library",),
         research.reduce_command: ("kvopt reduce three-partition --target 40 11 11 12 11 17 18",),
     },
     "Tools": {
@@ -118,11 +105,11 @@ class MessageOptions:
     """Options of every command for its messages: how many, and to which file."""
 
     verbose: bool = option(
-        "--verbose -v", "Show details: stages, each improvement.", rich_help_panel=MESSAGES
+        "Show details: stages, each improvement.", flags="-v", rich_help_panel=MESSAGES
     )
-    quiet: bool = option("--quiet -q", "Show results and errors only.", rich_help_panel=MESSAGES)
+    quiet: bool = option("Show results and errors only.", flags="-q", rich_help_panel=MESSAGES)
     log: Path | None = option(
-        "--log", "Append all messages to a file, with times.", "FILE", rich_help_panel=MESSAGES
+        "Append all messages to a file, with times.", "FILE", rich_help_panel=MESSAGES
     )
 
 
@@ -155,39 +142,41 @@ def expanded(work: Work) -> Work:
 
     A command takes options that belong together as one value.
     """
-    known = get_type_hints(work)
-    groups = {name: kind for name, kind in known.items() if is_dataclass(kind)}
-    parameters: list[Parameter] = []
-    for given in signature(work).parameters.values():
-        if given.name in groups:
-            parameters += _fields(groups[given.name])
-        else:
-            parameters.append(given.replace(annotation=known[given.name]))
-    parameters += _fields(MessageOptions)
+    groups = {name: kind for name, kind in get_type_hints(work).items() if is_dataclass(kind)}
+    parameters = [*_parameters(work), *_parameters(MessageOptions)]
 
     @wraps(work)
     def run(**given: Any) -> None:
         def made(kind: Any) -> Any:
             return kind(**{each.name: given.pop(each.name) for each in fields(kind)})
 
-        messages.set_up(**vars(made(MessageOptions)))
-        files = {name: path for name, path in given.items() if name in OUTPUTS}
-        try_outputs(as_json=given.get("json", False), **files)
+        messages.set_up(**vars(made(MessageOptions)), as_json=given.get("_json", False))
+        try_outputs(**{name: path for name, path in given.items() if name in OUTPUTS})
+        warn_oversubscription(given.get("threads"))
         values = {name: made(kind) for name, kind in groups.items()}
         with ended_by_reader():
             work(**values, **given)
 
-    ordered = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
-    run.__signature__ = Signature(ordered)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in ordered}
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
 
 
-def _fields(kind: Any) -> list[Parameter]:
-    known = get_type_hints(kind)
-    return [
-        each.replace(annotation=known[name]) for name, each in signature(kind).parameters.items()
-    ]
+def _parameters(of: Any) -> list[Parameter]:
+    """Return what a command or a dataclass takes, each with the option that declares it."""
+    known, found = get_type_hints(of, include_extras=True), list[Parameter]()
+    for name, given in signature(of).parameters.items():
+        kind, declared = known[name], given.default
+        if is_dataclass(kind):
+            found += _parameters(kind)
+            continue
+        if get_origin(kind) is Annotated:
+            kind, declared = get_args(kind)
+        if isinstance(declared, OptionInfo) and "--" not in " ".join(declared.param_decls or ()):
+            long = f"--{name.strip('_').replace('_', '-')}"
+            declared.param_decls = (long, *(declared.param_decls or ()))
+        found.append(Parameter(name, Parameter.KEYWORD_ONLY, default=declared, annotation=kind))
+    return found
 
 
 def name_of(work: Work) -> str:
@@ -220,9 +209,7 @@ def _print_version(wanted: bool) -> None:
 
 def common(
     *,
-    _version: bool = option(
-        "--version", "Print the version.", callback=_print_version, is_eager=True
-    ),
+    _version: bool = option("Print the version.", callback=_print_version, is_eager=True),
 ) -> None:
     """Find hindsight optima and lower bounds for LLM inference with a KV cache."""
 

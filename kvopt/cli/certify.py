@@ -1,27 +1,32 @@
-"""``kvopt certify``: schedule, bound and proof in one file, and policies compared with them."""
+"""``kvopt certify``, ``verify`` and ``check``: write proofs, and check them in integers."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from kvopt.certificates import Certificate, certify
+import typer
+
+from kvopt import Certificate, Instance, PolicyRun, certify, policy, read_schedule
 from kvopt.cli import common
-from kvopt.cli.common import argument, option
-from kvopt.cli.live import LiveProgress
-from kvopt.cli.messages import command_line
+from kvopt.cli.common import argument, blamed_on, finish, option, refuse
+from kvopt.cli.messages import command_line, is_json, say
 from kvopt.cli.outputs import certificate_written
-from kvopt.errors import InvalidInput
+from kvopt.cli.tables import show, table
+from kvopt.errors import FalseClaim, InvalidInput
+from kvopt.files.reading import is_standard_input
 from kvopt.problem.clocks import Clock
-from kvopt.problem.deadlines import Deadline
-from kvopt.problem.instance import Instance, refuse_prefixes
-from kvopt.problem.scopes import Scope
-from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.problem.instance import refuse_prefixes
+from kvopt.show.summary import counted, percent
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.timetable.measures import waiting_cells
 from kvopt.timetable.run_files import read_run
-from kvopt.timetable.runs import PolicyRun
+from kvopt.verify import Verdict
+from kvopt.verify.apart import verify_apart
 
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
 """Time to write a certificate, and the starts of a policy in it, over the time to read the
@@ -38,54 +43,56 @@ _OPTIONAL = (
 class ProblemOptions(common.MemoryOptions):
     """An instance, or its run or schedule by another program."""
 
-    file: Path | None = argument("FILE", f"Instance: {common.INSTANCES}", default=None)
-    run: Path | None = option(
-        "--run", "A run that import-run wrote, to evaluate instead of FILE.", "RUN"
-    )
+    file: Path | None = argument("FILE", f"Instance: {common.INSTANCES}", None)
+    run: Path | None = option("A run that import-run wrote, to evaluate instead of FILE.", "RUN")
+
+    @property
+    def source(self) -> Path:
+        """The file that is read."""
+        refuse(
+            "options", "give FILE or --run, one of them", (self.file is None) == (self.run is None)
+        )
+        return self.file or self.run or Path()
 
     def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun]]:
         """Return the instance, that of a recorded run if given, and this run on a clock."""
-        if (self.file is None) == (self.run is None):
-            raise InvalidInput("give FILE or --run, one of them", field="options")
-        if self.file is not None:
-            return self.read_from(self.file), []
-        assert self.run is not None
+        if self.run is None:
+            return self.read_from(self.source), []
         for name in ("memory", "workers"):
-            if getattr(self, name):
-                reason = "goes without a recorded run, which has its own"
-                raise InvalidInput(reason, field=f"--{name}")
-        found = read_run(self.run)
+            no_run = "goes without a recorded run, which has its own"
+            refuse(f"--{name}", no_run, getattr(self, name) is not None)
+        found = read_run(self.source)
         instance, schedule = found.instance, found.schedule
         if self.block_size is not None:
             instance = replace(instance, block_size=self.block_size)
             schedule = replace(schedule, instance=instance)
         made = PolicyRun.of(schedule, found.policy)
-        if not clock.is_even:
-            with common.blamed_on(self.run):
-                if found.chunks is None:
-                    reason = (
-                        "is missing: seconds need to know in which rounds prompts were processed, "
-                        "and know no cached ones"
-                    )
-                    raise InvalidInput(reason, field="chunks")
-                refuse_prefixes(instance, "a recorded run in seconds")  # its cache hits are unknown
-                made = made.timed(clock, found.chunks)
-                if broken := made.violations():
-                    raise InvalidInput(broken[0])
+        if clock.is_even:
+            return instance, [made]
+        with blamed_on(self.run):
+            if found.chunks is None:
+                reason = (
+                    "is missing: seconds need to know in which rounds prompts were processed, and "
+                    "know no cached ones"
+                )
+                raise InvalidInput(reason, field="chunks")
+            refuse_prefixes(instance, "a recorded run in seconds")  # its cache hits are unknown
+            made = made.timed(clock, found.chunks)
+            if broken := made.violations():
+                raise InvalidInput(broken[0])
         return instance, [made]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class JudgedOptions:
     """Policies to evaluate, and criteria besides latency."""
 
     policy: list[str] | None = common.policies("A scheduler to judge; may be given several times.")
-    schedule: Path | None = option("--schedule", "Judge this schedule as well.", "SCHEDULE")
-    router: str = common.ROUTER
-    deadline: str | None = common.DEADLINE
+    schedule: Path | None = option("Judge this schedule as well.", "SCHEDULE")
+    router: common.Router
+    deadline: common.InTime
     slower: bool = option(
-        "--slower",
-        "Also look for slower machines on which no schedule is as good: a fifth of the limit.",
+        "Also look for slower machines on which no schedule is as good: a fifth of the limit."
     )
 
 
@@ -95,10 +102,10 @@ def certify_command(
     timing: common.ClockOptions,
     limits: common.LimitOptions,
     judged: JudgedOptions,
-    output: Path = common.OUTPUT,
-    json: bool = common.JSON,
-    scope: Scope | None = common.COVERS,
-    _modules: list[str] | None = common.MODULES,
+    output: common.Output,
+    _json: common.Json,
+    scope: common.CoveredScope,
+    _modules: common.Modules,
 ) -> None:
     """Write a certificate: the best schedule, the best bound with its proof, and policies.
 
@@ -109,71 +116,56 @@ def certify_command(
     """
     names = judged.policy or []
     for name in names:
-        policy_from(name)  # refuse a wrong name before reading
+        policy(name)  # refuse a wrong name before reading
     router_from(judged.router)
-    aimed = None if judged.deadline is None else Deadline.parse(judged.deadline)
-    if timing.seconds and judged.schedule is not None:
-        raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
-    clock = timing.clock()
-    common.warn_oversubscription(limits.threads)
-    began = time.monotonic()
+    no_seconds = "goes without --seconds: it is in rounds"
+    refuse("--schedule", no_seconds, timing.seconds and judged.schedule is not None)
+    clock, source, began = timing.clock(), problem.source, time.monotonic()
     instance, made = problem.read(clock)
-    if judged.router != "central" and instance.workers == 1:
-        raise InvalidInput("goes with several --workers", field="--router")
-    source = problem.file or problem.run or Path()
+    common.refuse_router(judged.router, instance)
     reading = time.monotonic() - began
-    with common.blamed_on(source):
-        clock.arrivals(instance)
-        if aimed is not None:
-            aimed.allowed(instance, rounds=clock.is_even)
-    timing.say_assumed()
+    timing.check(source, instance, judged.deadline)
     with common.undisturbed():  # a signal between search and file must not lose the answer
-        total = common.in_seconds if timing.seconds else common.or_dash
-        live = LiveProgress(common.label(source), quiet=json, total=total)
-        with live as observer, common.blamed_on(source):
+        with common.searching(source, clock=clock) as observer:
             found = certify(
                 instance, [*made, *names], judged.schedule, clock=clock, router=judged.router,
                 scope=scope, deadline=judged.deadline, slower=judged.slower,
                 reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names)),
                 command=command_line(), observer=observer, **vars(limits),
             )  # fmt: skip
-        with certificate_written("--output", output, found):
-            if json:
-                common.print_json(found.to_json())
-            else:
-                _print(found)
-    common.finish(found.signal_number, common.NOTHING_FOUND * (found.upper is None))
+        with certificate_written(output, found):
+            show(found.to_json(), _lines(found))
+    finish(found.signal_number, common.NOTHING_FOUND * (found.upper is None))
 
 
-def _print(found: Certificate) -> None:
+def _lines(found: Certificate) -> Iterator[str]:
     in_rounds = found.clock.is_even
     what, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
-    print(
+    yield (
         f"{what} {found.worded_total(found.objective, up=True)}{unit}, proved to be at least "
-        f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
+        f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {percent(found.gap)}"
     )
     if found.undecided is not None:
-        print(found.undecided)
+        yield found.undecided
     for optimum in found.narrower:
         upper, lower = optimum.ends
         compared = [run.policy for run in found.runs if found.optimum_of(run) == optimum]
-        print(
+        yield (
             f"schedules of the scope {optimum.scope}: {what} {found.worded_total(upper, up=True)}"
             f"{unit}, at least {found.worded_total(lower, up=False)}{unit}; "
             f"compared with these: {', '.join(compared)}"
         )
     rows = [_row(found, run, count) for run, count in zip(found.runs, found.attained, strict=True)]
-    if rows:
-        common.print_rows(rows, ("outcome",), _OPTIONAL)
+    yield from table(rows, ("outcome",), _OPTIONAL)
     if found.in_time is not None:
-        print(found.in_time.sentence)
+        yield found.in_time.sentence
     if found.lower_bound is not None or found.in_time is not None:
         for scope in (*(optimum.scope for optimum in found.narrower), found.scope):
-            common.say(f"scope {scope}: {scope.sentence}" if found.narrower else scope.sentence)
+            say(f"scope {scope}: {scope.sentence}" if found.narrower else scope.sentence)
     if found.instance.block_size > 1:
-        common.say(found.instance.in_blocks)
+        say(found.instance.in_blocks)
     for line in found.notes:
-        common.say(f"kvopt: {line}")
+        say(f"kvopt: {line}")
 
 
 def _row(found: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, object]:
@@ -190,3 +182,92 @@ def _row(found: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, o
         **({} if in_rounds else {"evictions": run.evictions}),
         "outcome": run.outcome + outside,
     }
+
+
+def verify_command(
+    *,
+    file: Path = argument("CERT", "Certificate file; - is standard input."),
+    _json: common.Json,
+    budget: float | None = option("Allow K times half a minute and 850 MB.", "K"),
+    jobs: int = option("Processes that share a search.", "N", default=1),
+    naive: bool = option("Evaluate proofs by their definitions; for small instances."),
+    proved: bool = option("Check it a second time, by the program proved in Coq."),
+) -> None:
+    """Check every claim of a certificate in exact integers, and print the proved ones.
+
+    The check uses no solver and no code that made the certificate.  ``python -m kvopt.verify``
+    does the same with the standard library alone.  A file is granted the time that it
+    asks for, up to about ten minutes.  The system limits the memory of the check.
+
+    Exit status: 0 valid, 1 invalid, 130 after Ctrl-C, 2 unreadable, more to check than it asks for
+    or the budget allows, or not covered by --proved.
+    """
+    wrong = budget is not None and not 0 < budget < math.inf
+    refuse("--budget", "must be a positive number", wrong)
+    if proved:
+        from kvopt.certificates import coq_checker as again  # most checks do not need this import
+
+        refuse("--proved", "needs a file, not standard input", is_standard_input(file))
+        again.proved_checker()
+    path = Path("/dev/stdin") if is_standard_input(file) else file
+    try:
+        verdict = verify_apart(
+            path, budget, lambda line: say(f"kvopt: {line}"), jobs=jobs, naive=naive
+        )
+    except KeyboardInterrupt:
+        say("kvopt: interrupted, nothing is known of the file")
+        raise typer.Exit(common.INTERRUPTED) from None
+    if proved and verdict.valid:
+        verdict = _twice(verdict, again.verify_proved(file))
+    said = {"valid": verdict.valid, "readable": verdict.readable, "report": verdict.lines}
+    show(said, verdict.lines)
+    finish(status=verdict.exit_status)
+
+
+def _twice(first: Verdict, second: Verdict) -> Verdict:
+    """Return the verdict of both checkers together."""
+    said = "checked again by the program that is proved in Coq:"
+    *found, last = second.lines
+    lines = (*first.lines[:-1], said, *(f"  {line}" for line in found), last)
+    return Verdict(second.valid, second.readable, lines)
+
+
+_SAID = ("feasible", "objective", "peak_memory", "peak_time", "makespan", "violations")
+
+
+def check_command(
+    *,
+    problem: common.InstanceOptions,
+    schedule: Path | None = argument(
+        "[SCHEDULE]", "Schedule file; - is standard input.  Not for a certificate.", None
+    ),
+    _json: common.Json,
+) -> None:
+    """Print the total latency and peak memory of a schedule, or its violations.
+
+    Without a schedule FILE is a certificate, which is checked as ``kvopt verify`` does.
+
+    Exit status: 0 feasible, 1 not feasible or another objective than it claims, 2 unreadable
+    or not for this instance.
+    """
+    if schedule is None:
+        verify_command(
+            file=problem.file, _json=is_json(), budget=None, jobs=1, naive=False, proved=False
+        )
+        return
+    instance = problem.read()
+    summary = []
+    try:
+        made = read_schedule(schedule, instance)
+        check = made.check()
+        found: dict[str, Any] = {name: getattr(check, name) for name in _SAID}
+        paused = f", {counted(made.pauses, 'pause')} with tokens kept" if made.pauses else ""
+        summary = [
+            f"{'feasible' if check.feasible else 'not feasible'}: total latency "
+            f"{check.objective:,}, peak memory {check.peak_memory:,} of {instance.memory:,} at "
+            f"time {check.peak_time:,}, makespan {check.makespan:,}{paused}"
+        ]
+    except FalseClaim as error:
+        found = {"feasible": False, "violations": [str(error)]}
+    show(found, [*found["violations"], *summary])
+    finish(status=common.FAILED * (not found["feasible"]))

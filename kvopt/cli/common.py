@@ -1,4 +1,4 @@
-"""Options, exit statuses, tables and output rules that all commands share.
+"""Options, exit statuses and output rules that all commands share.
 
 With ``--json`` standard output holds one JSON object and nothing else.  Progress and
 messages go to standard error.
@@ -7,38 +7,32 @@ messages go to standard error.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import isroutine
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from kvopt.cli import INTERRUPTED as INTERRUPTED
-from kvopt.cli.messages import detail as detail
-from kvopt.cli.messages import is_watched as is_watched
-from kvopt.cli.messages import say as say
-from kvopt.cli.tables import or_dash as or_dash
-from kvopt.cli.tables import print_json as print_json
-from kvopt.cli.tables import print_rows as print_rows
+from kvopt.cli.messages import LiveProgress, say, warn
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import blamed_on as blamed_on
 from kvopt.files.reading import is_standard_input, name_of
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.modules import import_modules, located
-from kvopt.problem import clocks
-from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 from kvopt.problem.hardware.roofline import expected_error, is_roofline, parts, roofline
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance
 from kvopt.problem.scopes import Scope
-from kvopt.show.summary import counted as counted
-from kvopt.show.summary import percent as percent
 
 FAILED = 1
 """Exit status when a checked file is wrong, or a part of the work failed."""
@@ -64,6 +58,8 @@ NAMES = {
 }
 """Modules with the names of a kind; ``{policies}`` in a help text becomes the names of policies."""
 
+_PLACE = re.compile(r"\{(\w+)\}")
+
 
 def names_of(kind: str) -> list[str]:
     """Return the names of a kind; the module is loaded at the first call."""
@@ -78,64 +74,64 @@ def completing(kind: str) -> Callable[[str], list[str]]:
 
 def filled_in(text: str) -> str:
     """Return a help text with names in it."""
-    for kind in NAMES:
-        if (place := f"{{{kind}}}") in text:
-            text = text.replace(place, ", ".join(names_of(kind)))
-    return text
+    return _PLACE.sub(lambda place: ", ".join(names_of(place[1])), text)
+
+
+def _completed(about: str, names: str) -> Any:
+    """Return the completion of a kind, by default the one of a help text; else None."""
+    found = _PLACE.search(about)
+    kind = names or (found and found[1])
+    return completing(kind) if kind else None
 
 
 def option(
-    flags: str, about: str, metavar: str = "", names: str | None = None, default: Any = None,
+    about: str, metavar: str = "", flags: str = "", default: Any = None, names: str = "",
     **more: Any,
 ) -> Any:  # fmt: skip
-    """Return an option, as the default of a parameter.
+    """Return an option, as the default of a parameter whose name it has.
 
     Parameters
     ----------
-    flags
-        Names of the option, with blanks between them.
     about
         Its help text.
     metavar
-        Type of its value; None for a flag, which is off by default.
-    names
-        Kind in `NAMES` of its value, so that shells complete it.
+        Type of its value; none for a flag, which is off by default.
+    flags
+        More of its names, with blanks between them; a long one replaces the name of the parameter.
     default
         Its default, ``...`` if the option is required.
+    names
+        Kind in `NAMES` that shells complete, by default the one in the help text.
     more
         Passed on to Typer.
     """
     if not metavar and default is None:
         default = False
-    complete = completing(names) if names else None
+    complete = _completed(about, names)
     return typer.Option(
         default, *flags.split(), metavar=metavar, help=about, autocompletion=complete, **more
     )
 
 
-def argument(metavar: str, about: str, names: str | None = None, default: Any = ...) -> Any:
-    """Return an argument; ``names`` and ``default`` as of `option`."""
-    complete = completing(names) if names else None
+def argument(metavar: str, about: str, default: Any = ..., names: str = "") -> Any:
+    """Return an argument; ``default`` and ``names`` as of `option`."""
+    complete = _completed(about, names)
     return typer.Argument(default, metavar=metavar, help=about, autocompletion=complete)
 
 
-def _parsed_scope(text: str) -> Scope:
-    """Return the scope of a name, else raise an error that names the option."""
-    try:
-        return Scope.parse(text)
-    except InvalidInput as error:
-        raise typer.BadParameter(error.reason) from None
+def policies(about: str, default: Any = None) -> Any:
+    """Return the option that names schedulers."""
+    said = f"{about}  One of {{policies}}; `kvopt policies` describes them."
+    return option(said, NAMED, "--policy -P", default)
 
 
-def _scope(default: str) -> Any:
-    """Return the option for the scope."""
-    text = f"Schedules that bounds cover: one of {{scopes}}; default: {default}."
-    return option("--scope", text, "NAME", names="scopes", parser=_parsed_scope)
+def _read(about: str, metavar: str, read: Callable[[str], object]) -> Any:
+    """Return an option whose value is read at once, so that it is refused before any work."""
 
+    def given(text: str | None) -> object:
+        return None if text is None else read(text)
 
-def _read_params(path: Path | None) -> SolveParams | None:
-    """Read the file of the option; report errors before any work begins."""
-    return None if path is None else SolveParams.from_toml(path)
+    return option(about, metavar, parser=str, callback=given)
 
 
 def _imported(modules: list[str] | None) -> list[str]:
@@ -145,53 +141,43 @@ def _imported(modules: list[str] | None) -> list[str]:
 
 
 INSTANCES = "JSON, or CSV with --memory; - is standard input."
-_WRITTEN = "The file to write; - is standard output."
 LIMIT = "Seconds, kept within two."
+NAMED = "NAME[:KEY=VALUE,...]"
+_WRITTEN = "The file to write; - is standard output."
+_ROUTER = "Of a fleet, how requests come to workers: one of {routers}."
+_IN_TIME = "How many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens."
+_OWN = "Python file that registers something of your own; may be given several times."
+_COVERED = "Schedules that bounds cover: one of {scopes}; default: "
+_TOML = "TOML with widths, limits and shares of time, as kvopt info --params prints them."
+_AS_GIVEN = f"{_COVERED}runs, or sharing if prompts have prefixes."
+_AS_POLICIES = f"{_COVERED}that of the policies, else runs or sharing."
 
-INSTANCE_FILE = argument("FILE", f"Instance: {INSTANCES}")
-OUTPUT = option("--output -o", _WRITTEN, "FILE", default=...)
-OPTIONAL_OUTPUT = option("--output -o", _WRITTEN, "FILE")
-JSON = option("--json", "Print one JSON object and nothing else.")
-TIME_LIMIT = option("--time-limit -t", LIMIT, "S", min=0)
-THREADS = option("--threads", "Solver threads; default: every core.", "N", min=1)
-SEED = option("--seed", "For random choices.", "N", default=0, min=0)
-ROUTER = option(
-    "--router", "Of a fleet, how requests come to workers: one of {routers}.",
-    "NAME[:KEY=VALUE,...]", "routers", "central",
-)  # fmt: skip
-ALLOWS = _scope("runs, or sharing if prompts have prefixes")
-COVERS = _scope("that of the policies, else runs or sharing")
-DEADLINE = option(
-    "--deadline",
-    "How many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens.",
-    "TIME",
-)
-MODULES = option(
-    "--module",
-    "Python file that registers something of your own; may be given several times.",
-    "FILE.py",
-    callback=_imported,
-)
+Json = Annotated[bool, option("Print one JSON object and nothing else.")]
+Output = Annotated[Path, option(_WRITTEN, "FILE", "-o", ...)]
+OptionalOutput = Annotated[Path | None, option(_WRITTEN, "FILE", "-o")]
+TimeLimit = Annotated[float | None, option(LIMIT, "S", "-t", min=0)]
+Threads = Annotated[int | None, option("Solver threads; default: every core.", "N", min=1)]
+Seed = Annotated[int, option("For random choices.", "N", default=0, min=0)]
+Params = Annotated[SolveParams | None, _read(_TOML, "FILE", SolveParams.from_toml)]
+Router = Annotated[str, option(_ROUTER, NAMED, default="central")]
+AllowedScope = Annotated[Scope | None, _read(_AS_GIVEN, "NAME", Scope.parse)]
+CoveredScope = Annotated[Scope | None, _read(_AS_POLICIES, "NAME", Scope.parse)]
+InTime = Annotated[Deadline | None, _read(_IN_TIME, "TIME", Deadline.parse)]
+Modules = Annotated[list[str] | None, option(_OWN, "FILE.py", "--module", callback=_imported)]
 
 
-def policies(about: str, default: Any = None) -> Any:
-    """Return the option that names schedulers."""
-    said = f"{about}  One of {{policies}}; `kvopt policies` describes them."
-    return option("--policy -P", said, "NAME[:KEY=VALUE,...]", "policies", default)
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class MemoryOptions:
     """Options that override the file of an instance."""
 
     memory: int | None = option(
-        "--memory -m", "Cache size: required for CSV; overrides that of a JSON file.", "M", min=1
+        "Cache size: required for CSV; overrides that of a JSON file.", "M", "-m", min=1
     )
     workers: int | None = option(
-        "--workers", "Machines with a cache of M tokens each; overrides the file.", "N", min=1
+        "Machines with a cache of M tokens each; overrides the file.", "N", min=1
     )
     block_size: int | None = option(
-        "--block-size", "Memory is given out in whole blocks of B tokens; default: 1.", "B", min=1
+        "Memory is given out in whole blocks of B tokens; default: 1.", "B", min=1
     )
 
     def read_from(self, path: Path) -> Instance:
@@ -199,11 +185,11 @@ class MemoryOptions:
         return read_instance(path, self.memory, self.workers, self.block_size)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class InstanceOptions(MemoryOptions):
     """An instance."""
 
-    file: Path = INSTANCE_FILE
+    file: Path = argument("FILE", f"Instance: {INSTANCES}")
 
     def read(self) -> Instance:
         """Read it."""
@@ -214,21 +200,26 @@ class InstanceOptions(MemoryOptions):
 class ClockOptions:
     """How long a round lasts."""
 
-    seconds: bool = option("--seconds", "Let a round last as long as its batch.")
+    seconds: bool = option("Let a round last as long as its batch.")
     batch_time: str | None = option(
-        "--batch-time",
         "With --seconds: a .json file, one of {batch_times}, or a roofline, llama-3-8b@h100 say.",
         "MODEL",
-        "batch_times",
     )
 
-    def clock(self) -> clocks.Clock:
+    def clock(self) -> Clock:
         """Return the clock of the model that was named, or of the default one."""
         if self.seconds:
-            return clocks.Seconds(batch_time(self.batch_time or DEFAULT_MODEL))
-        if self.batch_time is not None:
-            raise InvalidInput("goes with --seconds", field="--batch-time")
-        return clocks.ROUNDS
+            return Seconds(batch_time(self.batch_time or DEFAULT_MODEL))
+        refuse("--batch-time", "goes with --seconds", self.batch_time is not None)
+        return ROUNDS
+
+    def check(self, file: Path, instance: Instance, deadline: Deadline | None = None) -> None:
+        """Refuse what the clock cannot tell, then report the assumed machine."""
+        with blamed_on(file):
+            self.clock().arrivals(instance)
+            if deadline is not None:
+                deadline.allowed(instance, rounds=not self.seconds)
+        self.say_assumed()
 
     def say_assumed(self) -> None:
         """Report the assumed machine, unless it was named, and whether its times are computed."""
@@ -236,43 +227,36 @@ class ClockOptions:
             say_machine(self.batch_time, "--batch-time {}", "--batch-time")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LimitOptions:
     """Limits of a search, and its seed."""
 
-    time_limit: float | None = TIME_LIMIT
-    threads: int | None = THREADS
+    time_limit: TimeLimit
+    threads: Threads
     ram: str | None = option(
-        "--ram",
-        "Memory budget, 4G say; default: a share of the machine's memory.",
-        "SIZE",
+        "Memory budget, 4G say; default: a share of the machine's memory.", "SIZE"
     )
-    params: SolveParams | None = option(
-        "--params",
-        "TOML with widths, limits and shares of time, as kvopt info --params prints them.",
-        "FILE",
-        parser=Path,
-        callback=_read_params,
-    )
-    seed: int = SEED
+    params: Params
+    seed: Seed
 
 
-def in_seconds(nanoseconds: int | None) -> str:
-    """Return a total in words."""
-    return "-" if nanoseconds is None else f"{nanoseconds / NANOSECONDS:,.6g} s"
+def refuse(option: str, reason: str, condition: bool) -> None:
+    """Raise the error that names an option, on a condition."""
+    if condition:
+        raise InvalidInput(reason, field=option)
+
+
+def refuse_router(router: str, instance: Instance) -> None:
+    """Refuse a router for a single machine."""
+    is_alone = router != "central" and instance.workers == 1
+    refuse("--router", "goes with several --workers", is_alone)
 
 
 def say_machine(model: object, assumed: str, option: str) -> None:
     """Print the source of the times of a model, unless a measured one was named.
 
-    Parameters
-    ----------
-    model
-        Its name; None if it was left out.
-    assumed
-        Option with the default model, with braces for its name.
-    option
-        Option that names another one.
+    Without a model ``assumed`` is the option with the default one, with braces for its name;
+    ``option`` names another one.
     """
     if model is None:
         say_assumed(f"{assumed.format(DEFAULT_MODEL)} (Llama-2-70B on two A100)", option)
@@ -287,20 +271,16 @@ def say_assumed(what: str, option: str) -> None:
     say(f"assumed: {what}; give {option} for another machine")
 
 
-def say_assumed_options(context: typer.Context, names: Sequence[str]) -> None:
-    """Print the assumed values of some options that were not given."""
-    assumed = [
-        f"--{name.replace('_', '-')} {context.params[name]}"
-        for name in names
-        if (source := context.get_parameter_source(name)) is not None and source.name == "DEFAULT"
-    ]
-    if assumed:
-        say_assumed(", ".join(assumed), "them" if len(assumed) > 1 else assumed[0].split()[0])
-
-
 def label(file: Path) -> str:
     """Return the name of a file for tables and progress."""
     return name_of(file) if is_standard_input(file) else file.name
+
+
+@contextmanager
+def searching(file: Path, name: str = "", clock: Clock = ROUNDS) -> Iterator[LiveProgress]:
+    """Show the progress of work on a file, and name the file in errors."""
+    with LiveProgress(name or label(file), clock) as live, blamed_on(file):
+        yield live
 
 
 @contextmanager
@@ -327,4 +307,4 @@ def warn_oversubscription(threads: int | None) -> None:
     """Warn if the number of threads exceeds the cores of the machine."""
     cores = os.cpu_count() or 1
     if threads is not None and threads > cores:
-        say(f"kvopt: warning: {threads} threads on {cores} cores slow each other down")
+        warn(f"{threads} threads on {cores} cores slow each other down")

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from kvopt import export, generate, import_trace, write_instance
 from kvopt.cli import common
 from kvopt.cli.common import argument, option
+from kvopt.cli.messages import say
 from kvopt.cli.outputs import write_output
 from kvopt.errors import InvalidInput
-from kvopt.formulations.export import SUFFIXES, export, format_of
-from kvopt.problem.families import FAMILIES, generate
-from kvopt.problem.instance_files import write_instance
-from kvopt.problem.traces import import_trace
+from kvopt.formulations.export import SUFFIXES, format_of
+from kvopt.problem.families import FAMILIES
+from kvopt.show.summary import counted
 from kvopt.simulate.policies.registry import pairs
 from kvopt.timetable.records import read_record
 from kvopt.timetable.run_files import write_run
@@ -33,49 +34,45 @@ def families() -> str:
 
 def generate_command(
     *,
-    family: str = argument("FAMILY", "A name from the list below.", "families"),
-    output: Path = common.OUTPUT,
-    n: int | None = option("--n", "Number of requests.", "N", min=0),
-    memory: int | None = option("--memory -m", "Cache size.", "M", min=1),
-    seed: int = common.SEED,
-    parameters: list[str] | None = option("--parameter -p", "A key of the family.", "KEY=VALUE"),
+    family: str = argument("FAMILY", "A name from the list below.", names="families"),
+    output: common.Output,
+    n: int | None = option("Number of requests.", "N", min=0),
+    memory: int | None = option("Cache size.", "M", "-m", min=1),
+    seed: common.Seed,
+    parameter: list[str] | None = option("A key of the family.", "KEY=VALUE", "-p"),
 ) -> None:
     """Write an instance of a named family; same arguments, same bytes."""
-    keys = pairs(",".join(parameters or ()), "-p")
+    keys = pairs(",".join(parameter or ()), "-p")
     instance = generate(family, n=n, memory=memory, seed=seed, parameters=keys)
     about = f": {len(instance)} requests, memory {instance.memory}"
     write_output(output, partial(write_instance, instance), about)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KeptOptions:
     """Options that select requests of a trace and set their fields; see `import_trace`."""
 
-    limit: int | None = option("--limit", "Stop after N requests.", "N", min=0)
-    sample: int | None = option("--sample", "Draw N of them.", "N", min=0)
-    seed: int = common.SEED
-    round_ms: float | None = option("--round-ms", "Length of a round; 50 by default.", "X")
-    all_at_once: bool = option("--all-at-once", "Forget arrivals: a backlog.")
-    max_total: int | None = option("--max-total", "Skip requests of more tokens.", "T", min=1)
-    prompt_column: str | None = option(
-        "--prompt-column", "Prompt tokens; csv knows many names.", "NAME"
-    )
-    output_column: str | None = option("--output-column", "Output tokens, likewise.", "NAME")
-    time_column: str | None = option("--time-column", "Arrival, likewise.", "NAME")
-    prefixes: bool = option("--prefixes", "Keep the blocks that prompts share.")
-    block_tokens: int | None = option("--block-tokens", "Their tokens in csv; 16.", "B", min=1)
+    limit: int | None = option("Stop after N requests.", "N", min=0)
+    sample: int | None = option("Draw N of them.", "N", min=0)
+    seed: common.Seed
+    round_ms: float | None = option("Length of a round; 50 by default.", "X")
+    all_at_once: bool = option("Forget arrivals: a backlog.")
+    max_total: int | None = option("Skip requests of more tokens.", "T", min=1)
+    prompt_column: str | None = option("Prompt tokens; csv knows many names.", "NAME")
+    output_column: str | None = option("Output tokens, likewise.", "NAME")
+    time_column: str | None = option("Arrival, likewise.", "NAME")
+    prefixes: bool = option("Keep the blocks that prompts share.")
+    block_tokens: int | None = option("Their tokens in csv; 16.", "B", min=1)
 
 
 def import_command(
     *,
     trace: Path = argument("TRACE", "The file to read; - is standard input."),
-    format_: str = option(
-        "--format -f", "{traces}, or one of --module.", "NAME", names="traces", default=...
-    ),
-    memory: int = option("--memory -m", "Cache size in tokens.", "M", min=1, default=...),
-    output: Path = common.OUTPUT,
+    format_: str = option("{traces}, or one of --module.", "NAME", "-f", ...),
+    memory: int = option("Cache size in tokens.", "M", "-m", ..., min=1),
+    output: common.Output,
     kept: KeptOptions,
-    _modules: list[str] | None = common.MODULES,
+    _modules: common.Modules,
 ) -> None:
     """Turn a trace of requests into an instance; same arguments, same bytes.
 
@@ -89,22 +86,20 @@ def import_command(
     notes = instance.notes
     assert isinstance(notes, dict)
     if "columns" in notes:
-        common.say(f"columns: {notes['columns']}")
+        say(f"columns: {notes['columns']}")
     if "cached_tokens" in notes:
-        common.say(
+        say(
             f"kvopt: {notes['cached_tokens']:,} tokens of these prompts were cached, and count as "
             "processed and held all the same: the trace does not say which ones"
         )
     for reason, found in notes["dropped"].items():
-        common.say(f"left out {found['rows']}: {reason} (first at line {found['first_line']})")
+        say(f"left out {found['rows']}: {reason} (first at line {found['first_line']})")
     if notes["out_of_order"]:
-        common.say(f"sorted: {notes['out_of_order']} arrived before an earlier line")
+        say(f"sorted: {notes['out_of_order']} arrived before an earlier line")
 
 
 def import_run_command(
-    *,
-    record: Path = argument("RECORD", "A record of a server."),
-    output: Path = common.OUTPUT,
+    *, record: Path = argument("RECORD", "A record of a server."), output: common.Output
 ) -> None:
     """Read the decisions of a server, replay them in integers, and write them as a run.
 
@@ -115,34 +110,26 @@ def import_run_command(
     schedule = run.schedule
     about = (
         f": {run.policy}, {len(run.instance):,} requests, total latency "
-        f"{schedule.objective:,} rounds, {common.counted(schedule.pauses, 'pause')}"
+        f"{schedule.objective:,} rounds, {counted(schedule.pauses, 'pause')}"
     )
     write_output(output, partial(write_run, run), about)
     if left_out := run.notes.get("left_out"):
-        common.say(f"left out {common.counted(left_out, 'request')} that did not finish")
+        say(f"left out {counted(left_out, 'request')} that did not finish")
 
 
 def export_command(
     *,
     problem: common.InstanceOptions,
-    output: Path = common.OUTPUT,
-    formulation: str = option(
-        "--formulation",
-        "One of {formulations}.",
-        "NAME",
-        names="formulations",
-        default="time-indexed",
-    ),
-    format: str | None = option(  # noqa: A002 - the name in the contract
-        "--format", "One of {exports}; default: as OUT ends.", "NAME", names="exports"
-    ),
+    output: common.Output,
+    formulation: str = option("One of {formulations}.", "NAME", default="time-indexed"),
+    format_: str | None = option("One of {exports}; default: as OUT ends.", "NAME"),
 ) -> None:
     """Write the time-indexed program, its LP relaxation, or the one with pauses, as MPS or LP.
 
     A name that ends in .gz is compressed.
     """
     try:
-        kind = format or format_of(output)
+        kind = format_ or format_of(output)
     except InvalidInput as error:
         names = ", ".join(SUFFIXES)
         reason = f"must end in one of {names}; another name needs --format"

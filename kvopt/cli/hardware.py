@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import typer
 
+from kvopt import BatchTime
 from kvopt.cli import common
 from kvopt.cli.common import argument, option
-from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, written
+from kvopt.cli.messages import is_json, say, warn
+from kvopt.cli.outputs import name_of, written
+from kvopt.cli.tables import show, table
 from kvopt.errors import InvalidInput, shown
-from kvopt.problem.batch_time import NANOSECONDS, BatchTime
+from kvopt.files.atomic import own_descriptor
+from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
 from kvopt.problem.hardware.fitting import Fit, Measured, fit_linear, fit_roof
 from kvopt.problem.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, SHARE, capacity, preset
@@ -38,22 +42,20 @@ _MOST_OFF = 0.1
 class MachineOptions:
     """A model, and the GPUs that hold it."""
 
-    model: str = option(
-        "--model", "One of {models}.", "NAME", names="models", default="llama-2-70b"
-    )
-    gpu: str = option("--gpu", "One of {gpus}.", "NAME", names="gpus", default="a100-80gb")
-    gpus: int = option("--gpus", "GPUs that hold the model together.", "N", min=1, default=2)
+    model: str = option("One of {models}.", "NAME", default="llama-2-70b")
+    gpu: str = option("One of {gpus}.", "NAME", default="a100-80gb")
+    gpus: int = option("GPUs that hold the model together.", "N", min=1, default=2)
 
 
 @dataclass(frozen=True)
 class ShapeOptions:
     """Shape of a model, overriding its preset; the names are of `ModelShape`."""
 
-    parameters: int | None = option("--parameters", "Weights of the model.", "N", min=1)
-    layers: int | None = option("--layers", "Its layers.", "N", min=1)
-    kv_heads: int | None = option("--kv-heads", "Its heads of keys.", "N", min=1)
-    head_size: int | None = option("--head-size", "Numbers in a key.", "N", min=1)
-    bytes: int | None = option("--bytes", "Bytes of a weight or cached number.", "N", min=1)
+    parameters: int | None = option("Weights of the model.", "N", min=1)
+    layers: int | None = option("Its layers.", "N", min=1)
+    kv_heads: int | None = option("Its heads of keys.", "N", min=1)
+    head_size: int | None = option("Numbers in a key.", "N", min=1)
+    bytes: int | None = option("Bytes of a weight or cached number.", "N", min=1)
 
 
 def capacity_command(
@@ -61,11 +63,11 @@ def capacity_command(
     context: typer.Context,
     machine: MachineOptions,
     own: ShapeOptions,
-    gpu_memory: str | None = option("--gpu-memory", "10^9 bytes of one GPU.", "GB"),
+    gpu_memory: str | None = option("10^9 bytes of one GPU.", "GB"),
     fraction: str = option(
-        "--fraction", "Share of memory for weights and cache.", "F", default=str(float(SHARE))
+        "Share of memory for weights and cache.", "F", default=str(float(SHARE))
     ),
-    json: bool = common.JSON,
+    _json: common.Json,
 ) -> None:
     """Print how many tokens of KV cache fit next to the weights of a model.
 
@@ -82,19 +84,33 @@ def capacity_command(
     share = _number(fraction, "--fraction")
     tokens = capacity(shape, memory, machine.gpus, share)
     # These options describe the machine; a GPU of a given size needs no name.
-    named = ("model", *(() if gpu_memory else ("gpu",)), "gpus", "fraction")
-    common.say_assumed_options(context, named)
+    _say_assumed(context, "model", *(() if gpu_memory else ("gpu",)), "gpus", "fraction")
     note = _NOTE if shape.name in _OF_THE_PAPERS else None
-    if json:
-        common.print_json({
-            "memory": tokens, "kv_bytes": shape.kv_bytes, "weight_bytes": shape.weight_bytes,
-            "gpu_memory": memory, "gpus": machine.gpus, "fraction": float(share), "note": note,
-        })  # fmt: skip
-        return
-    print(f"{tokens:,} tokens of {shape.kv_bytes:,} bytes")
-    print(f"weights {shape.weight_bytes:,} bytes; {machine.gpus} x {memory:,} bytes x {fraction}")
-    if note:
-        common.say(note)
+    said = {
+        "memory": tokens, "kv_bytes": shape.kv_bytes, "weight_bytes": shape.weight_bytes,
+        "gpu_memory": memory, "gpus": machine.gpus, "fraction": float(share), "note": note,
+    }  # fmt: skip
+    used = f"{machine.gpus} x {memory:,} bytes x {fraction}"
+    lines = (
+        f"{tokens:,} tokens of {shape.kv_bytes:,} bytes",
+        f"weights {shape.weight_bytes:,} bytes; {used}",
+    )
+    show(said, lines)
+    if note and not is_json():
+        say(note)
+
+
+def _say_assumed(context: typer.Context, *names: str) -> None:
+    """Print the assumed values of some options that were not given."""
+    assumed = [
+        f"--{name.replace('_', '-')} {context.params[name]}"
+        for name in names
+        if (source := context.get_parameter_source(name)) is not None and source.name == "DEFAULT"
+    ]
+    if assumed:
+        common.say_assumed(
+            ", ".join(assumed), "them" if len(assumed) > 1 else assumed[0].split()[0]
+        )
 
 
 def _number(text: str, field: str) -> Fraction:
@@ -109,12 +125,10 @@ def fit_command(
     context: typer.Context,
     table: Path = argument("TABLE", "CSV with measured batches, or a record of vLLM."),
     machine: MachineOptions,
-    output: Path | None = common.OPTIONAL_OUTPUT,
-    lines: int = option(
-        "--lines", "2 for a roof, 1 for a straight line.", "1|2", min=1, max=2, default=2
-    ),
-    kv_ns: int | None = option("--kv-ns", "For each token held, if not fitted.", "NS", min=0),
-    json: bool = common.JSON,
+    output: common.OptionalOutput,
+    lines: int = option("2 for a roof, 1 for a straight line.", "1|2", default=2, min=1, max=2),
+    kv_ns: int | None = option("For each token held, if not fitted.", "NS", min=0),
+    _json: common.Json,
 ) -> None:
     """Fit a batch-time model to a table, for `--batch-time`.
 
@@ -128,7 +142,7 @@ def fit_command(
     device = preset(ANY_GPU, machine.gpu, "--gpu")
     rows, is_profile = read_batches(table, shape.layers, machine.gpus)
     if is_profile:
-        common.say_assumed_options(context, ("model", "gpu", "gpus"))
+        _say_assumed(context, "model", "gpu", "gpus")
         if kv_ns is None:  # time of all GPUs together to read one token of the cache
             kv_ns = round(shape.kv_bytes * NANOSECONDS / (machine.gpus * device.bandwidth))
     fit = _fit(rows, lines, kv_ns or 0, is_profile)
@@ -136,20 +150,21 @@ def fit_command(
         f"{fit.rows} batches, relative error {fit.typical_error:.1%} typically and "
         f"{fit.largest_error:.1%} at most"
     )
+    is_file = output is not None and own_descriptor(output) != 1
     found = replace(
         fit.batch_time,
-        name=None if output in (None, STANDARD_OUTPUT) else output.stem,
+        name=output.stem if is_file and output else None,
         notes=f"fitted to {common.label(table)}: {errors}",
     )
     said = ("rows", "seconds", "model_seconds", "largest_error", "typical_error")
-    with written("--output", output, partial(write_batch_time, found)):
-        _print(found, json, {name: getattr(fit, name) for name in said})
-    if not json:
-        common.say(f"{'fitted' if output is None else f'wrote {name_of(output)}'}: {errors}")
-        common.say(f"these rounds took {fit.seconds:.4g} s, by the model {fit.model_seconds:.4g} s")
+    with written(output, partial(write_batch_time, found)):
+        show(found.to_json() | {name: getattr(fit, name) for name in said}, _lines(found))
+    if not is_json():
+        say(f"{'fitted' if output is None else f'wrote {name_of(output)}'}: {errors}")
+        say(f"these rounds took {fit.seconds:.4g} s, by the model {fit.model_seconds:.4g} s")
     off = fit.model_seconds / fit.seconds - 1
     if abs(off) > _MOST_OFF:
-        common.say(f"kvopt: warning: the model's rounds take {off:+.0%} in all")
+        warn(f"the model's rounds take {off:+.0%} in all")
 
 
 def _fit(rows: list[Measured], lines: int, kv_ns: int, is_profile: bool) -> Fit:
@@ -162,51 +177,45 @@ def _fit(rows: list[Measured], lines: int, kv_ns: int, is_profile: bool) -> Fit:
 
 def show_command(
     *,
-    model: str = argument(
-        "MODEL", "{batch_times}, MODEL@GPU, MODEL@NxGPU or a .json file.", "batch_times"
-    ),
-    output: Path | None = common.OPTIONAL_OUTPUT,
-    json: bool = common.JSON,
+    model: str = argument("MODEL", "{batch_times}, MODEL@GPU, MODEL@NxGPU or a .json file."),
+    output: common.OptionalOutput,
+    _json: common.Json,
 ) -> None:
     """Show a batch-time model: a measured one, a roofline such as llama-3-8b@h100, or a file."""
     found = batch_time(model)
-    with written("--output", output, partial(write_batch_time, found)):
-        _print(found, json)
-    if not json:
-        print(found.notes or "")
-        if output is not None:
-            common.say(f"wrote {name_of(output)}")
+    with written(output, partial(write_batch_time, found)):
+        show(found.to_json(), [*_lines(found), found.notes or ""])
+    if output is not None and not is_json():
+        say(f"wrote {name_of(output)}")
 
 
-def _print(found: BatchTime, json: bool, more: dict[str, Any] | None = None) -> None:
-    if json:
-        common.print_json({**found.to_json(), **(more or {})})
-        return
+def _lines(found: BatchTime) -> Iterator[str]:
     for line in found.lines:
-        print(f"{line.round_ns:,} ns + {line.token_ns:,} ns a token")
-    print(f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token")
+        yield f"{line.round_ns:,} ns + {line.token_ns:,} ns a token"
+    yield f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token"
 
 
-def list_command(json: bool = common.JSON) -> None:
+def list_command(_json: common.Json) -> None:
     """List models and GPUs with their sources, and how long the shortest round lasts on them."""
-    models = [asdict(shape) | {"kv_bytes": shape.kv_bytes} for shape in MODELS.values()]
-    gpus = [asdict(gpu) for gpu in GPUS.values()]
     times = {name: batch_time(name) for name in (*PRESETS, *pairs())}
-    if json:
-        presets = [{"preset": name, **model.to_json()} for name, model in times.items()]
-        common.print_json({"models": models, "gpus": gpus, "presets": presets})
-        return
-    shown = ("name", "parameters", "active", "kv_bytes", "source")
-    common.print_rows([{key: each[key] for key in shown} for each in models], ("source",))
-    print()
+    said = {
+        "models": [asdict(shape) | {"kv_bytes": shape.kv_bytes} for shape in MODELS.values()],
+        "gpus": [asdict(gpu) for gpu in GPUS.values()],
+        "presets": [{"preset": name, **model.to_json()} for name, model in times.items()],
+    }
+    told = ("name", "parameters", "active", "kv_bytes", "source")
     units = {"memory": "GB", "bandwidth": "GB/s", "flops": "GFLOP/s", "link": "GB/s"}
-    counted = [
-        {key: f"{gpu[key] // GIGABYTE:,} {unit}" for key, unit in units.items()} for gpu in gpus
+    models = [{key: each[key] for key in told} for each in said["models"]]
+    gpus = [
+        each | {key: f"{each[key] // GIGABYTE:,} {unit}" for key, unit in units.items()}
+        for each in said["gpus"]
     ]
-    rows = [gpu | count for gpu, count in zip(gpus, counted, strict=True)]
-    common.print_rows(rows, ("source",))
-    print()
-    common.print_rows([
-        {"batch time": key, "on": model.name, "shortest round, ms": f"{model.least_ns / 10**6:.1f}"}
-        for key, model in times.items()
-    ])  # fmt: skip
+    rounds = [
+        {
+            "batch time": name,
+            "on": model.name,
+            "shortest round, ms": f"{model.least_ns / 10**6:.1f}",
+        }
+        for name, model in times.items()
+    ]
+    show(said, [*table(models, ("source",)), "", *table(gpus, ("source",)), "", *table(rounds)])

@@ -1,4 +1,4 @@
-"""Messages of a command: on standard error by verbosity, and in a log.
+"""Messages of a command: on standard error by verbosity, in a log, and as live progress.
 
 Everything goes through the logger ``kvopt``, which the library uses as well: details as
 ``DEBUG``, messages as ``INFO``, and the error that ends the command as ``ERROR``.
@@ -11,24 +11,44 @@ import logging
 import re
 import shlex
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from rich.cells import set_cell_size
 from rich.console import Console
 
 from kvopt.errors import InvalidInput, one_line
+from kvopt.incumbent.result import Progress
+from kvopt.kernels.compile_clock import FIRST_USE, compile_seconds, compiling, working_time
+from kvopt.problem.clocks import ROUNDS, Clock
+from kvopt.show.summary import percent
 from kvopt.version import __version__
 
 _LOGGER = logging.getLogger("kvopt")
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
+_WORTH_SAYING = 1.0
+"""Compilation of at least so many seconds is reported at the end."""
+
+_LOG_EVERY = 1.0
+"""Least seconds between two improvements that go into a log file."""
+
+_RENEW_EVERY = 0.2
+"""Seconds between two updates of the terminal, and between two checks for compilation."""
+
+say, detail, complain = _LOGGER.info, _LOGGER.debug, _LOGGER.error
+"""Print a message, a message of ``--verbose``, and the error that ends the command."""
+
 
 class _Shown(logging.Handler):
     """Print messages without breaking lines, so that paths can be copied."""
+
+    as_json = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a message."""
@@ -45,7 +65,7 @@ class _InFile(logging.FileHandler):
             with suppress(OSError):
                 self.stream.close()  # logging would try again
         reason = getattr(sys.exc_info()[1], "strerror", None) or sys.exc_info()[1]
-        say(f"kvopt: warning: --log {self.baseFilename}: cannot be written: {reason}")
+        warn(f"--log {self.baseFilename}: cannot be written: {reason}")
 
 
 _shown = _Shown()
@@ -55,15 +75,16 @@ _shown = _Shown()
 def messages_shown() -> Iterator[None]:
     """Print messages while a command runs, and restore all loggers after it."""
     _shown.setLevel(logging.INFO)
+    _shown.as_json = False
     _LOGGER.addHandler(_shown)
     _LOGGER.setLevel(logging.INFO)
     _LOGGER.disabled = False  # other packages that set up logging turn this on
     out, show = sys.stdout, warnings.showwarning
-    warnings.showwarning = _say_warning
+    warnings.showwarning = warn
     try:
         yield
     finally:
-        if isinstance(sys.stdout, _AsMessages):
+        if isinstance(sys.stdout, AsMessages):
             sys.stdout = out
         warnings.showwarning = show
         for handler in [*_LOGGER.handlers]:
@@ -73,45 +94,41 @@ def messages_shown() -> Iterator[None]:
         _LOGGER.setLevel(logging.NOTSET)
 
 
-def _say_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
+def warn(message: Warning | str, *_where: Any, **_more: Any) -> None:
+    """Print a warning; those of Python come with a place, which users do not need."""
     say(f"kvopt: warning: {one_line(str(message))}")
 
 
-def set_up(verbose: bool, quiet: bool, log: Path | None) -> None:
-    """Show more or less from now on, and append every message to a file, also hidden ones."""
-    if (verbose or is_loud()) and (quiet or is_quiet()):
-        raise InvalidInput("goes without --verbose", field="--quiet")
-    if verbose:
-        _shown.setLevel(logging.DEBUG)
-        _LOGGER.setLevel(logging.DEBUG)
-    if quiet:
-        _shown.setLevel(logging.ERROR)
-    if log is not None:
-        _log_to(log)
+def set_up(verbose: bool, quiet: bool, log: Path | None, as_json: bool = False) -> None:
+    """Show more or less from now on, and append every message to a file, also hidden ones.
 
-
-def is_loud() -> bool:
-    """Whether details are shown."""
-    return _shown.level <= logging.DEBUG
-
-
-def is_quiet() -> bool:
-    """Whether only results and errors are shown."""
-    return _shown.level > logging.INFO
-
-
-def _log_to(path: Path) -> None:
-    if str(path) == "-":
+    With ``as_json`` standard output holds one JSON object, and no progress is shown.
+    """
+    _shown.as_json = as_json
+    for is_wanted, level in ((verbose, logging.DEBUG), (quiet, logging.ERROR)):
+        if is_wanted and _shown.level not in (logging.INFO, level):
+            raise InvalidInput("goes without --verbose", field="--quiet")
+        if is_wanted:
+            _shown.setLevel(level)
+            _LOGGER.setLevel(min(level, _LOGGER.level))
+    if log is None:
+        return
+    if str(log) == "-":
         raise InvalidInput("must be a file", field="--log -")
     try:
-        handler = _InFile(path, encoding="utf-8")
+        handler = _InFile(log, encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InvalidInput(f"cannot be written: {reason}", field=f"--log {path}") from None
+        raise InvalidInput(f"cannot be written: {reason}", field=f"--log {log}") from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(logging.DEBUG)
     detail(f"kvopt {__version__}: {command_line()}")
+
+
+def is_json() -> bool:
+    """Whether standard output holds one JSON object."""
+    return _shown.as_json
 
 
 def command_line() -> str:
@@ -119,24 +136,9 @@ def command_line() -> str:
     return shlex.join(["kvopt", *sys.argv[1:]])
 
 
-def say(line: str) -> None:
-    """Print a message for people watching."""
-    _LOGGER.info("%s", line)
-
-
-def detail(line: str) -> None:
-    """Print a message of ``--verbose``."""
-    _LOGGER.debug("%s", line)
-
-
-def complain(line: str) -> None:
-    """Print the error that ends the command."""
-    _LOGGER.error("%s", line)
-
-
 def is_watched() -> bool:
     """Whether a person sees standard error, so that live progress makes sense."""
-    return sys.stderr.isatty() and not is_quiet()
+    return sys.stderr.isatty() and _shown.level <= logging.INFO and not is_json()
 
 
 def show_line(line: str) -> None:
@@ -145,8 +147,8 @@ def show_line(line: str) -> None:
     print(f"\r\x1b[K{whole}", end="", file=sys.stderr, flush=True)
 
 
-class _AsMessages(io.TextIOBase):
-    """Turn printed lines into messages."""
+class AsMessages(io.TextIOBase):
+    """Standard output that turns printed lines into messages."""
 
     def __init__(self) -> None:
         self._begun = ""
@@ -163,7 +165,70 @@ class _AsMessages(io.TextIOBase):
         return sys.stderr.isatty()
 
 
-def print_results_as_messages() -> None:
-    """Reserve standard output for a file that is written to it."""
-    stream: TextIO = _AsMessages()  # type: ignore[assignment]
-    sys.stdout = stream
+class LiveProgress:
+    """An observer that prints both sides as they move, and reports compilation.
+
+    A terminal shows one line that is kept up to date; a file gets a line for an improvement, at
+    most one a second, and one for compilation.  Details are all improvements, line by line.  With
+    ``--json`` nothing is printed.
+    """
+
+    def __init__(self, label: str, clock: Clock = ROUNDS) -> None:
+        self._label, self._clock = label, clock
+        self._live = is_watched() and _shown.level > logging.DEBUG
+        self._sides, self._printed = "", 0.0
+        self._began, self._compiled = working_time(), compile_seconds()
+        self._done = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def __call__(self, progress: Progress) -> None:
+        """Record an improvement."""
+        latency, bound = map(self._total, (progress.objective, progress.lower_bound))
+        gap = percent(progress.gap)
+        self._sides = f"{progress.engine}  latency {latency}  bound {bound}  gap {gap}"
+        now, line = time.monotonic(), f"{self._label}  {progress.seconds:6.1f} s  {self._sides}"
+        is_late = self._done.is_set()  # of a solver that was left behind
+        if is_json() or self._live or is_late or now - self._printed < _LOG_EVERY:
+            detail(line)
+        else:
+            self._printed = now
+            say(line)
+
+    def __enter__(self) -> LiveProgress:
+        if not is_json():
+            self._ticker.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if is_json():
+            return
+        self._done.set()
+        self._ticker.join()
+        if self._live:
+            show_line("")
+        if (seconds := self._compiling_for()) >= _WORTH_SAYING:
+            say(f"{self._label}: compiling took {seconds:.0f} s; limits and seconds are without it")
+
+    def _total(self, value: int | None) -> str:
+        if value is None:
+            return "-"
+        return f"{value:,}" if self._clock.is_even else f"{value / self._clock.scale:,.6g} s"
+
+    def _tick(self) -> None:
+        said = False
+        while not self._done.wait(_RENEW_EVERY):
+            state = compiling()
+            if state.is_running and not self._live and not said:
+                said = True
+                say(f"{self._label}  {FIRST_USE}")
+            elif state.is_running and self._live:
+                count = f"{state.started} of ~{state.known} functions"
+                clock = f"{self._compiling_for():.0f} s"
+                show_line(
+                    f"compiling (first use after installation): {count}, {clock}  {self._label}"
+                )
+            elif self._live and self._sides:
+                show_line(f"{working_time() - self._began:6.1f} s  {self._sides}  {self._label}")
+
+    def _compiling_for(self) -> float:
+        return compile_seconds() - self._compiled

@@ -1,23 +1,25 @@
-"""``kvopt run``: simulate schedulers on an instance, in rounds or in seconds."""
+"""``kvopt run`` and ``kvopt plot``: simulate schedulers, and draw what they do."""
 
 from __future__ import annotations
 
 from csv import writer
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
+from kvopt import Instance, InvalidInput, KvoptError, PolicyRun, bound, policy, read_schedule
 from kvopt.cli import common
-from kvopt.cli.common import option
-from kvopt.cli.live import LiveProgress
-from kvopt.cli.outputs import written
-from kvopt.errors import InvalidInput, KvoptError
+from kvopt.cli.certify import ProblemOptions
+from kvopt.cli.common import blamed_on, label, option, refuse
+from kvopt.cli.messages import is_json, is_watched, say
+from kvopt.cli.outputs import write_output, written
+from kvopt.cli.tables import show, table
 from kvopt.files.atomic import write_atomically
-from kvopt.problem.clocks import Clock
+from kvopt.incumbent.proofs import Prices, prices_of
 from kvopt.simulate.comparison import Comparison
-from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run as simulate
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.run_files import is_run
 from kvopt.timetable.schedule_files import write_schedule
 
 _OPTIONAL = (
@@ -26,65 +28,66 @@ _OPTIONAL = (
 )  # fmt: skip
 """Columns that a narrow terminal goes without, the first of them first."""
 
+_PRICE_SECONDS = 5.0
+"""Seconds for the prices of --prices; with more time they come nearer to the best ones."""
+
 
 def run_command(
     *,
     problem: common.InstanceOptions,
     names: list[str] = common.policies("A scheduler; may be given several times.", default=...),
     timing: common.ClockOptions,
-    router: str = common.ROUTER,
-    json: bool = common.JSON,
-    output: Path | None = common.OPTIONAL_OUTPUT,
-    timeline: Path | None = option("--timeline", "With --seconds: write memory over time.", "CSV"),
-    _modules: list[str] | None = common.MODULES,
+    router: common.Router,
+    _json: common.Json,
+    output: common.OptionalOutput,
+    timeline: Path | None = option("With --seconds: write memory over time.", "CSV"),
+    _modules: common.Modules,
 ) -> None:
     """Simulate schedulers on one clock and compare their total latency.
 
     Every run is checked in integers.  A run that would continue for ever is reported as a
     livelock.  Ctrl-C keeps the runs that are done.
     """
-    if output is not None and len(names) > 1:
-        raise InvalidInput("goes with a single --policy", field="-o")
-    chosen = [policy_from(name) for name in names]  # refuse a wrong name before reading
+    refuse("-o", "goes with a single --policy", output is not None and len(names) > 1)
+    chosen = [policy(name) for name in names]  # refuse a wrong name before reading
     way = router_from(router)
-    if timing.seconds and output is not None:
-        raise InvalidInput("goes with rounds, which --seconds are not", field="-o")
+    no_seconds = "goes with rounds, which --seconds are not"
+    refuse("-o", no_seconds, timing.seconds and output is not None)
     clock = timing.clock()
-    if timeline is not None and not timing.seconds:
-        raise InvalidInput("goes with --seconds", field="--timeline")
-    instance, label = problem.read(), common.label(problem.file)
-    if router != "central" and instance.workers == 1:
-        raise InvalidInput("goes with several --workers", field="--router")
+    refuse("--timeline", "goes with --seconds", timeline is not None and not timing.seconds)
+    instance, file = problem.read(), problem.file
+    common.refuse_router(router, instance)
     timing.say_assumed()
-    if instance.workers > 1 and not json:
+    if instance.workers > 1 and not is_json():
         when = "arrives" if way.is_irrevocable else "starts"
-        said = f"a request is given to one of {instance.workers} workers when it {when}"
-        common.say(f"{label}: router {router}: {said}")
+        when = f"a request is given to one of {instance.workers} workers when it {when}"
+        say(f"{label(file)}: router {router}: {when}")
     runs: list[PolicyRun] = []
     interrupted, refused = False, None
     try:
-        for name, policy in zip(names, chosen, strict=True):
-            if common.is_watched() and not json:
-                common.say(f"{label}: {name} ...")
-            # The line reports compilation.
-            with LiveProgress(name, quiet=json), common.blamed_on(problem.file):
-                runs.append(simulate(instance, policy, router=router, clock=clock, label=name))
+        for name, each in zip(names, chosen, strict=True):
+            if is_watched():
+                say(f"{label(file)}: {name} ...")
+            with common.searching(file, name):  # it reports compilation
+                runs.append(simulate(instance, each, router=router, clock=clock, label=name))
     except KeyboardInterrupt:
         interrupted = True
     except KvoptError as error:
         if not runs:
             raise
         refused = error  # finished runs are still reported
-    target = output if runs else None
+    made = {"batch_time": clock.model.to_json()} if clock.model else {}
     with common.undisturbed():
         with (
-            written("--output", target, lambda path: _write_schedule(runs[0], path)) as is_written,
-            written("--timeline", timeline, lambda path: write_atomically(path, _timeline(runs))),
+            written(output if runs else None, lambda path: _write(runs[0], path)) as is_there,
+            written(timeline, lambda path: write_atomically(path, _timeline(runs)), "--timeline"),
         ):
-            _report(runs, clock, json)
-        if is_written and runs[0].evictions:
-            common.say(
-                f"kvopt: {target} holds the last starts; work that {runs[0].evictions} evictions "
+            rows = Comparison(runs).rows() if runs else []
+            said = {**made, "policies": [run.to_json() for run in runs]}
+            show(said, table(rows, ("outcome",), _OPTIONAL))
+        if is_there and runs[0].evictions:
+            say(
+                f"kvopt: {output} holds the last starts; work that {runs[0].evictions} evictions "
                 "threw away is not in it"
             )
     if refused is not None:
@@ -92,7 +95,7 @@ def run_command(
     common.finish(status=common.INTERRUPTED * interrupted)
 
 
-def _write_schedule(run: PolicyRun, output: Path) -> None:
+def _write(run: PolicyRun, output: Path) -> None:
     if run.schedule is None:
         raise InvalidInput("left requests unfinished: there is no schedule", field="-o")
     write_schedule(run.schedule, output)
@@ -111,9 +114,68 @@ def _timeline(runs: list[PolicyRun]) -> str:
     return text.getvalue()
 
 
-def _report(runs: list[PolicyRun], clock: Clock, json: bool) -> None:
-    if json:
-        made = {"batch_time": clock.model.to_json()} if clock.model else {}
-        common.print_json({**made, "policies": [run.to_json() for run in runs]})
+def plot_command(
+    *,
+    problem: common.InstanceOptions,
+    timing: common.ClockOptions,
+    output: Path = option("The picture.", "OUT.{png,svg,pdf}", "-o", ...),
+    schedule: Path | None = option("The schedule to draw.", "SCHEDULE"),
+    names: list[str] | None = common.policies(
+        "Draw the run of this scheduler; several side by side."
+    ),
+    prices: bool = option("Show the prices of the lagrangian bound below the memory."),
+    _modules: common.Modules,
+) -> None:
+    """Draw a schedule by request and over memory, runs of schedulers, or the requests alone.
+
+    FILE may also be a run that import-run wrote; schedulers are then drawn next to it.
+    """
+    from kvopt.show.plots import plot_instance, plot_runs, plot_schedule, refuse_unknown_suffix
+
+    refuse_unknown_suffix(output)
+    names, file, seconds = names or [], problem.file, timing.seconds
+    both = schedule is not None and len(names) > 0
+    refuse("options", "give --schedule or --policy, not both", both)
+    refuse("--seconds", "goes with --policy", seconds and not names)
+    unpriced = prices and schedule is None and (seconds or len(names) != 1)
+    refuse("--prices", "goes with --schedule or one --policy, in rounds", unpriced)
+    clock = timing.clock()
+    chosen = [policy(name) for name in names]  # refuse a wrong name before reading
+    recorded = file if is_run(file) else None
+    no_schedule = "goes without a recorded run, which is one"
+    refuse("--schedule", no_schedule, recorded is not None and schedule is not None)
+    given = ProblemOptions(**{**vars(problem), "file": None if recorded else file}, run=recorded)
+    instance, runs = given.read(clock)
+    with blamed_on(file):
+        for name, each in zip(names, chosen, strict=True):
+            runs.append(simulate(instance, each, clock=clock, label=name))
+    made = None if schedule is None else read_schedule(schedule, instance)
+    known = None
+    if len(runs) == 1 and clock.is_even and (prices or not (runs[0].evictions or runs[0].pauses)):
+        made, known = runs[0].schedule, runs[0].policy
+        if lost := runs[0].evictions:
+            known += f"; work lost in {lost:,} evictions is not drawn"
+    pausing = prices and any(each.pauses for each in (made, *runs) if each is not None)
+    refuse("--prices", "are of schedules without pauses, this one pauses", pausing)
+    if made is not None:
+        curve, proved = _priced(instance) if prices else (None, None)
+        subtitle = ", ".join(text for text in (known, proved) if text)
+        draw = partial(plot_schedule, made, subtitle=subtitle or None, prices=curve)
+    elif prices:
+        raise InvalidInput(f"{runs[0].policy} did not finish, so there is no schedule", field="-P")
     elif runs:
-        common.print_rows(Comparison(runs).rows(), ("outcome",), _OPTIONAL)
+        timing.say_assumed()
+        draw = partial(plot_runs, runs)
+    else:
+        draw = partial(plot_instance, instance)
+    write_output(output, draw)
+
+
+def _priced(instance: Instance) -> tuple[Prices | None, str]:
+    """Return the best prices found in a few seconds and their value."""
+    result = bound(instance, "lagrangian", time_limit=_PRICE_SECONDS)
+    found = None if result.checked is None else prices_of(result.checked.proof)
+    if found is None:
+        say("kvopt: no prices are drawn, as none were found that prove more than volumes")
+    proved = "nothing proved" if result.value is None else f"at least {result.value:,} proved"
+    return found, proved

@@ -3,74 +3,66 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any
 
+from kvopt import BoundResult, Instance, InvalidInput, Scope, SolveResult, bound, solve
 from kvopt.bounds.registry import bounds_for
 from kvopt.cli import common
-from kvopt.cli.common import argument, option
-from kvopt.cli.live import LiveProgress
+from kvopt.cli.common import argument, blamed_on, finish, label, option, refuse, searching
+from kvopt.cli.messages import detail, is_json, say
 from kvopt.cli.outputs import written
-from kvopt.errors import InvalidInput
+from kvopt.cli.tables import show, table
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
-from kvopt.incumbent.result import BoundResult, SolveResult
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
-from kvopt.problem.deadlines import Deadline
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_fleet
+from kvopt.problem.instance import refuse_blocks, refuse_fleet
 from kvopt.problem.problem import as_problem
-from kvopt.problem.scopes import Scope
-from kvopt.search.bounding import bound
 from kvopt.search.plan import explained
-from kvopt.search.solving import engine_named, solve
+from kvopt.search.solving import engine_named
+from kvopt.show.summary import percent
 from kvopt.timetable.schedule_files import write_schedule
 
 _OPTIONAL = ("seconds", "M", "n", "stopped", "bound by", "found by", "gap")
 """Columns that a narrow terminal goes without, the first of them first."""
 
+Work = tuple[Path, Instance, float]
+"""A file with its instance, and the seconds that reading took."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class FilesOptions(common.MemoryOptions):
-    """Instances."""
-
-    files: list[Path] = argument("FILE", f"Instances: {common.INSTANCES}")
-
-
-@dataclass(frozen=True)
 class EngineOptions:
     """How to search for a schedule."""
 
-    engine: str = option(
-        "--engine -e", "{engines}, or one of --module.", "NAME", names="engines", default="auto"
-    )
-    pyomo_solver: str = option(
-        "--pyomo-solver", "The solver behind pyomo.", "NAME", default=DEFAULT_SOLVER
-    )
-    start: Path | None = option("--start", "Begin from this schedule.", "SCHEDULE")
-    cold: bool = option("--cold", "Begin without list schedules and volume bound.")
+    engine: str = option("{engines}, or one of --module.", "NAME", "-e", "auto")
+    pyomo_solver: str = option("The solver behind pyomo.", "NAME", default=DEFAULT_SOLVER)
+    start: Path | None = option("Begin from this schedule.", "SCHEDULE")
+    cold: bool = option("Begin without list schedules and volume bound.")
     presolve: bool = option(
-        "--presolve/--no-presolve", "Let the solver simplify first; on by default.", default=True
+        "Let the solver simplify first; on by default.",
+        flags="--presolve/--no-presolve",
+        default=True,
     )
-    gap: float | None = option("--gap", "Stop at this certified gap, 0.05 for 5%.", "G", min=0)
-    scope: Scope | None = common.ALLOWS
-    deadline: str | None = common.DEADLINE
-    explain: bool = option("--explain", "Print the stages that apply, with their times, and end.")
+    gap: float | None = option("Stop at this certified gap, 0.05 for 5%.", "G", min=0)
+    scope: common.AllowedScope
+    deadline: common.InTime
+    explain: bool = option("Print the stages that apply, with their times, and end.")
 
 
 def solve_command(
     *,
-    given: FilesOptions,
+    files: list[Path] = argument("FILE", f"Instances: {common.INSTANCES}"),
+    problem: common.MemoryOptions,
     timing: common.ClockOptions,
     limits: common.LimitOptions,
     how: EngineOptions,
-    json: bool = common.JSON,
-    output: Path | None = common.OPTIONAL_OUTPUT,
-    _modules: list[str] | None = common.MODULES,
+    _json: common.Json,
+    output: common.OptionalOutput,
+    _modules: common.Modules,
 ) -> None:
     """Find the schedule of least total latency, and prove that none is better.
 
@@ -78,75 +70,63 @@ def solve_command(
     the results so far.  Exit status: 0 when a schedule was found (for every file), 3 when none
     was, 130 after Ctrl-C, 143 after SIGTERM, 2 for input that is refused.
     """
-    if len(given.files) > 1 and (how.start is not None or output is not None):
+    if len(files) > 1 and (how.start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
     clock, scope = timing.clock(), how.scope
-    aimed = None if how.deadline is None else Deadline.parse(how.deadline)
     for name, path in {"--start": how.start, "--output": output}.items():
-        if timing.seconds and path is not None:
-            raise InvalidInput("is in rounds, and goes without --seconds", field=name)
+        no_seconds = "is in rounds, and goes without --seconds"
+        refuse(name, no_seconds, timing.seconds and path is not None)
     # Options that cannot work are refused before anything is read.
     engine_named(how.engine, pyomo_solver=how.pyomo_solver, scope=scope or Scope.RUNS)
-    common.warn_oversubscription(limits.threads)
-    work = _read(given, clock, scope)
+    work = [_read(file, problem, clock, scope) for file in files]
     timing.say_assumed()
     if how.explain:
         for file, instance, _ in work:
             asked = limits_of({"time_limit": limits.time_limit, "params": limits.params})
-            with common.blamed_on(file):
-                problem = as_problem(instance, clock=clock, scope=scope, deadline=aimed)
-            _explain(common.label(file), Search(problem, asked))
+            with blamed_on(file):
+                given = as_problem(instance, clock=clock, scope=scope, deadline=how.deadline)
+            rows = [
+                {
+                    "instance": label(file),
+                    "stage": stage,
+                    "seconds": "-" if limit == inf else f"{limit:.1f}",
+                }
+                for stage, limit in explained(Search(given, asked))
+            ]
+            print(*table(rows, ("stage",)), sep="\n")
         return
-    options: dict[str, Any] = vars(limits) | {"gap": how.gap}
-    solver = partial(
-        solve, clock=clock, engine=how.engine, scope=scope, deadline=aimed, start=how.start,
-        quick_start=not how.cold, presolve=how.presolve, pyomo_solver=how.pyomo_solver,
-    )  # fmt: skip
     results: list[SolveResult] = []
     with common.undisturbed() as signals:  # a late signal must not lose the answer
         for file, instance, spent in work:
-            if limits.time_limit is not None:
-                options["time_limit"] = max(limits.time_limit - spent, 0.0)
-            total = common.in_seconds if timing.seconds else common.or_dash
-            live = LiveProgress(common.label(file), quiet=json, total=total)
-            with live as observer, common.blamed_on(file):
-                results.append(solver(instance, observer=observer, **options))
-            common.detail(_times(common.label(file), results[-1]))
-            if results[-1].signal_number is not None or signals:
+            left = limits.time_limit and max(limits.time_limit - spent, 0.0)
+            with searching(file, clock=clock) as observer:
+                found = solve(
+                    instance, clock=clock, engine=how.engine, scope=scope, deadline=how.deadline,
+                    start=how.start, quick_start=not how.cold, presolve=how.presolve,
+                    pyomo_solver=how.pyomo_solver, gap=how.gap, observer=observer,
+                    **{**vars(limits), "time_limit": left},
+                )  # fmt: skip
+            results.append(found)
+            detail(_times(label(file), found))
+            if found.signal_number is not None or signals:
                 break
         best = results[0].schedule
-        write = None if best is None else partial(write_schedule, best)
-        with written("--output", output, write):
-            _report(work, results, json)
+        with written(output, None if best is None else partial(write_schedule, best)):
+            _report(work, results)
     is_missing = any(result.objective is None for result in results)
-    common.finish(results[-1].signal_number, common.NOTHING_FOUND * is_missing)
+    finish(results[-1].signal_number, common.NOTHING_FOUND * is_missing)
 
 
-def _explain(label: str, search: Search) -> None:
-    """Print the stages of the plan that apply to a problem, and how long each may take."""
-    rows = [
-        {"instance": label, "stage": name, "seconds": "-" if limit == inf else f"{limit:.1f}"}
-        for name, limit in explained(search)
-    ]
-    common.print_rows(rows, ("stage",), ())
-
-
-def _read(
-    given: FilesOptions, clock: Clock, scope: Scope | None
-) -> list[tuple[Path, Instance, float]]:
-    """Return each file with its instance and the seconds that reading took."""
-    found = []
-    for file in given.files:
-        began = time.monotonic()
-        instance = given.read_from(file)
-        with common.blamed_on(file):
-            if not clock.is_even:
-                refuse_blocks(instance, "a clock of seconds")
-            elif scope is not None and scope.covers(Scope.PAUSES):
-                refuse_fleet(instance, f"the scope {scope}")
-            clock.arrivals(instance)
-        found.append((file, instance, time.monotonic() - began))
-    return found
+def _read(file: Path, problem: common.MemoryOptions, clock: Clock, scope: Scope | None) -> Work:
+    began = time.monotonic()
+    instance = problem.read_from(file)
+    with blamed_on(file):
+        if not clock.is_even:
+            refuse_blocks(instance, "a clock of seconds")
+        elif scope is not None and scope.covers(Scope.PAUSES):
+            refuse_fleet(instance, f"the scope {scope}")
+        clock.arrivals(instance)
+    return file, instance, time.monotonic() - began
 
 
 def _times(label: str, result: SolveResult) -> str:
@@ -157,23 +137,22 @@ def _times(label: str, result: SolveResult) -> str:
     )
 
 
-def _report(
-    work: Sequence[tuple[Path, Instance, float]], results: Sequence[SolveResult], json: bool
-) -> None:
+def _report(work: list[Work], results: list[SolveResult]) -> None:
     done = [(file, each, found) for (file, each, _), found in zip(work, results, strict=False)]
-    if json:
-        rows = [{"file": str(file), **found.to_json()} for file, _, found in done]
-        common.print_json(results[0].to_json() if len(work) == 1 else {"results": rows})
-        return
-    common.print_rows([_row(*each) for each in done], ("bound by", "found by"), _OPTIONAL)
-    first = results[0]
+    rows = [{"file": str(file), **found.to_json()} for file, _, found in done]
+    show(results[0].to_json() if len(work) == 1 else {"results": rows}, _lines(done))
+
+
+def _lines(done: list[tuple[Path, Instance, SolveResult]]) -> Iterator[str]:
+    yield from table([_row(*each) for each in done], ("bound by", "found by"), _OPTIONAL)
+    first = done[0][2]
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
-        common.say(first.scope.sentence)
+        say(first.scope.sentence)
     for file, _, found in done:
         if found.in_time is not None:
-            print(f"{common.label(file)}: {found.in_time.sentence}")
+            yield f"{label(file)}: {found.in_time.sentence}"
         for line in (*found.faults, *found.notes):
-            common.say(f"{common.label(file)}: {line}")
+            say(f"{label(file)}: {line}")
 
 
 def _row(file: Path, instance: Instance, found: SolveResult) -> dict[str, object]:
@@ -184,14 +163,14 @@ def _row(file: Path, instance: Instance, found: SolveResult) -> dict[str, object
 
     bounded = found.bounded_by and f"{found.bounded_by} ({found.bound_source})"
     return {
-        "instance": instance.name or common.label(file),
+        "instance": instance.name or label(file),
         "n": str(len(instance)),
         "M": str(instance.memory),
         **({} if in_rounds else {"workers": str(instance.workers)}),
         "status": found.status,
         "latency" if in_rounds else "mean s": total(found.objective),
         "bound" if in_rounds else "at least": total(found.lower_bound),
-        "gap": common.percent(found.gap),
+        "gap": percent(found.gap),
         **({"bound by": bounded} if in_rounds else {"found by": found.found_by}),
         "stopped": found.stop_reason,
         **({"seconds": f"{found.seconds:.2f}"} if in_rounds else {}),
@@ -202,42 +181,33 @@ def bound_command(
     *,
     problem: common.InstanceOptions,
     limits: common.LimitOptions,
-    method: str | None = option(
-        "--method", "{methods}, or one of --module.", "NAME", names="methods"
-    ),
-    scope: Scope | None = common.ALLOWS,
-    json: bool = common.JSON,
-    _modules: list[str] | None = common.MODULES,
+    method: str | None = option("{methods}, or one of --module.", "NAME"),
+    scope: common.AllowedScope,
+    _json: common.Json,
+    _modules: common.Modules,
 ) -> None:
     """Prove that no schedule has a smaller total latency.
 
     With no --method a table of all methods is printed; with --json it is auto, the best of
     them.  The time limit is for each method.
     """
-    instance, label = problem.read(), common.label(problem.file)
-    if json or method is not None:
-        methods = [method or "auto"]
-    else:
+    instance, file = problem.read(), problem.file
+    methods = [method or "auto"]
+    if method is None and not is_json():
         methods = [name for name in bounds_for(scope or Scope.RUNS).names() if name != "auto"]
     results: list[BoundResult] = []
     with common.undisturbed() as signals:
         for name in methods:
-            live = LiveProgress(f"{label}, {name}", quiet=json)
-            with live as observer, common.blamed_on(problem.file):
+            with searching(file, f"{label(file)}, {name}") as observer:
                 result = bound(instance, name, scope=scope, observer=observer, **vars(limits))
             results.append(result)
             if result.signal_number is not None or signals:
                 break
-        if json:
-            common.print_json(results[0].to_json())
-        else:
-            _print(results)
-            if instance.block_size > 1:
-                common.say(instance.in_blocks)
-    common.finish(results[-1].signal_number)
+        show(results[0].to_json(), _bounds(results, instance))
+    finish(results[-1].signal_number)
 
 
-def _print(results: list[BoundResult]) -> None:
+def _bounds(results: list[BoundResult], instance: Instance) -> Iterator[str]:
     best = max((r.value for r in results if r.value is not None), default=None)
     rows = [
         {
@@ -249,6 +219,8 @@ def _print(results: list[BoundResult]) -> None:
         }
         for result in results
     ]
-    common.print_rows(rows, prose=("note",), optional=("of the best bound", "seconds"))
+    yield from table(rows, ("note",), ("of the best bound", "seconds"))
     if any(result.value is not None for result in results):
-        common.say(results[0].scope.sentence)
+        say(results[0].scope.sentence)
+    if instance.block_size > 1:
+        say(instance.in_blocks)

@@ -1,11 +1,10 @@
-"""``kvopt study``: certified experiments that continue after an interruption."""
+"""``kvopt study``, ``report`` and ``submit``: certified experiments, and the library."""
 
 from __future__ import annotations
 
-import sys
 import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,12 +12,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from kvopt import Scope
 from kvopt.cli import common
-from kvopt.cli.common import argument, option
-from kvopt.cli.messages import show_line
-from kvopt.cli.outputs import try_folder
+from kvopt.cli.common import argument, finish, option
+from kvopt.cli.messages import is_json, is_watched, say, show_line, warn
+from kvopt.cli.outputs import name_of, try_folder, try_outputs
+from kvopt.cli.tables import show, table
 from kvopt.files.reading import read_text
-from kvopt.problem.scopes import Scope
+from kvopt.show.summary import counted
 
 if TYPE_CHECKING:
     from kvopt.experiments.studies import StudyProgress, StudyResult
@@ -26,30 +27,29 @@ if TYPE_CHECKING:
 _LOG_EVERY = 10.0
 """Seconds between two lines of progress in a log file."""
 
+_EVERY = 100
+"""Certificates between two messages about progress."""
+
 
 @dataclass(frozen=True)
 class WorkOptions:
     """Options for the place and manner of the work, with the names of `run_study`."""
 
-    jobs: int | None = option("--jobs -j", "Processes; default: every core.", "N", min=1)
-    scheduler: str | None = option("--scheduler", "Dask scheduler: tcp://host:8786.", "ADDRESS")
-    limit: int | None = option("--limit", "The first K draws of each entry only.", "K", min=1)
-    retry: bool = option("--retry", "Repeat instances that failed in an earlier run.")
+    jobs: int | None = option("Processes; default: every core.", "N", "-j", min=1)
+    scheduler: str | None = option("Dask scheduler: tcp://host:8786.", "ADDRESS")
+    limit: int | None = option("The first K draws of each entry only.", "K", min=1)
+    retry: bool = option("Repeat instances that failed in an earlier run.")
 
 
 def study_command(
     *,
     work: WorkOptions,
-    name: str | None = argument(
-        "NAME|FILE.toml", "A file, or one of {studies}.", "studies", default=None
-    ),
-    out: Path | None = option("--out", "Folder of the study.", "DIR"),
-    data: Path | None = option(
-        "--data", "Folder of the public traces, which replace stand-ins.", "DIR"
-    ),
-    describe: bool = option("--describe", "Print the description of the study and do nothing."),
-    modules: list[str] | None = common.MODULES,
-    json: bool = common.JSON,
+    name: str | None = argument("NAME|FILE.toml", "A file, or one of {studies}.", None),
+    out: Path | None = option("Folder of the study.", "DIR"),
+    data: Path | None = option("Folder of the public traces, which replace stand-ins.", "DIR"),
+    describe: bool = option("Print the description of the study and do nothing."),
+    modules: common.Modules,
+    _json: common.Json,
 ) -> None:
     """Run many instances through many policies and certify every ratio.
 
@@ -61,7 +61,7 @@ def study_command(
     from kvopt.experiments.studies.running import run_study
 
     if name is None:
-        _list(json)
+        _list()
         return
     file = Path(name) if name.endswith(".toml") else None
     text = builtin_text(name) if file is None else read_text(file)
@@ -69,10 +69,7 @@ def study_command(
     # Every process that works on the study loads them too.
     study = replace(study, modules=tuple(dict.fromkeys([*study.modules, *(modules or ())])))
     if describe:
-        if json:
-            common.print_json({"name": study.name, **tomllib.loads(text)})
-        else:
-            sys.stdout.write(text)
+        show({"name": study.name, **tomllib.loads(text)}, text.splitlines())
         return
     if out is None:
         raise typer.BadParameter("is missing", param_hint="--out")
@@ -83,29 +80,23 @@ def study_command(
     if work.scheduler is None:
         common.warn_oversubscription(work.jobs)
     try:
-        observer = None if json else _observer(study.name)
+        observer = None if is_json() else _observer(study.name)
         found = run_study(study, out, observer=observer, **vars(work))
     except KeyboardInterrupt:  # before any work
         raise typer.Exit(common.INTERRUPTED) from None
-    if common.is_watched() and not json:
+    if is_watched():
         show_line("")
     with common.undisturbed():
         for message in found.damaged:
-            common.say(f"kvopt: {message}")
-        if json:
-            common.print_json(_to_json(found))
-        else:
-            _print(found)
-    common.finish(found.signal_number, common.FAILED * bool(found.progress.failed))
+            say(f"kvopt: {message}")
+        show(_to_json(found), _lines(found))
+    finish(found.signal_number, common.FAILED * bool(found.progress.failed))
 
 
-def _list(json: bool) -> None:
+def _list() -> None:
     from kvopt.experiments.studies.description import builtin_names, builtin_study
 
     studies = [builtin_study(name, checked=False) for name in builtin_names()]
-    if json:
-        common.print_json({"studies": [{"name": s.name, "title": s.title} for s in studies]})
-        return
     rows = [
         {
             "study": study.name,
@@ -114,7 +105,8 @@ def _list(json: bool) -> None:
         }
         for study in studies
     ]
-    common.print_rows(rows, prose=("what it asks",), optional=("instances",))
+    said = {"studies": [{"name": each.name, "title": each.title} for each in studies]}
+    show(said, table(rows, ("what it asks",), ("instances",)))
 
 
 def _to_json(found: StudyResult) -> dict[str, object]:
@@ -135,7 +127,7 @@ def _to_json(found: StudyResult) -> dict[str, object]:
     }
 
 
-def _print(found: StudyResult) -> None:
+def _lines(found: StudyResult) -> Iterator[str]:
     from kvopt.experiments.studies.answers import left_out
     from kvopt.experiments.studies.intervals import by_policy, four_digits
 
@@ -156,20 +148,16 @@ def _print(found: StudyResult) -> None:
         }
         for row in by_policy(found.records)
     ]
-    if rows:
-        common.print_rows(rows, optional=("proved",))
-    for sentence in found.answer:
-        print(sentence)
-    for verdict in found.verdicts:
-        print(verdict)
+    yield from table(rows, optional=("proved",))
+    yield from map(str, (*found.answer, *found.verdicts))
     for line in left_out(found.records):
-        common.say(f"kvopt: {line}")
+        say(f"kvopt: {line}")
     for record in found.records:
         if record.outcome == "error":
             label = record.instance.name + (f", {record.policy}" if record.policy else "")
-            common.say(f"kvopt: failed: {label}: {record.error}")
+            say(f"kvopt: failed: {label}: {record.error}")
     progress = found.progress
-    common.say(
+    say(
         f"kvopt: {progress.done} of {progress.instances} instances done, {progress.failed} failed; "
         f"{found.directory} holds the results"
     )
@@ -185,11 +173,11 @@ def _observer(label: str) -> Callable[[StudyProgress], None]:
     def show(progress: StudyProgress) -> None:
         nonlocal said
         line = f"{label}  {_told(progress)}"
-        if common.is_watched():
+        if is_watched():
             show_line(line)
         elif time.monotonic() - said >= _LOG_EVERY:
             said = time.monotonic()
-            common.say(line)
+            say(line)
 
     return show
 
@@ -204,3 +192,65 @@ def _told(progress: StudyProgress) -> str:
     if (worst := progress.worst) is not None:
         parts.append(f"worst {worst.ratio[0]:.3f} ({worst.policy}, {worst.instance.name})")
     return "  ".join(parts)
+
+
+def report_command(
+    *,
+    folder: Path = argument("DIR", "The folder of a study."),
+    output: Path | None = option("Default: DIR/report.html.", "FILE.html", "-o"),
+    csv: Path | None = option("Default: the name of the page with .csv.", "FILE"),
+    verify: bool = option("Verify every certificate before it is linked."),
+    _modules: common.Modules,
+) -> None:
+    """Write a study as a page that needs no network, and its records as CSV.
+
+    The page shows verdicts, ratios, gaps and the worst instances, with links to certificates.
+    Exit status: 0, 1 if a certificate is false, 2 for input that is refused.
+    """
+    from kvopt.experiments.report import write_report
+    from kvopt.experiments.report.writing import PAGE
+
+    def progress(done: int, count: int) -> None:
+        if done % _EVERY == 0 or done == count:
+            say(f"verified {done:,} of {count:,} certificates")
+
+    if output is None and folder.is_dir():
+        output = folder / PAGE
+        try_outputs(output=output)
+    written = write_report(folder, output, csv, verify=verify, progress=progress)
+    for line in (*written.warnings, *written.faults):
+        warn(line)
+    names = [name_of(path) for path in (written.page, written.table) if path is not None]
+    say(f"wrote {' and '.join(names)}: {counted(written.records, 'record')}")
+    finish(status=common.FAILED * bool(written.faults))
+
+
+def submit_command(
+    *,
+    file: Path = argument("CERT", "Certificate of an instance of the library."),
+    who: str = option("Who found it, as the table shall say.", "NAME", default=...),
+    took: float | None = option(
+        "Seconds that it took; default: as the certificate says.", "S", min=0
+    ),
+    library: Path = option(
+        "Folder of the library; default: instances.", "DIR", default=Path("instances")
+    ),
+    budget: float | None = option("As for kvopt verify.", "K"),
+    _json: common.Json,
+) -> None:
+    """Enter a better schedule or a better bound into the instance library.
+
+    The certificate is checked as ``kvopt verify`` does.  A better side goes into the table, with
+    its finder, the day and the time taken; a bound's certificate is kept if it is small.  Then
+    the README and the page of the library are written again.  A certificate that is not valid,
+    of no instance of the library, or no better on either side is refused with exit status 2.
+    """
+    # They load packages that draw pictures.
+    from kvopt.experiments.library.page import write_pages
+    from kvopt.experiments.library.table import Library
+
+    known = Library(library)
+    name, gained = known.submit(file, who, took, budget)
+    write_pages(known)
+    said = {"instance": name, "better": gained, "entry": known.entries[name]}
+    show(said, (f"{name}: {line}" for line in gained))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from textwrap import fill
 from typing import Any
 
@@ -20,6 +20,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from kvopt.cli.messages import is_json
 from kvopt.errors import one_line
 
 _ANY_WIDTH = 1_000_000
@@ -31,9 +32,12 @@ _LEAST_PROSE = 16
 """Narrower prose is a column of single words, hard to read: other columns are dropped first."""
 
 
-def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on standard output."""
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False))
+def show(value: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
+    """Print one JSON object on standard output if ``--json`` asks for it, else lines."""
+    if is_json():
+        lines = [json.dumps(value, ensure_ascii=False, allow_nan=False)]
+    for line in lines:
+        print(line)
 
 
 def or_dash(value: object) -> str:
@@ -41,39 +45,35 @@ def or_dash(value: object) -> str:
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def print_rows(
+def table(
     rows: Sequence[Mapping[str, object]],
     prose: Collection[str] = (),
     optional: Sequence[str] = (),
-) -> None:
-    """Print a table on standard output.
+) -> list[str]:
+    """Return the lines of a table, none without rows; numbers are aligned to the right.
 
-    Parameters
-    ----------
-    rows
-        Cells by column; numbers are aligned to the right.
-    prose
-        Columns whose cells may be wrapped between words.
-    optional
-        Columns that a narrow terminal may drop, the least important first.
+    Cells of the columns ``prose`` may be wrapped between words.  A narrow terminal may drop the
+    columns ``optional``, the least important first.
     """
+    if not rows:
+        return []
     width = _terminal_width()
     console = Console(width=width, highlight=False)
     for count in range(len(optional) + 1):
         left_out = [name for name in optional[:count] if name in rows[0]]
-        table = _table([name for name in rows[0] if name not in left_out], rows, prose)
+        made = _table([name for name in rows[0] if name not in left_out], rows, prose)
         wide = console.options.update(max_width=_ANY_WIDTH)
-        if Measurement.get(console, wide, table).minimum <= width:
+        if Measurement.get(console, wide, made).minimum <= width:
             break
     else:
-        print("\n\n".join(_block(row, width) for row in rows))
-        return
+        return ["\n\n".join(_block(row, width) for row in rows)]
     with console.capture() as printed:
-        console.print(table)
-    print(*map(str.rstrip, printed.get().splitlines()), sep="\n")
-    if left_out:
-        text = f"left out: {', '.join(left_out)} (a wider terminal or --json has them)"
-        print(fill(text, width))
+        console.print(made)
+    text = f"left out: {', '.join(left_out)} (a wider terminal or --json has them)"
+    return [
+        *map(str.rstrip, printed.get().splitlines()),
+        *([fill(text, width)] if left_out else []),
+    ]
 
 
 def _table(

@@ -10,15 +10,16 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from kvopt import KvoptError, Policy
 from kvopt.cli import common
 from kvopt.cli.common import option
-from kvopt.errors import KvoptError
+from kvopt.cli.messages import is_json, say, warn
+from kvopt.cli.tables import show, table
 from kvopt.incumbent.limits import available_threads
 from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels.dependencies import available_solvers, missing_extras, versions
 from kvopt.show.optional import EXTRAS, remedy
-from kvopt.show.summary import first_line
-from kvopt.simulate.policies.base import Policy
+from kvopt.show.summary import counted, first_line
 from kvopt.simulate.policies.registry import policies
 from kvopt.simulate.routers.registry import ROUTERS
 
@@ -27,11 +28,9 @@ _OPTIONAL = ("source", "parameters", "given", "needs")
 
 def policies_command(
     *,
-    _modules: list[str] | None = common.MODULES,
-    routers: bool = option(
-        "--routers", "List the routers of fleets instead, see kvopt run --router."
-    ),
-    json: bool = common.JSON,
+    _modules: common.Modules,
+    routers: bool = option("List the routers of fleets instead, see kvopt run --router."),
+    _json: common.Json,
 ) -> None:
     """List the schedulers with their source, required knowledge and parameters.
 
@@ -50,10 +49,8 @@ def policies_command(
         ]
     else:
         rows = [_described(kind) for kind in policies().values()]
-    if json:
-        common.print_json({"routers" if routers else "policies": rows})
-    else:
-        common.print_rows(rows, ("parameters", "source", "summary"), _OPTIONAL)
+    lines = table(rows, ("parameters", "source", "summary"), _OPTIONAL)
+    show({"routers" if routers else "policies": rows}, lines)
 
 
 def _described(kind: type[Policy]) -> dict[str, Any]:
@@ -72,16 +69,11 @@ def _described(kind: type[Policy]) -> dict[str, Any]:
 
 
 def info_command(
-    *,
-    json: bool = common.JSON,
-    params: bool = option("--params", "Print the parameters of --params FILE, as TOML."),
+    *, _json: common.Json, params: bool = option("Print the parameters of --params FILE, as TOML.")
 ) -> None:
     """Print versions, machine and available solvers, for a bug report, and the missing parts."""
     if params:
-        if json:
-            common.print_json(asdict(DEFAULT))
-        else:
-            print(DEFAULT.to_toml(), end="")
+        show(asdict(DEFAULT), DEFAULT.to_toml().splitlines())
         return
     missing = missing_extras()
     solvers, problem = [], None
@@ -99,16 +91,17 @@ def info_command(
         "problem": problem,
         "missing_extras": missing,
     }
-    if json:
-        common.print_json(facts)
-        return
     remedies = {EXTRAS[name].package: f"not installed: {remedy(name)}" for name in missing}
-    for name, value in {**versions(), **remedies, **facts}.items():
-        if name not in ("versions", "missing_extras") and value not in (None, []):
-            print(f"{name:15} {', '.join(value) if isinstance(value, list) else value}")
+    told = {**versions(), **remedies, **facts, "versions": None, "missing_extras": None}
+    lines = (
+        f"{name:15} {', '.join(value) if isinstance(value, list) else value}"
+        for name, value in told.items()
+        if value not in (None, [])
+    )
+    show(facts, lines)
 
 
-def warmup_command(json: bool = common.JSON) -> None:
+def warmup_command(_json: common.Json) -> None:
     """Compile everything once, so that no later command has to wait for it.
 
     Machine code is stored on disk, next to the code or in NUMBA_CACHE_DIR; a second
@@ -117,8 +110,8 @@ def warmup_command(json: bool = common.JSON) -> None:
     from kvopt.experiments.warmup import warm_up
 
     parts, kept, count, began = [], list[Path | None](), 0, monotonic()
-    if not json:
-        common.say("compiling, up to a minute or two in all ...")
+    if not is_json():
+        say("compiling, up to a minute or two in all ...")
     ended = list[int]()
 
     def end(number: int, _: object) -> None:
@@ -131,28 +124,25 @@ def warmup_command(json: bool = common.JSON) -> None:
             parts.append({k: v for k, v in part._asdict().items() if k != "folders"})
             kept = [*dict.fromkeys(kept + part.folders)]
             count += part.compiled
-            if not json:
+            if not is_json():
                 said = _compiled(part.compiled, part.seconds) if part.compiled else "ready"
                 print(f"{part.name}: {said}", flush=True)
     except KeyboardInterrupt:
-        common.say("kvopt: interrupted; compiled parts are kept")
+        say("kvopt: interrupted; compiled parts are kept")
         common.finish(ended[0] if ended else signal.SIGINT)
     finally:
         signal.signal(signal.SIGTERM, before)
     seconds = monotonic() - began
-    if json:
-        common.print_json({
-            "parts": parts, "compiled": count, "seconds": seconds,
-            "folders": [str(folder) for folder in kept if folder], "kept": None not in kept,
-        })  # fmt: skip
-    else:
-        nothing = "nothing to compile, all of it was kept from before"
-        print(f"done: {_compiled(count, seconds) if count else nothing}")
+    nothing = "nothing to compile, all of it was kept from before"
+    folders = [str(folder) for folder in kept if folder]
+    facts = {"parts": parts, "compiled": count, "seconds": seconds, "folders": folders}
+    said = f"done: {_compiled(count, seconds) if count else nothing}"
+    show({**facts, "kept": None not in kept}, [said])
     _say_where(kept)
 
 
 def _compiled(count: int, seconds: float) -> str:
-    return f"{common.counted(count, 'function')} compiled in {seconds:.1f} s"
+    return f"{counted(count, 'function')} compiled in {seconds:.1f} s"
 
 
 def _say_where(folders: list[Path | None]) -> None:
@@ -161,8 +151,8 @@ def _say_where(folders: list[Path | None]) -> None:
 
     advice = "set NUMBA_CACHE_DIR to a folder that can be written, here and later"
     if None in folders:
-        common.say(f"kvopt: warning: not all of it could be kept on disk: {advice}")
+        warn(f"not all of it could be kept on disk: {advice}")
     temporary = [folder for folder in folders if folder and is_temporary(folder)]
     if temporary:
         where = temporary[0].parent
-        common.say(f"kvopt: warning: kept among temporary files, in {where}: {advice}")
+        warn(f"kept among temporary files, in {where}: {advice}")

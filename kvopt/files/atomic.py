@@ -45,7 +45,7 @@ def atomic_path(target: str | Path) -> Iterator[Path]:
         else:
             temporary.chmod(_mode_for(regular))
             os.replace(temporary, regular)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         if isinstance(error, BrokenPipeError) and own_descriptor(target) == 1:
             raise  # the reader of the output ended; no file is at fault
         raise _unwritable(target, error) from None

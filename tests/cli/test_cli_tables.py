@@ -18,7 +18,7 @@ import pytest
 from commands import EC1, Run
 
 from kvopt.cli import tables
-from kvopt.cli.tables import print_rows
+from kvopt.cli.tables import table
 
 LONG = "alpha-beta:alpha=0.25,beta=0.1,seed=3"
 NAME = "conversation-and-summarisation-of-a-whole-day-n4-m7-seed12345"
@@ -111,14 +111,12 @@ def test_a_hunt_cuts_nothing(run: Run, width: int) -> None:
 
 
 @pytest.fixture
-def printed(
-    width_is: Callable[[int], None], capsys: pytest.CaptureFixture[str]
-) -> Callable[[int], list[str]]:
-    """Return what prints a table to a width, and returns its lines."""
+def printed(width_is: Callable[[int], None]) -> Callable[[int], list[str]]:
+    """Return what makes a table of a width, and returns its lines."""
 
     def lines(width: int) -> list[str]:
         width_is(width)
-        print_rows(
+        made = table(
             [
                 {
                     "policy": "mc-sf", "latency": 1_234_567, "mean": "23.45", "peak": 34,
@@ -131,7 +129,7 @@ def printed(
             ],
             prose=("outcome",), optional=("seconds", "peak", "mean"),
         )  # fmt: skip
-        return capsys.readouterr().out.splitlines()
+        return "\n".join(made).splitlines()
 
     return lines
 

@@ -22,8 +22,7 @@ import pytest
 from known import known
 
 from kvopt import Instance, Request, bound, certify, solve
-from kvopt.cli.live import LiveProgress
-from kvopt.cli.messages import messages_shown
+from kvopt.cli.messages import LiveProgress, messages_shown, set_up
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import Limits
@@ -320,7 +319,7 @@ def shown(capsys: pytest.CaptureFixture[str], words: str) -> str:
 def test_a_terminal_shows_how_far_it_got(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], clock: list[float]
 ) -> None:
-    monkeypatch.setattr("kvopt.cli.live.is_watched", lambda: True)
+    monkeypatch.setattr("kvopt.cli.messages.is_watched", lambda: True)
     monkeypatch.setenv("COLUMNS", "200")
     compiling.known_one_more()
     compiling.known_one_more()
@@ -345,10 +344,12 @@ def test_a_log_has_one_line_of_it(capsys: pytest.CaptureFixture[str]) -> None:
         threading.Event().wait(0.3)
         compiling.ends()
     assert (said + capsys.readouterr().err).count("an [instance]  compiling") == 1
-    with messages_shown(), LiveProgress("quiet", quiet=True):
-        compiling.begins(ours=True)
-        threading.Event().wait(0.3)
-        compiling.ends()
+    with messages_shown():
+        set_up(verbose=False, quiet=False, log=None, as_json=True)
+        with LiveProgress("quiet"):
+            compiling.begins(ours=True)
+            threading.Event().wait(0.3)
+            compiling.ends()
     assert capsys.readouterr().err == ""
 
 
