@@ -14,7 +14,18 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
-from kvopt.cli import certify, files, fleet, hardware, messages, research, run, solve, study, tools
+from kvopt.cli import (
+    certify,
+    files,
+    fleet,
+    hardware,
+    messages,
+    research,
+    run,
+    solve,
+    study,
+    tools,
+)
 from kvopt.cli.common import filled_in, option, warn_oversubscription
 from kvopt.cli.outputs import try_outputs
 from kvopt.kernels.pipes import UNREAD, ended_by_reader
@@ -28,76 +39,57 @@ OUTPUTS = ("output", "timeline", "certificate", "csv")
 MESSAGES = "Messages"
 """Panel of the options that all commands take."""
 
-PANELS: dict[str, dict[Work, tuple[str, ...]]] = {
-    "Solve and certify": {
-        files.generate_command: (
-            "kvopt generate arrival-1 --n 8 --seed 3 -o a.json",
-            "kvopt generate two-point -p l=2 -p u=9 --memory 20 -o b.json",
-        ),
-        solve.solve_command: (
-            "kvopt solve a.json --time-limit 60 -o best.json",
-            "kvopt generate uniform --n 6 -o - | kvopt solve - --time-limit 60",
-        ),
-        solve.bound_command: ("kvopt bound a.json --method volume",),
-        run.run_command: (
-            "kvopt run a.json --policy mc-sf --policy alpha-protect:alpha=0.2",
-            "kvopt run a.json --policy svf --seconds --batch-time llama-3-8b@h100",
-        ),
-        certify.certify_command: (
-            "kvopt certify a.json --policy mc-sf --time-limit 60 -o a.cert.json",
-            "kvopt certify a.json -P vllm-fcfs:block=1 -t 20 -o vllm.cert.json",
-        ),
-        certify.verify_command: ("kvopt verify a.cert.json",),
-        certify.check_command: ("kvopt check a.json best.json",),
-        run.plot_command: (
-            "kvopt plot a.json --schedule best.json -o best.svg",
-            "kvopt plot a.json --policy mc-sf -o mc-sf.png",
-        ),
-    },
-    "Servers": {
-        files.import_command: (
-            "kvopt import samples/chat.csv --format azure --memory 2048 -o chat.json",
-        ),
-        files.import_run_command: ("kvopt import-run samples/vllm.jsonl -o run.json",),
-        fleet.fleet_command: (
-            "kvopt fleet a.json --match fcfs --router round-robin --workers 3 -t 2",
-            "kvopt fleet a.json --target mean=22 --counts 1..4 -t 2 --out fleets",
-        ),
-    },
-    "Research": {
-        study.study_command: (
-            "kvopt study smoke --describe",
-            "kvopt study smoke --limit 1 --out smoke",
-        ),
-        study.report_command: ("kvopt report smoke",),
-        research.hunt_command: ("kvopt hunt --policy mc-sf --n 4 --memory 4 -o worst.cert.json",),
-        research.theory_command: ("kvopt theory theorem-6.2",),
-        study.submit_command: ("kvopt submit a.cert.json --who Ada --library samples/library",),
-        research.reduce_command: ("kvopt reduce three-partition --target 40 11 11 12 11 17 18",),
-    },
-    "Tools": {
-        tools.policies_command: ("kvopt policies",),
-        files.export_command: (
-            "kvopt export a.json -o a.mps.gz",
-            "kvopt export a.json --formulation relaxed --format lp -o -",
-        ),
-        tools.info_command: ("kvopt info", "kvopt info --params"),
-        tools.warmup_command: ("kvopt warmup",),
-    },
+PANELS = {
+    "Solve and certify": "generate solve bound run certify verify check plot",
+    "Servers": "import import-run fleet",
+    "Research": "study report hunt theory submit reduce",
+    "Tools": "policies export info warmup",
 }
-"""Examples of each command, in the order of the help; ``NAME_command`` is the command ``NAME``."""
+"""Commands by their readers, in the order of the help; ``NAME_command`` is the command ``NAME``."""
 
-HARDWARE: dict[Work, tuple[str, ...]] = {
-    hardware.capacity_command: (
-        "kvopt hardware capacity --model mistral-7b --gpu a10-24gb --gpus 1",
-    ),
-    hardware.fit_command: (
-        "kvopt hardware fit samples/batches.csv --kv-ns 40 -o mine.json",
-    ),
-    hardware.list_command: ("kvopt hardware list",),
-    hardware.show_command: ("kvopt hardware show llama-3-8b@h100",),
-}  # fmt: skip
-"""The same of ``kvopt hardware``."""
+HARDWARE = "capacity fit list show"
+"""Commands of ``kvopt hardware``."""
+
+EXAMPLES = """
+kvopt generate arrival-1 --n 8 --seed 3 -o a.json
+kvopt generate two-point -p l=2 -p u=9 --memory 20 -o b.json
+kvopt solve a.json --time-limit 60 -o best.json
+kvopt generate uniform --n 6 -o - | kvopt solve - --time-limit 60
+kvopt bound a.json --method volume
+kvopt run a.json --policy mc-sf --policy alpha-protect:alpha=0.2
+kvopt run a.json --policy svf --seconds --batch-time llama-3-8b@h100
+kvopt certify a.json --policy mc-sf --time-limit 60 -o a.cert.json
+kvopt certify a.json -P vllm-fcfs:block=1 -t 20 -o vllm.cert.json
+kvopt verify a.cert.json
+kvopt check a.json best.json
+kvopt plot a.json --schedule best.json -o best.svg
+kvopt plot a.json --policy mc-sf -o mc-sf.png
+kvopt import samples/chat.csv --format azure --memory 2048 -o chat.json
+kvopt import-run samples/vllm.jsonl -o run.json
+kvopt fleet a.json --match fcfs --router round-robin --workers 3 -t 2
+kvopt fleet a.json --target mean=22 --counts 1..4 -t 2 --out fleets
+kvopt study smoke --describe
+kvopt study smoke --limit 1 --out smoke
+kvopt report smoke
+kvopt hunt --policy mc-sf --n 4 --memory 4 -o worst.cert.json
+kvopt theory theorem-6.2
+kvopt submit a.cert.json --who Ada --library samples/library
+kvopt reduce three-partition --target 40 11 11 12 11 17 18
+kvopt policies
+kvopt export a.json -o a.mps.gz
+kvopt export a.json --formulation relaxed --format lp -o -
+kvopt info
+kvopt info --params
+kvopt warmup
+kvopt hardware capacity --model mistral-7b --gpu a10-24gb --gpus 1
+kvopt hardware fit samples/batches.csv --kv-ns 40 -o mine.json
+kvopt hardware list
+kvopt hardware show llama-3-8b@h100
+"""
+"""Examples in the order in which they can run; the last command of a line is the one it shows."""
+
+_HOMES = (files, solve, run, certify, fleet, hardware, study, research, tools)
+_WORKS: dict[str, Work] = {name: work for home in _HOMES for name, work in vars(home).items()}
 
 
 @dataclass(frozen=True)
@@ -179,20 +171,24 @@ def _parameters(of: Any) -> list[Parameter]:
     return found
 
 
-def name_of(work: Work) -> str:
-    """Return the name of a command."""
-    return work.__name__.removesuffix("_command").replace("_", "-")
+def examples_of(command: str) -> list[str]:
+    """Return the examples of a command, ``solve`` or ``hardware fit`` say."""
+    begin = f"kvopt {command} "
+    return [
+        line for line in EXAMPLES.split("\n") if f"{line} ".rpartition("| ")[2].startswith(begin)
+    ]
 
 
-def add_commands(to: typer.Typer, panel: str | None, works: dict[Work, tuple[str, ...]]) -> None:
+def add_commands(to: typer.Typer, names: str, panel: str | None = None, group: str = "") -> None:
     """Add commands with their examples to an app."""
-    for work, examples in works.items():
-        name = name_of(work)
+    for name in names.split():
+        examples = examples_of(group + name)
         title = "Examples" if len(examples) > 1 else "Example"
         block = "\n".join(("```", *examples, "```"))
         lists = f"{files.families()}\n\n" if name == "generate" else ""
         epilog = f"{lists}**{title}**\n\n{block}"
-        to.command(name, cls=Command, rich_help_panel=panel, epilog=epilog)(expanded(work))
+        work = expanded(_WORKS[f"{name.replace('-', '_')}_command"])
+        to.command(name, cls=Command, rich_help_panel=panel, epilog=epilog)(work)
 
 
 def _new_app(about: str, **more: Any) -> typer.Typer:
@@ -220,8 +216,8 @@ app = _new_app(
     context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 app.callback()(expanded(common))
-for _panel, _works in PANELS.items():
-    add_commands(app, _panel, _works)
+for _panel, _names in PANELS.items():
+    add_commands(app, _names, _panel)
 _machines = _new_app("Machines: cache next to a model, and length of a round.")
-add_commands(_machines, None, HARDWARE)
+add_commands(_machines, HARDWARE, group="hardware ")
 app.add_typer(_machines, name="hardware", rich_help_panel="Servers")

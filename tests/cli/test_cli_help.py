@@ -17,15 +17,15 @@ import typer
 from commands import Run
 
 import kvopt
-from kvopt.cli.app import HARDWARE, PANELS, app, name_of
+from kvopt.cli.app import EXAMPLES as SCRIPT
+from kvopt.cli.app import HARDWARE, PANELS, app, examples_of
 from kvopt.cli.common import NAMES, completing, names_of
 
 GROUP: Any = typer.main.get_command(app)
-EXAMPLES = {
-    **{name_of(work): lines for works in PANELS.values() for work, lines in works.items()},
-    **{f"hardware {name_of(work)}": lines for work, lines in HARDWARE.items()},
-}
-COMMANDS = sorted(EXAMPLES)
+COMMANDS = sorted(
+    [*" ".join(PANELS.values()).split(), *(f"hardware {name}" for name in HARDWARE.split())]
+)
+EXAMPLES = {command: examples_of(command) for command in COMMANDS}
 SAMPLES = Path(kvopt.__file__).parents[1] / "samples"
 
 LISTED = {
@@ -83,7 +83,10 @@ def test_every_command_has_examples_of_itself() -> None:
     machines = GROUP.commands["hardware"].commands
     names = {*GROUP.commands, *(f"hardware {name}" for name in machines)} - {"hardware"}
     assert names == {*EXAMPLES}
+    every = sorted(line for lines in EXAMPLES.values() for line in lines)
+    assert every == sorted(SCRIPT.split("\n")[1:-1]), "each is of one command"
     for command, lines in EXAMPLES.items():
+        assert lines, command
         for line in lines:
             assert len(line) <= 76, "wider examples would be broken"
             assert f"kvopt {command} " in f"{line} "
@@ -104,10 +107,9 @@ def test_examples_are_understood(command: str) -> None:
 def test_examples_run_in_the_order_of_their_list(tmp_path: Path) -> None:
     # One shell for all of them: each process takes a second to begin.
     shutil.copytree(SAMPLES, tmp_path / "samples")
-    lines = [line for command in EXAMPLES for line in EXAMPLES[command]]
     script = f'set -e -o pipefail\nkvopt() {{ "{sys.executable}" -m kvopt "$@"; }}\n'
     done = subprocess.run(
-        ["bash", "-c", script + "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True,
+        ["bash", "-c", script + SCRIPT], cwd=tmp_path, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
