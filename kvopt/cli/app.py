@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -14,18 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
-from kvopt.cli import (
-    certify,
-    files,
-    fleet,
-    hardware,
-    messages,
-    research,
-    run,
-    solve,
-    study,
-    tools,
-)
+from kvopt.cli import certify, files, fleet, hardware, messages, research, run, solve, study, tools
 from kvopt.cli.common import filled_in, option, warn_oversubscription
 from kvopt.cli.outputs import try_outputs
 from kvopt.kernels.pipes import UNREAD, ended_by_reader
@@ -165,6 +155,7 @@ def _parameters(of: Any) -> list[Parameter]:
         if get_origin(kind) is Annotated:
             kind, declared = get_args(kind)
         if isinstance(declared, OptionInfo) and "--" not in " ".join(declared.param_decls or ()):
+            declared = copy(declared)  # one type may be of several parameters
             long = f"--{name.strip('_').replace('_', '-')}"
             declared.param_decls = (long, *(declared.param_decls or ()))
         found.append(Parameter(name, Parameter.KEYWORD_ONLY, default=declared, annotation=kind))

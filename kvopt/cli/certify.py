@@ -12,10 +12,11 @@ from typing import Any
 import typer
 
 from kvopt import Certificate, Instance, PolicyRun, certify, policy, read_schedule
+from kvopt.certificates import write_certificate
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, option, refuse
 from kvopt.cli.messages import command_line, is_json, say
-from kvopt.cli.outputs import certificate_written
+from kvopt.cli.outputs import CHECKED, written
 from kvopt.cli.tables import show, table
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.reading import is_standard_input
@@ -133,7 +134,7 @@ def certify_command(
                 reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names)),
                 command=command_line(), observer=observer, **vars(limits),
             )  # fmt: skip
-        with certificate_written(output, found):
+        with written(output, write_certificate, found, CHECKED):
             show(found.to_json(), _lines(found))
     finish(found.signal_number, common.NOTHING_FOUND * (found.upper is None))
 

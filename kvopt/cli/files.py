@@ -45,7 +45,7 @@ def generate_command(
     keys = pairs(",".join(parameter or ()), "-p")
     instance = generate(family, n=n, memory=memory, seed=seed, parameters=keys)
     about = f": {len(instance)} requests, memory {instance.memory}"
-    write_output(output, partial(write_instance, instance), about)
+    write_output(output, write_instance, instance, about)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ def import_command(
     instance = import_trace(trace, format_, memory, **vars(kept))
     length = "" if instance.round_ms is None else f", rounds of {instance.round_ms:g} ms"
     about = f": {len(instance)} requests, memory {instance.memory}{length}"
-    write_output(output, partial(write_instance, instance), about)
+    write_output(output, write_instance, instance, about)
     notes = instance.notes
     assert isinstance(notes, dict)
     if "columns" in notes:
@@ -112,7 +112,7 @@ def import_run_command(
         f": {run.policy}, {len(run.instance):,} requests, total latency "
         f"{schedule.objective:,} rounds, {counted(schedule.pauses, 'pause')}"
     )
-    write_output(output, partial(write_run, run), about)
+    write_output(output, write_run, run, about)
     if left_out := run.notes.get("left_out"):
         say(f"left out {counted(left_out, 'request')} that did not finish")
 
@@ -134,5 +134,4 @@ def export_command(
         names = ", ".join(SUFFIXES)
         reason = f"must end in one of {names}; another name needs --format"
         raise InvalidInput(reason, field=f"--output {error.file}") from None
-    instance = problem.read()
-    write_output(output, lambda path: export(instance, path, formulation, kind))
+    write_output(output, partial(export, formulation=formulation, format=kind), problem.read())

@@ -19,7 +19,7 @@ from kvopt.files.atomic import write_atomically
 from kvopt.problem.instance import MOST_WORKERS
 
 if TYPE_CHECKING:
-    from kvopt.experiments.fleets.sizes import FleetSizes
+    from kvopt.experiments.fleets.sizes import Band, FleetSizes
 
 _COUNTS = re.compile(r"([0-9]{1,6})(?:\.\.([0-9]{1,6}))?")
 _MOST_COUNTS = 1000
@@ -139,7 +139,7 @@ def _write(found: FleetSizes, out: Path) -> None:
         figure = found.plot()
         for suffix in ("svg", "png"):
             plots.save(figure, out / f"fleet.{suffix}")
-    say(f"kvopt: wrote {out}: a certificate of each number of machines, picture, JSON")
+    say(f"wrote {out}: a certificate of each number of machines, picture, JSON")
 
 
 def _lines(found: FleetSizes) -> Iterator[str]:
@@ -152,13 +152,7 @@ def _lines(found: FleetSizes) -> Iterator[str]:
             f"{measure.name} at least": measure.worded(band.lower, up=False),
             "at most": measure.worded(band.upper, up=True),
             "found by": band.found_by,
-            "target": (
-                "impossible"
-                if found.is_impossible(band)
-                else "reached"
-                if found.is_reached(band)
-                else "open"
-            ),
+            "target": _verdict(found, band),
             **{label: measure.worded(band.runs.get(label), up=True) for label in found.labels},
         }
         for band in found.bands
@@ -167,3 +161,9 @@ def _lines(found: FleetSizes) -> Iterator[str]:
     say(found.scope.sentence)
     if found.left:
         say(f"kvopt: not looked at: {', '.join(map(str, found.left))} machines")
+
+
+def _verdict(found: FleetSizes, band: Band) -> str:
+    if found.is_impossible(band):
+        return "impossible"
+    return "reached" if found.is_reached(band) else "open"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 
 import typer
@@ -157,7 +156,7 @@ def fit_command(
         notes=f"fitted to {common.label(table)}: {errors}",
     )
     said = ("rows", "seconds", "model_seconds", "largest_error", "typical_error")
-    with written(output, partial(write_batch_time, found)):
+    with written(output, write_batch_time, found):
         show(found.to_json() | {name: getattr(fit, name) for name in said}, _lines(found))
     if not is_json():
         say(f"{'fitted' if output is None else f'wrote {name_of(output)}'}: {errors}")
@@ -183,7 +182,7 @@ def show_command(
 ) -> None:
     """Show a batch-time model: a measured one, a roofline such as llama-3-8b@h100, or a file."""
     found = batch_time(model)
-    with written(output, partial(write_batch_time, found)):
+    with written(output, write_batch_time, found):
         show(found.to_json(), [*_lines(found), found.notes or ""])
     if output is not None and not is_json():
         say(f"wrote {name_of(output)}")

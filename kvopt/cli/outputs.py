@@ -6,13 +6,15 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
+from typing import Any
 
-from kvopt.certificates import Certificate, write_certificate
 from kvopt.cli.messages import AsMessages, is_json, say
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files.atomic import TEMPORARY, own_descriptor, refuse_unwritable
+
+CHECKED = "; kvopt verify checks it"
+"""Remark about a certificate."""
 
 
 def try_outputs(**given: Path | None) -> None:
@@ -44,48 +46,43 @@ def try_folder(path: Path) -> None:
 
 @contextmanager
 def written(
-    path: Path | None, write: Callable[[Path], object] | None, option: str = "--output"
+    path: Path | None,
+    write: Callable[[Any, Path], object],
+    value: object,
+    about: str | None = None,
+    option: str = "--output",
 ) -> Iterator[bool]:
-    """Write a file, let the block print the result, and report a failed write last.
+    """Write a value to a file, let the block print the result, and report a failed write last.
 
     A full disk must not lose the result of an hour.  The block learns whether a file was
-    written: none is without a path, or without content.
+    written: none is without a path, or without a value.  With a remark the file is reported.
     """
     failure, is_there = None, False
-    if path is not None and write is not None:
+    if path is not None and value is not None:
         try:
             with _placed(f"{option} {path}"):
-                write(path)
+                write(value, path)
             is_there = True
         except KvoptError as error:
             failure = error
     yield is_there
     if failure is not None:
         raise failure
+    if path is not None and is_there and about is not None:
+        say(f"wrote {name_of(path)}{about}")
 
 
-def write_output(path: Path, write: Callable[[Path], object], about: str = "") -> None:
+def write_output(
+    path: Path, write: Callable[[Any, Path], object], value: object, about: str = ""
+) -> None:
     """Write the file of ``--output`` if nothing else is printed, and report it."""
-    with written(path, write):
+    with written(path, write, value, about):
         pass
-    say(f"wrote {name_of(path)}{about}")
 
 
 def name_of(path: Path) -> str:
     """Return the name of a written file for messages."""
     return "standard output" if own_descriptor(path) == 1 else str(path)
-
-
-@contextmanager
-def certificate_written(
-    path: Path | None, found: Certificate | None, option: str = "--output"
-) -> Iterator[None]:
-    """Write a certificate, if given, as `written` does, and report it."""
-    write = None if found is None else partial(write_certificate, found)
-    with written(path, write, option) as is_there:
-        yield
-    if is_there and path is not None:
-        say(f"kvopt: wrote {name_of(path)}; kvopt verify checks it")
 
 
 @contextmanager

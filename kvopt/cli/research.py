@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from signal import SIGINT
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from kvopt import Scope, write_instance
+from kvopt import Scope, write_certificate, write_instance
 from kvopt.cli import common
 from kvopt.cli.common import argument, finish, option, refuse
 from kvopt.cli.messages import is_json, is_watched, say
-from kvopt.cli.outputs import certificate_written, write_output
+from kvopt.cli.outputs import CHECKED, write_output, written
 from kvopt.cli.tables import or_dash, show, table
 from kvopt.experiments.three_partition import Reduction, ThreePartition, decide
 
@@ -62,7 +61,7 @@ def hunt_command(
             say(f"{ratio} = {float(ratio):.4f} after {tried:,} instances")
 
     found = hunt(names or [], scope=scope, watch=watch, **vars(space))
-    with certificate_written(output, found.certificate):
+    with written(output, write_certificate, found.certificate, CHECKED):
         show(found.to_json(), _hunted(found, space.n, space.memory))
     signal_number = SIGINT if found.interrupted else None
     finish(signal_number, common.NOTHING_FOUND * (found.certificate is None))
@@ -138,7 +137,7 @@ def theory_command(
         refuse("-o", f"{topic} has no curves", not found[0].curves)
         figure = theory_curves(found[0]).get_figure(root=True)
         assert figure is not None, "axes of a new figure"
-        write_output(output, partial(save, figure))
+        write_output(output, save, figure)
 
 
 def reduce_command(
@@ -161,9 +160,10 @@ def reduce_command(
     refuse("problem", f"must be three-partition, got {problem!r}", problem != "three-partition")
     given = ThreePartition(target, tuple(numbers))
     if output is not None:
-        write_output(output, partial(write_instance, given.instance()))
+        write_output(output, write_instance, given.instance())
     found = decide(given, time_limit=time_limit, threads=threads)
-    with certificate_written(certificate, found.certificate, "--certificate"):
+    proof = found.certificate
+    with written(certificate, write_certificate, proof, CHECKED, "--certificate"):
         show(found.to_json(), _reduced(found))
     finish(found.result.signal_number, common.NOTHING_FOUND * (found.answer == "open"))
 

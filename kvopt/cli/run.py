@@ -79,8 +79,8 @@ def run_command(
     made = {"batch_time": clock.model.to_json()} if clock.model else {}
     with common.undisturbed():
         with (
-            written(output if runs else None, lambda path: _write(runs[0], path)) as is_there,
-            written(timeline, lambda path: write_atomically(path, _timeline(runs)), "--timeline"),
+            written(output, _write, runs[0] if runs else None) as is_there,
+            written(timeline, _write_timeline, runs, option="--timeline"),
         ):
             rows = Comparison(runs).rows() if runs else []
             said = {**made, "policies": [run.to_json() for run in runs]}
@@ -101,8 +101,8 @@ def _write(run: PolicyRun, output: Path) -> None:
     write_schedule(run.schedule, output)
 
 
-def _timeline(runs: list[PolicyRun]) -> str:
-    """Return memory over time as CSV; between two rows of a policy it is a straight line."""
+def _write_timeline(runs: list[PolicyRun], path: Path) -> None:
+    """Write memory over time as CSV; between two rows of a policy it is a straight line."""
     text = StringIO()
     table = writer(text, lineterminator="\n")
     table.writerow(("policy", "seconds", "tokens"))
@@ -111,7 +111,7 @@ def _timeline(runs: list[PolicyRun]) -> str:
             name = f"{run.policy}, worker {number}" if len(run.parts) > 1 else run.policy
             points = zip(*part.memory_over_time(), strict=True)
             table.writerows((name, *point) for point in points)
-    return text.getvalue()
+    write_atomically(path, text.getvalue())
 
 
 def plot_command(
@@ -160,15 +160,15 @@ def plot_command(
     if made is not None:
         curve, proved = _priced(instance) if prices else (None, None)
         subtitle = ", ".join(text for text in (known, proved) if text)
-        draw = partial(plot_schedule, made, subtitle=subtitle or None, prices=curve)
+        draw = partial(plot_schedule, subtitle=subtitle or None, prices=curve)
+        write_output(output, draw, made)
     elif prices:
         raise InvalidInput(f"{runs[0].policy} did not finish, so there is no schedule", field="-P")
     elif runs:
         timing.say_assumed()
-        draw = partial(plot_runs, runs)
+        write_output(output, plot_runs, runs)
     else:
-        draw = partial(plot_instance, instance)
-    write_output(output, draw)
+        write_output(output, plot_instance, instance)
 
 
 def _priced(instance: Instance) -> tuple[Prices | None, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from pathlib import Path
 
@@ -110,8 +109,7 @@ def solve_command(
             detail(_times(label(file), found))
             if found.signal_number is not None or signals:
                 break
-        best = results[0].schedule
-        with written(output, None if best is None else partial(write_schedule, best)):
+        with written(output, write_schedule, results[0].schedule):
             _report(work, results)
     is_missing = any(result.objective is None for result in results)
     finish(results[-1].signal_number, common.NOTHING_FOUND * is_missing)
