@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 from typing import Any, Unpack
@@ -101,8 +101,8 @@ class Hunt:
     @property
     def proved(self) -> bool:
         """Whether the optimum, or both optima, are proved, so that the ratio is exact."""
-        proofs = [found.objective == found.lower_bound for found in self.sides]
-        return bool(proofs) and all(proofs)
+        sides = self.sides
+        return bool(sides) and all(found.objective == found.lower_bound for found in sides)
 
     @property
     def ratio(self) -> Fraction | None:
@@ -195,14 +195,12 @@ def hunt(
         except KeyboardInterrupt:  # the result so far is reported
             small, interrupted = search.worst, True
         runs, certificate = _certified(small, policies, covered, end - working_time())
-    hunted = Hunt(
-        tuple(policies), certificate, False, search.exhausted, judge.tried, judge.livelocks,
-        interrupted, 0.0, covered, runs,
+    sides = [certificate_text(found) for found in (certificate, runs) if found is not None]
+    verified = bool(sides) and all(verify_text(text).valid for text in sides)
+    return Hunt(
+        tuple(policies), certificate, verified, search.exhausted, judge.tried, judge.livelocks,
+        interrupted, working_time() - began, covered, runs,
     )  # fmt: skip
-    verified = bool(hunted.sides) and all(
-        verify_text(certificate_text(found)).valid for found in hunted.sides
-    )
-    return replace(hunted, verified=verified, seconds=working_time() - began)
 
 
 def _scope(given: Scope | str | None, chosen: Sequence[Policy], labels: Sequence[str]) -> Scope:

@@ -11,6 +11,7 @@ import json
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -220,6 +221,7 @@ def lines_of(
 ) -> Iterator[Record]:
     """Yield every valid line, also lines that later ones replace; see `read_records`."""
     path = Path(directory) / FILE
+    tell = report or partial(warnings.warn, category=DamagedRecord, stacklevel=3)
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
@@ -232,8 +234,7 @@ def lines_of(
         try:
             record = Record.from_json(parse_json(line.decode()))
         except (ValueError, TypeError, KeyError) as error:
-            message = f"{path}: line {number} is damaged and does not count: {error}"
-            (report or _warn)(message)
+            tell(f"{path}: line {number} is damaged and does not count: {error}")
         else:
             yield record
 
@@ -271,10 +272,6 @@ def grouped(records: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, li
     for record in records:
         groups.setdefault(key(record), []).append(record)
     return groups
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, DamagedRecord, stacklevel=4)
 
 
 def digest(content: object) -> str:
