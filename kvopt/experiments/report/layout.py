@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from kvopt.experiments.studies.intervals import Interval, four_digits
 from kvopt.show.optional import optional
 from kvopt.show.summary import counted, percent
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
     from matplotlib.figure import Figure
 
 optional("matplotlib", "plot")
 optional("jinja2", "plot")
 
 from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
 
 from kvopt.show.plots.embedding import Link, embedded
 from kvopt.show.plots.style import MARKERS, policy
@@ -65,6 +67,11 @@ def _visible(value: object) -> object:
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in value)
 
 
+def _digest(text: str) -> str:
+    """Return the digest by which a content security policy allows a style or a script."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
 ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).parent), autoescape=True, finalize=_visible,
     trim_blocks=True, lstrip_blocks=True,
@@ -72,12 +79,18 @@ ENVIRONMENT = Environment(
 ENVIRONMENT.globals.update(counted=counted)
 ENVIRONMENT.filters.update(
     cell=_cell,
+    digest=_digest,
     percent=percent,
     thousands="{:,.0f}".format,
     sortable=lambda value: "" if value is None else f"{float(value):.9g}",
 )
 
-pieces: Any = ENVIRONMENT.get_template("pieces.html").module
+
+class _Pieces(Protocol):
+    def __getattr__(self, name: str) -> Callable[..., Markup]: ...
+
+
+pieces = cast(_Pieces, ENVIRONMENT.get_template("pieces.html").module)
 """Functions that give markup: ``table``, ``cards``, ``figure``, ``gallery``, ``unfolded``, ..."""
 
 
@@ -92,5 +105,4 @@ def picture(
     more: str = "",
 ) -> Markup:
     """Return a figure with a title, a line, a text for screen readers, and a legend."""
-    made: Markup = pieces.figure(title, said, embedded(figure, name, links), legend, more)
-    return made
+    return pieces.figure(title, said, embedded(figure, name, links), legend, more)

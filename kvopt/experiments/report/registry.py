@@ -14,8 +14,7 @@ from urllib.parse import quote
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.report.layout import pieces
-from kvopt.experiments.report.study import Checked, Study
-from kvopt.experiments.report.summaries import Family, families
+from kvopt.experiments.report.study import Checked, Family, Study, families
 from kvopt.experiments.studies.intervals import Runs
 from kvopt.kernels.registry import Registry
 
@@ -93,14 +92,12 @@ class Context:
     def link(self, path: str | None, said: str = "certificate") -> Markup:
         """Return a link to a certificate, or the text that none exists."""
         trouble = "no certificate" if path is None else f"missing: {path}"
-        made: Markup = pieces.link(self.certificate(path), said, trouble)
-        return made
+        return pieces.link(self.certificate(path), said, trouble)
 
     def said(self, name: str) -> str:
         """Return the text above a built-in section, on the clock of the study."""
         row = TABLE[name]
-        said: str = row.get("seconds" if self.study.in_seconds else "said", row["said"])
-        return said
+        return str(row.get("seconds" if self.study.in_seconds else "said", row["said"]))
 
 
 Make = Callable[[Context], Section | None]
@@ -123,15 +120,19 @@ _TAKEN = "content"
 """An address on the page other than a section."""
 
 
-def section(name: str) -> Callable[[Body], Make]:
-    """Return a decorator for the function that makes a built-in section, empty without data."""
+def section(name: str, *, led: bool = False) -> Callable[[Body], Make]:
+    """Return a decorator for the function that makes a built-in section, empty without data.
+
+    The text of the section leads it, unless the function writes it somewhere else.
+    """
 
     def add(make: Body) -> Make:
         @register(name)
         @wraps(make)
         def whole(context: Context) -> Section | None:
             body = make(context)
-            return Section(TABLE[name]["title"], body) if body else None
+            said = pieces.paragraphs([context.said(name)]) if led else ""
+            return Section(TABLE[name]["title"], said + body) if body else None
 
         return whole
 

@@ -18,7 +18,7 @@ from typing import Any
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.report.words import differing, in_words, limits_of, natural, shortened
 from kvopt.experiments.studies.claims import Verdict
-from kvopt.experiments.studies.intervals import ratio_of
+from kvopt.experiments.studies.intervals import Runs, ratio_of
 from kvopt.experiments.studies.records import FILE, Record, built, grouped, read_records
 from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
 from kvopt.problem.families import FAMILIES
@@ -83,17 +83,17 @@ class Study:
         return [record for record in self.records if record.outcome == "error"]
 
     @cached_property
-    def _instances(self) -> dict[tuple[str, str], Record]:
-        return {_work(run): run for run in reversed(self.runs)}
+    def _works(self) -> dict[tuple[str, str], list[Record]]:
+        return grouped(self.runs, _work)
 
-    @cached_property
+    @property
     def instances(self) -> list[Record]:
-        """Return one record for each instance, the first of its runs."""
-        return [*reversed(self._instances.values())]
+        """One record for each instance, the first of its runs."""
+        return [run for run, *_ in self._works.values()]
 
     def first_run(self, record: Record) -> Record:
         """Return the record that represents the instance of another one among `instances`."""
-        return self._instances[_work(record)]
+        return self._works[_work(record)][0]
 
     @cached_property
     def _paths(self) -> dict[str, str]:
@@ -188,6 +188,45 @@ def _read_verdicts(path: Path) -> tuple[Verdict, ...]:
         return verdicts
 
 
+@dataclass(frozen=True)
+class Family:
+    """One heading: its groups, the least mean ratio first, and its instances."""
+
+    name: str
+    groups: Sequence[Runs]
+    instances: Sequence[Record]
+
+    @property
+    def runs(self) -> list[Record]:
+        """The runs of all groups."""
+        return [run for group in self.groups for run in group.records]
+
+
+def families(study: Study) -> list[Family]:
+    """Return the families of a study."""
+    unequal = differing(map(_limits, study.runs))
+
+    def place(run: Record) -> tuple[str, str]:
+        limits = in_words(_limits(run), unequal)
+        return run.instance.family or "", ", ".join(filter(None, (run.policy, limits)))
+
+    groups = [
+        Runs(label, runs[0].scope, tuple(runs), family)
+        for (family, label), runs in grouped(study.runs, place).items()
+    ]
+    groups.sort(
+        key=lambda g: (natural(g.family), g.mean.least is None, g.mean.least or 0, g.policy)
+    )
+    instances = grouped(study.instances, lambda record: record.instance.family)
+    by_name = grouped(groups, lambda group: group.family)
+    return [Family(name, mine, instances.get(name, [])) for name, mine in by_name.items()]
+
+
+def _limits(record: Record) -> Mapping[str, object]:
+    """Return the limits of a record with the scope, which older records omit."""
+    return {**record.limits, "scope": str(record.scope)}
+
+
 def headed(records: Sequence[Record]) -> list[Record]:
     """Return records whose family is their heading.
 
@@ -253,7 +292,7 @@ def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Ch
     for done, (certificate, records) in enumerate(sorted(owners.items()), 1):
         path = study.folder / certificate
         verdict = verify(path)
-        wrong = [] if verdict.valid else [verdict.lines[-1]]
+        wrong = [*verdict.lines[-1:]]
         if verdict.valid:
             content = parse_json(read_text(path))
             wrong = [said for record in records for said in _differences(content, record)]

@@ -1,21 +1,29 @@
-"""Numbers and names in words.  Latencies in rounds are summed, those in seconds are means."""
+"""Means and quantiles, and numbers and names in words.
+
+Latencies in rounds are summed, those in seconds are means.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import PurePosixPath
+from statistics import fmean
 from typing import Any
 
-from kvopt.experiments.studies.intervals import places_of
-from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.intervals import Interval, mean_of, places_of
+from kvopt.experiments.studies.records import Record, grouped
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.show.summary import counted, rounded
 
 COUNTS = ("left_out", "unread")
 """Keys that a trace counted, not parameters of the study."""
+
+Curve = dict[float, float]
+"""Mean latency of a request by number of requests, cache or rate, in rounds or in seconds."""
 
 
 def natural(name: str) -> list[tuple[int, str]]:
@@ -88,3 +96,53 @@ def shortened(paths: Iterable[str]) -> dict[str, str]:
 def _ends(path: str) -> list[str]:
     parts = PurePosixPath(path).parts
     return ["/".join(parts[-n:]) for n in range(1, len(parts) + 1)]
+
+
+def times_of(record: Record) -> dict[str, Any]:
+    """Return the percentiles of a run in seconds, by the columns of ``report.csv``."""
+    times = record.times
+    if times is None:
+        return {}
+    latency = {f"{name}_s": value for name, value in times.latency.items()}
+    first = {f"first_token_{name}_s": value for name, value in times.first_token.items()}
+    ends = {"requests_completed": times.completed, "ended_s": times.ended}
+    return {**vars(times), **latency, **first, **ends}
+
+
+def mean_latencies(
+    found: Iterable[tuple[Record, int | None]],
+    at: Callable[[Record], float] = lambda record: record.instance.requests,
+) -> Curve:
+    """Return the mean latency of a request at each place, which is the number of requests.
+
+    Omit places with an unknown latency.
+    """
+    curve: Curve = {}
+    for place, mine in grouped(found, lambda pair: at(pair[0])).items():
+        means = [
+            total / record.instance.requests / (NANOSECONDS if record.in_seconds else 1)
+            for record, total in mine
+            if total is not None and record.instance.requests
+        ]
+        if len(means) == len(mine):
+            curve[place] = fmean(means)
+    return curve
+
+
+def quantile_of(found: Sequence[Interval], share: Fraction) -> Interval:
+    """Return the position of the least number that so many of them do not exceed (nearest rank).
+
+    A quantile does not fall when one of the numbers rises.  So the quantile of the lower ends and
+    that of the upper ends enclose the quantile of the numbers themselves.
+    """
+    if not found:
+        return Interval(None, None)
+    rank = max(1, math.ceil(share * len(found))) - 1
+    least = sorted((each.least for each in found), key=lambda end: (end is not None, end or 0))
+    most = sorted((each.most for each in found), key=lambda end: (end is None, end or 0))
+    return Interval(least[rank], most[rank])
+
+
+def mean_width(found: Iterable[Interval]) -> Fraction | None:
+    """Return the mean width of intervals, None if none is given or one is open."""
+    return mean_of(Interval(each.width, each.width) for each in found).least

@@ -7,21 +7,17 @@ code, even if the escaping failed.
 
 from __future__ import annotations
 
-import base64
 import csv
-import hashlib
 import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from markupsafe import Markup
-
 from kvopt.experiments.report.layout import ENVIRONMENT
 from kvopt.experiments.report.registry import Context, sections_of
 from kvopt.experiments.report.study import Study, check_certificates, read_study
-from kvopt.experiments.report.summaries import times_of
+from kvopt.experiments.report.words import times_of
 from kvopt.experiments.studies.records import Record
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.show.plots.style import PALETTE
@@ -144,35 +140,19 @@ def page_text(
     source
         Digest of the data.
     """
-    style = ENVIRONMENT.get_template("page.css").render(palette=PALETTE)
-    script = ENVIRONMENT.get_template("page.js").render()
-    rules = [
-        "default-src 'none'",
-        *(f"{part}-src '{_digest(text)}'" for part, text in (("style", style), ("script", script))),
-        "img-src data:; base-uri 'none'; form-action 'none'",
-    ]
-    return ENVIRONMENT.get_template("page.html").render(
-        policy=Markup("; ".join(rules)),
-        version=__version__,
-        kind=kind, name=name, title=title, sections=sections, source=source,
-        style=Markup(style),
-        script=Markup(script),
-    )  # fmt: skip
-
-
-def _digest(part: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()}"
+    words = {"kind": kind, "name": name, "title": title, "sections": sections, "source": source}
+    page = ENVIRONMENT.get_template("page.html")
+    return page.render(**words, palette=PALETTE, version=__version__)
 
 
 def _csv(study: Study) -> str:
     """Return the records as CSV; a cell is empty if unknown."""
     sink = io.StringIO(newline="")
-    writer = csv.writer(sink, lineterminator="\n")
-    columns = (*COLUMNS, *SECONDS_COLUMNS) if study.in_seconds else COLUMNS
-    writer.writerow(columns)
+    columns = COLUMNS + SECONDS_COLUMNS if study.in_seconds else COLUMNS
+    writer = csv.DictWriter(sink, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
     for record in study.records:
-        cells = _cells(study, record)
-        writer.writerow([_safe(cells.get(name)) for name in columns])
+        writer.writerow({name: _safe(cell) for name, cell in _cells(study, record).items()})
     return sink.getvalue()
 
 

@@ -25,7 +25,8 @@ _HALF = 0.18
 _MOST_BINS = 24
 """Most bars of a histogram; more would be hairlines."""
 
-Ends = tuple[float, float | None, float | None]
+Number = float | Fraction
+Ends = tuple[float, Number | None, Number | None]
 """A place, and the least and the largest possible value there; None is unknown."""
 
 
@@ -45,11 +46,11 @@ class Bar(NamedTuple):
     """
 
     name: str
-    least: float | Fraction | None
-    most: float | Fraction | None
+    least: Number | None
+    most: Number | None
     said: str = ""
     mark: float | None = None
-    far: float | Fraction | None = None
+    far: Number | None = None
 
 
 def intervals(
@@ -73,8 +74,9 @@ def intervals(
         The least possible value.
     """
     ax = style.axes_of(ax, 1.2 + 0.44 * len(bars))
-    ends = [float(end) for bar in bars for end in (bar.least, bar.most, bar.far) if end is not None]
-    farthest = max([floor + 0.05, *filter(math.isfinite, ends)]) * 1.02
+    ends = [end for bar in bars for end in (*bar[1:3], bar.far)]
+    known = [float(end) for end in ends if end is not None and math.isfinite(end)]
+    farthest = max([floor + 0.05, *known]) * 1.02
     for row, bar in enumerate(bars):
         left, right = max(float(bar.least or floor), floor), float(bar.most or farthest)
         colour = style.WAITING if None in (bar.least, bar.most) else style.PROMPT
@@ -82,9 +84,8 @@ def intervals(
         marks = [bar.mark] if bar.mark else [left, right if bar.most else left]
         ax.vlines(marks, row - 0.22, row + 0.22, color=style.INK, linewidth=1.5)
         ax.hlines(row, right, min(float(bar.far or right), farthest), color=colour, linewidth=1)
-        look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "fontsize": 8, "va": "bottom"}
-        for place, side, said in ((0.004, "left", bar.name), (0.996, "right", bar.said)):
-            ax.annotate(style.shortened(said, 48), (place, row - 0.24), ha=side, **look)
+        for x, side, said in ((0.004, "left", bar.name), (0.996, "right", bar.said)):
+            style.note(ax, x, row - 0.24, said, ha=side, va="bottom")
     ax.set(yticks=[], ylim=(len(bars) - 0.6, -0.8), xlabel=label)
     ax.set_xlim(min(floor, farthest), farthest)
     return ax
@@ -102,20 +103,20 @@ def histogram(lows: Sequence[float], highs: Sequence[float], ax: Axes, label: st
     label
         Label of the values.
     """
-    nice = MaxNLocator(_MOST_BINS, steps=[1, 2, 5, 10])
+    nice, exact = MaxNLocator(_MOST_BINS, steps=[1, 2, 5, 10]), lows == highs
     edges = np.asarray(nice.tick_values(1, 1.001 * max([*lows, *highs, 1.01])))
+    sides = [
+        (1, lows, "exactly" if exact else "at least (over the best schedule)", "top"),
+        (-1, highs, "at most (over the proved bound)", "bottom"),
+    ]
     bins: Any = edges + 1 - edges[0]
-    exact = lows == highs
-    sides = [(1, lows, "exactly" if exact else "at least (over the best schedule)", "top")]
-    sides += [] if exact else [(-1, highs, "at most (over the proved bound)", "bottom")]
     most = 1.0
-    for side, values, said, place in sides:
+    for side, values, said, place in sides[: 1 if exact else 2]:
         look: dict[str, Any] = {"facecolor": "none", "hatch": "////"} if side < 0 else {}
         look = {"facecolor": style.PROMPT, "edgecolor": style.PROMPT, **look}
         heights, *_ = ax.hist(values, bins, weights=[side] * len(values), **look)
-        most = max(most, *np.abs(heights))
-        where: dict[str, Any] = {"ha": "right", "va": place, "transform": ax.transAxes}
-        ax.text(0.99, 0.5 + 0.48 * side, said, fontsize=8, **where)
+        most, y = max(most, *np.abs(heights)), 0.5 + 0.48 * side
+        ax.text(0.99, y, said, fontsize=8, ha="right", va=place, transform=ax.transAxes)
         if values:
             ends = (0, 1) if exact else sorted((0.5, 0.5 + side / 2))
             ax.axvline(float(np.mean(values)), *ends, color=style.INK, ls="--", lw=1)
@@ -139,11 +140,10 @@ def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] 
     urls
         Link of each dot.
     """
-    look = style.policy(place)
-    x, least, most = _columns(found)
+    look, (x, least, most) = style.policy(place), _columns(found)
     ax.vlines(x, least, most, color=look["color"], linewidth=1, alpha=0.5)
-    look = {"color": look["color"], "marker": look["marker"], "linewidths": 0, "clip_on": False}
-    ax.scatter(x, least, s=16, zorder=3, urls=[*urls], **look)
+    del look["linestyle"]
+    ax.scatter(x, least, s=16, zorder=3, urls=[*urls], linewidths=0, clip_on=False, **look)
 
 
 def _columns(found: Sequence[Ends]) -> np.ndarray:
@@ -223,17 +223,15 @@ def fleet_sizes(
     return ax
 
 
-def stairs(found: Sequence[tuple[float, float]], ax: Axes) -> None:
+def stairs(found: Sequence[tuple[float, Number]], ax: Axes) -> None:
     """Join, from left to right, the points that no other point beats on both axes."""
-    if found:
-        x, y = np.array(sorted(found)).T
-        look: dict[str, Any] = {"color": style.INK, "linewidth": 0.8, "linestyle": ":"}
-        ax.step(x, np.minimum.accumulate(y), where="post", **look)
+    x, y = np.array(sorted(found), dtype=float).reshape(-1, 2).T
+    ax.step(x, np.minimum.accumulate(y), ":", where="post", color=style.INK, linewidth=0.8)
 
 
-def spread(axis: Axis, values: Sequence[float], floor: float = 0) -> None:
+def spread(axis: Axis, values: Sequence[Number], floor: float = 0) -> None:
     """Fit an axis to all values, logarithmic if they are far apart."""
-    low, high = min(values, default=floor), max(values, default=floor + 1)
+    low, high = float(min(values, default=floor)), float(max(values, default=floor + 1))
     name = "x" if axis is axis.axes.xaxis else "y"
     margin = (high - low) * 0.05 or max(abs(high), 1) * 0.02
     ends = low - margin, high + margin
@@ -271,8 +269,7 @@ def theory_curves(examination: Examination, ax: Axes | None = None) -> Axes:
         look["marker" if curve.kind == "formula" else "linestyle"] = ""
         ax.plot(curve.x, curve.y, markersize=5, mfc="none", label=curve.label, **look)
     ax.set(**{f"{name}scale": "log" for name in examination.logarithmic})
-    words = {"xlabel": examination.x_label, "ylabel": examination.y_label}
-    ax.set(**words)
+    ax.set(xlabel=examination.x_label, ylabel=examination.y_label)
     ax.set_title(examination.title, fontsize=10)
     if ax.get_lines():
         ax.legend(frameon=False, fontsize=8)

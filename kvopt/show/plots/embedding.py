@@ -16,7 +16,8 @@ from kvopt.show.plots import style
 
 _WIDE = 4.4
 """Width in inches: that of a phone, or of a column of a page."""
-_COLOURS = {light: name for name, (light, _) in style.PALETTE.items()} | {"#000000": "ink"}
+_COLOURS = {light: f"var(--{name})" for name, (light, _) in style.PALETTE.items()}
+_COLOURS["#000000"] = _COLOURS[style.INK]
 _KEPT = ("fill", "stroke", "opacity", "font-size", "text-anchor")
 """Beginnings of style rules that are kept; fonts are those of the page."""
 
@@ -73,5 +74,4 @@ def _plain(tag: str, links: Sequence[Link]) -> str:
 def _attributes(found: re.Match[str]) -> str:
     rules = (rule.strip().partition(": ") for rule in found[1].split(";"))
     kept = [(name, value) for name, _, value in rules if name.startswith(_KEPT)]
-    variables = {colour: f"var(--{name})" for colour, name in _COLOURS.items()}
-    return "".join(f' {name}="{variables.get(value, value)}"' for name, value in kept)
+    return "".join(f' {name}="{_COLOURS.get(value, value)}"' for name, value in kept)

@@ -168,8 +168,8 @@ def _shapes(instance: Instance, ax: Axes) -> None:
     most = max(shared.values(), default=1)
     areas = [16 + 200 * (times - 1) / max(most, 10) for times in shared.values()]
     prompts, outputs = np.array([*shared]).reshape(-1, 2).T
-    look: dict[str, Any] = {"color": style.PROMPT, "linewidths": 0, "zorder": 3}
-    ax.scatter(prompts, outputs, s=areas, alpha=0.8 if len(shared) <= 200 else 0.35, **look)
+    alpha = 0.8 if len(shared) <= 200 else 0.35
+    ax.scatter(prompts, outputs, areas, style.PROMPT, alpha=alpha, linewidths=0, zorder=3)
     alike = f", dot area: how many are alike (at most {most:,})" if most > 1 else ""
     ax.set(xlabel="prompt tokens", ylabel="output tokens", title="shapes" + alike)
     _from_zero(ax, max(prompts, default=1), max(outputs, default=1))
@@ -231,8 +231,8 @@ def _finished(
     has_several = sum(label.startswith("peak ") for _, label in pairs) > 1
     for handle, label in pairs:
         handles.setdefault("peak" if has_several and label[:5] == "peak " else label, handle)
-    look: dict[str, Any] = {"ncols": 6, "frameon": False, "fontsize": 8}
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", **look)
+    look: Any = {"loc": "outside lower center", "ncols": 6, "frameon": False, "fontsize": 8}
+    figure.legend(handles.values(), handles.keys(), **look)
     if path is not None:
         style.save(figure, path)
     return figure

@@ -48,8 +48,7 @@ def rows(what: Drawable, ax: Axes | None = None) -> Axes:
     floor = np.argsort(found.order) + _FLOOR
     if found.waits:
         waiting, since, until = zip(*found.waits, strict=True)
-        look: dict[str, Any] = {"color": style.WAITING, "linewidth": 0.8, "label": "waiting"}
-        ax.hlines(floor[[*waiting]], since, until, **look)
+        ax.hlines(floor[[*waiting]], since, until, color=style.WAITING, lw=0.8, label="waiting")
     _bars(found, floor, ax)
     _label_rows(found, ax)
     ax.set_ylim(count - 0.4, -0.6)
@@ -61,7 +60,7 @@ def rows(what: Drawable, ax: Axes | None = None) -> Axes:
 def _bars(found: Timeline, floor: np.ndarray, ax: Axes) -> None:
     """Draw produced tokens, prompts in front of them, and evicted work."""
     scale = _TALL / max((request.peak for request in found.instance), default=1)
-    edge: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 0.3}
+    edge: Any = {"edgecolor": style.INK, "linewidth": 0.3}
     lost = {"facecolor": "none", "edgecolor": style.LOST, "hatch": "//////", "linewidth": 0.4}
     for label, is_lost, curves, look in (
         ("tokens produced", False, [found.tokens], {"facecolor": style.GROWTH, **edge}),
@@ -76,9 +75,8 @@ def _bars(found: Timeline, floor: np.ndarray, ax: Axes) -> None:
         if outlines:
             ax.add_collection(PolyCollection(outlines, label=label, **look))
     # A thin line below each bar, for bars that are too flat to be visible.
-    base = [floor[piece.request] for piece in found.work]
-    ends = [piece.begin for piece in found.work], [piece.end for piece in found.work]
-    ax.hlines(base, *ends, color=style.INK, linewidth=0.6, zorder=0.9)
+    lines = [(floor[piece.request], piece.begin, piece.end) for piece in found.work]
+    ax.hlines(*np.reshape(lines, (-1, 3)).T, color=style.INK, linewidth=0.6, zorder=0.9)
 
 
 def _label_rows(found: Timeline, ax: Axes) -> None:
@@ -97,8 +95,7 @@ def _label_rows(found: Timeline, ax: Axes) -> None:
         row = parts.index(worker)
         if row:
             ax.axhline(row - 0.52, color=style.INK, linewidth=0.6, linestyle=":")
-        look: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "fontsize": 8, "va": "top"}
-        ax.annotate(f"worker {worker}", (0.995, row - 0.45), ha="right", **look)
+        style.note(ax, 0.995, row - 0.45, f"worker {worker}", ha="right", va="top")
 
 
 def bands(
@@ -154,9 +151,8 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
         place = int(np.argmax(totals))
         at = times[place] + found.stepped
         said = f"{at:,.0f}" if found.unit == "rounds" else f"{at:,.4g} s"
-        look: dict[str, Any] = {"linestyle": "none", "marker": CARETDOWN, "color": style.INK}
-        label = f"peak {totals[place]:,.0f} at time {said}"
-        ax.plot(at - found.stepped / 2, totals[place], label=label, **look)
+        x, label = at - found.stepped / 2, f"peak {totals[place]:,.0f} at time {said}"
+        ax.plot(x, totals[place], ls="none", marker=CARETDOWN, color=style.INK, label=label)
     _time(found, ax)
     name = "tokens held" if worker is None else f"worker {worker}"
     ax.set(xlabel=f"time ({found.unit})", ylabel=name)
@@ -166,14 +162,13 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
 def tokens(ax: Axes, held: Curve, memory: int, prompts: Curve = ((), ())) -> float:
     """Draw tokens over time against a capacity; return the most that are held."""
     times, totals = thinned(held)
-    ax.fill_between(times, totals, color=style.GROWTH, linewidth=0, label="tokens produced")
+    ax.fill_between(times, totals, color=style.GROWTH, lw=0, label="tokens produced")
     if len(prompts[0]):
-        ax.fill_between(*thinned(prompts), color=style.PROMPT, linewidth=0, label="prompt tokens")
-    most = np.max(totals, initial=0)
-    if most > memory:
-        look: dict[str, Any] = {"facecolor": "none", "edgecolor": style.CAPACITY, "linewidth": 0}
-        look |= {"hatch": "////", "label": "above M", "interpolate": True}
-        ax.fill_between(times, memory, totals, where=np.asarray(totals) > memory, **look)
+        ax.fill_between(*thinned(prompts), color=style.PROMPT, lw=0, label="prompt tokens")
+    most, above = np.max(totals, initial=0), np.asarray(totals) > memory
+    if above.any():
+        look: Any = {"fc": "none", "ec": style.CAPACITY, "hatch": "////", "lw": 0}
+        ax.fill_between(times, memory, totals, above, interpolate=True, label="above M", **look)
     ax.plot(times, totals, color=style.INK, linewidth=0.5 if len(times) < _MOST_LINES else 0)
     ax.axhline(memory, color=style.CAPACITY, linestyle="--", linewidth=1.2, label=f"M = {memory:,}")
     ax.set_ylim(0, max(most, memory) * 1.12)

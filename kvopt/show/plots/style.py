@@ -155,6 +155,11 @@ def shortened(text: str, most: int) -> str:
     return text.replace("$", r"\$")
 
 
+def note(ax: Axes, x: float, y: float, said: str, **look: Any) -> None:
+    """Write small words at a share of the width, and at a height of the data."""
+    ax.text(x, y, shortened(said, 48), fontsize=8, transform=ax.get_yaxis_transform(), **look)
+
+
 def refuse_unknown_suffix(path: str | Path) -> None:
     """Raise unless the name ends in a format that can be written."""
     if Path(path).suffix.lower() not in _UNDATED:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kvopt import Instance, Request, run
 from kvopt.experiments.report.layout import pieces, sign
-from kvopt.experiments.report.summaries import quantile_of
+from kvopt.experiments.report.words import quantile_of
 from kvopt.experiments.studies.intervals import Interval
 from kvopt.show.plots import rows
 from kvopt.show.plots.charts import histogram, points, spread, stairs

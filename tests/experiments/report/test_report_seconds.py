@@ -17,7 +17,7 @@ from reported import make_study_in_seconds
 
 from kvopt.experiments.report import write_report
 from kvopt.experiments.report.registry import Context
-from kvopt.experiments.report.sections.evictions import _comparable, _notable, _Place
+from kvopt.experiments.report.sections.axes import _comparable, _notable, _Place
 from kvopt.experiments.report.study import headed, read_study
 from kvopt.experiments.report.writing import COLUMNS, SECONDS_COLUMNS
 from kvopt.experiments.studies.records import FILE, Record, read_records

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from kvopt.experiments.report.layout import pieces
 from kvopt.experiments.report.registry import TABLE, Context, section
-from kvopt.experiments.report.summaries import mean_width
-from kvopt.experiments.report.words import in_words, limits_of
+from kvopt.experiments.report.words import in_words, limits_of, mean_width
 from kvopt.experiments.studies.answers import answer, left_out
 from kvopt.experiments.studies.intervals import ratio_of
 from kvopt.problem.scopes import Scope
@@ -36,7 +35,7 @@ def overview(context: Context) -> str:
     named = " with scope {}" if len(scopes) > 1 else ""
     covered = [f"Of bounds and optima{named.format(s)}, {s.sentence}." for s in scopes]
     notes = [*left_out(study.records), TABLE["overview"]["said"], *covered] if study.runs else []
-    made: str = pieces.overview(
+    return pieces.overview(
         study,
         [study.portable(line) for line in _warnings(context)],
         answer(study.records, study.verdicts) if study.runs else [],
@@ -45,7 +44,6 @@ def overview(context: Context) -> str:
         spread([record.instance.memory for record in study.instances]),
         mean_width(ratio for ratio in ratios if ratio.width is not None),
     )
-    return made
 
 
 def _warnings(context: Context) -> Iterator[str]:
@@ -97,8 +95,7 @@ def provenance(context: Context) -> str:
         "versions": _counts(versions, ": {:,} records"),
     }
     table = csv and context.address(csv)
-    made: str = pieces.provenance(study, context.checked, counts, table, csv and csv.name)
-    return made
+    return pieces.provenance(study, context.checked, counts, table, csv and csv.name)
 
 
 def _counts(names: Iterable[str | None], said: str = " {:,}") -> list[str]:

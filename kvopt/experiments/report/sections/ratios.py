@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from kvopt.experiments.report.layout import picture
 from kvopt.experiments.report.registry import Context, pictures
-from kvopt.experiments.report.summaries import Family
+from kvopt.experiments.report.study import Family
 from kvopt.experiments.report.words import latency_of, optimum_of, size_of
 from kvopt.experiments.studies.intervals import Runs, ratio_of
 from kvopt.experiments.studies.records import Record, grouped
@@ -66,9 +66,9 @@ def _histogram(group: Runs) -> Markup:
     }
     said = [counted(len(ratios), "run"), f"mean {group.mean}"]
     said += [f"{number:,} {name}" for name, number in counts.items() if number]
-    lows, highs = ([float(r.least or 1) for r in ratios], [float(r.most) for r in ratios if r.most])
     figure, (ax,) = panels(1.8)
-    histogram(lows, highs, ax, _RATIO)
+    lows = [float(ratio.least or 1) for ratio in ratios]
+    histogram(lows, [float(ratio.most) for ratio in ratios if ratio.most], ax, _RATIO)
     name = f"{group.policy}, {group.family}: histogram of {len(ratios)} ratios, mean {group.mean}"
     return picture(group.policy, figure, name, ", ".join(said))
 
@@ -77,8 +77,8 @@ def _histogram(group: Runs) -> Markup:
 def runs(context: Context, family: Family) -> list[Markup]:
     """Return the ratio of every run against the size of its instance."""
     drawn = [group for group in family.groups if len(group.ratios) >= _MANY]
-    ends = [[float(end) for r in g.ratios for end in (r.least, r.most) if end] for g in drawn]
-    alike = 1 + _ALIKE * max(min(map(max, ends), default=1.0) - 1, 0.1)
+    ends = [[end for ratio in g.ratios for end in (ratio.least, ratio.most) if end] for g in drawn]
+    alike = 1 + _ALIKE * max(min(map(max, ends), default=1) - 1, 0.1)
     shared = [end for known in ends if max(known) <= alike for end in known]
     made = []
     for group, known in zip(drawn, ends, strict=True):
@@ -111,7 +111,7 @@ def gaps(context: Context, family: Family) -> list[Markup]:
     if len(sizes) > 1 and len(known) >= _SEVERAL * len(sizes):
         medians = [(size, median(gap for _, gap in mine)) for size, mine in sorted(sizes.items())]
         ax.plot(*zip(*medians, strict=True), color=style.INK, linewidth=0.8, linestyle=":")
-    spread(ax.yaxis, [0.0, 1.0, *(float(gap) for _, gap in known)])
+    spread(ax.yaxis, [0, 1, *(gap for _, gap in known)])
     ax.set_ylabel("gap (%)")
     proved = sum(record.proved for record, _ in known)
     name = f"{family.name}: gap of {len(known)} instances against their size"
@@ -138,15 +138,11 @@ def _against_size(
     }
     figure, (ax,) = panels(1.8)
     at = [places[context.study.first_run(record).key] for record, *_ in found]
-    ends = [
-        (x, float(least), None if most is None else float(most))
-        for x, (_, least, most, _) in zip(at, found, strict=True)
-    ]
+    ends = [(x, least, most) for x, (_, least, most, _) in zip(at, found, strict=True)]
     points(ends, ax, look, [*map(str, range(len(found)))])
     spread(ax.xaxis, [*places.values()])
     style.whole_numbers(ax.xaxis, max(places.values()))
-    alone = f"instances, {min(sizes):,} requests each"
-    ax.set_xlabel("requests" if len(sizes) > 1 else alone)
+    ax.set_xlabel("requests" if len(sizes) > 1 else f"instances, {min(sizes):,} requests each")
     links = []
     for record, *_, said in found:
         seed = "" if record.instance.seed is None else f", seed {record.instance.seed}"

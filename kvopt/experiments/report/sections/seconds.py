@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from kvopt.experiments.report.layout import Cell, picture, pieces
 from kvopt.experiments.report.registry import Context, pictures, section
-from kvopt.experiments.report.summaries import Family, times_of
+from kvopt.experiments.report.study import Family
+from kvopt.experiments.report.words import times_of
 from kvopt.experiments.studies.intervals import Runs, four_digits
 from kvopt.experiments.studies.records import Record, Times
 from kvopt.show.plots.charts import Bar, intervals
@@ -37,11 +38,10 @@ _UNEVEN = 3
 """If ends differ by more than this factor, each picture has its own time axis."""
 
 
-@section("latency")
+@section("latency", led=True)
 def latency(context: Context) -> str:
     """Return pictures and tables, empty for a study in rounds."""
-    body = Markup().join(map(_latencies, context.families))
-    return body and pieces.paragraphs([context.said("latency")]) + body
+    return Markup().join(map(_latencies, context.families))
 
 
 def _latencies(family: Family) -> Markup:
@@ -49,20 +49,17 @@ def _latencies(family: Family) -> Markup:
     sizes = {record.instance.requests for record in family.instances if record.in_seconds}
     cache = spread_of([record.instance.memory for record in family.instances])
     where = "" if ", memory " in family.name else f", M = {cache}"
-    whole = Markup()
+    drawn = Markup()
     tables: list[Markup] = []
     for size in sorted(sizes, reverse=True):
         title = f"{family.name}, {size:,} requests{where}"
         groups = [group.sized(size) for group in family.groups]
         rows = [(group, _means(group)) for group in groups if group.records]
         rows.sort(key=lambda row: (row[1]["mean"] is None, row[1]["mean"] or 0.0, row[0].policy))
-        whole = whole if tables else _picture(title, rows)
+        drawn = drawn if tables else _picture(title, rows)
         tables.append(_table(title, rows))
-    whole += Markup().join(tables[:1])
-    if tables[1:]:
-        title = f"{len(sizes) - 1} more numbers of requests"
-        whole += pieces.unfolded(title, Markup().join(tables[1:]))
-    return whole
+    title, others = f"{len(sizes) - 1} more numbers of requests", Markup().join(tables[1:])
+    return Markup().join([drawn, *tables[:1], others and pieces.unfolded(title, others)])
 
 
 def _means(group: Runs) -> Means:
@@ -87,13 +84,12 @@ def _picture(title: str, rows: Sequence[tuple[Runs, Means]]) -> Markup:
     figure, (ax,) = panels(0.36 * len(bars))
     intervals(bars, ax, "latency (s)", floor=0.0)
     name = f"{title}: median, 99th percentile and mean latency of {len(bars)} schedulers"
-    made: Markup = pieces.figures([picture(title, figure, name)])
-    return made
+    return pieces.figures([picture(title, figure, name)])
 
 
 def _table(title: str, rows: Sequence[tuple[Runs, Means]]) -> Markup:
-    cells = []
     single = all(len(group.records) == 1 and group.completed for group, _ in rows)
+    cells = []
     for group, means in rows:
         *times, held = means.values()
         share = None if held is None else held / group.records[0].instance.memory
@@ -101,8 +97,7 @@ def _table(title: str, rows: Sequence[tuple[Runs, Means]]) -> Markup:
         used = Cell("-" if share is None else f"{share:.1%}", share)
         cells.append([group.policy, *runs, *times, used, group.evictions])
     head = ("scheduler", *(() if single else ("runs", "completed")), *_TIMES, "evictions")
-    made: Markup = pieces.table(f"{title}, in seconds.", head, cells)
-    return made
+    return pieces.table(f"{title}, in seconds.", head, cells)
 
 
 @pictures("memory")

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from kvopt.experiments.report.layout import UNKNOWN, Cell, pieces
 from kvopt.experiments.report.registry import TABLE, Context, section
-from kvopt.experiments.report.summaries import mean_width, quantile_of
+from kvopt.experiments.report.words import mean_width, quantile_of
 from kvopt.experiments.studies.intervals import Interval, Runs, by_family, percents, worths
 from kvopt.experiments.studies.records import grouped
 from kvopt.show.summary import percent
@@ -38,7 +38,7 @@ def schedulers(context: Context) -> str:
     said, more = TABLE["schedulers"]["single" if single else "said"], TABLE["schedulers"]["slower"]
     said += more if shown["x slower"] else ""
     head = [_SINGLE.get(name, name) if single else name for row in rows[:1] for name in row]
-    cells = [[*row.values()] for row in rows]
+    cells = [row.values() for row in rows]
     return pieces.table(said, head, cells, 1 + shown["family"]) if rows else ""
 
 
@@ -64,7 +64,7 @@ def _row(group: Runs) -> dict[str, object]:
     }
 
 
-@section("deadlines")
+@section("deadlines", led=True)
 def deadlines(context: Context) -> str:
     """Return a table of shares for each family, empty for a study without deadlines."""
     body = ""
@@ -85,7 +85,7 @@ def deadlines(context: Context) -> str:
         if rows:
             head = ("Deadline", "Requests", *policies, "best run", "ceiling")
             body += pieces.table(f"{family.name}: share of the requests in time", head, rows)
-    return body and pieces.paragraphs([context.said("deadlines")]) + body
+    return body
 
 
 def _share(counts: Iterable[int | None], size: int, *, up: bool = False) -> Cell:

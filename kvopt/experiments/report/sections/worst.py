@@ -32,7 +32,7 @@ _UNEVEN = 3
 """If makespans differ by more than this factor, each picture has its own time axis."""
 
 
-@section("worst")
+@section("worst", led=True)
 def worst(context: Context) -> str:
     """Return the pictures, empty if no run is proved to be worse than the optimum.
 
@@ -44,7 +44,7 @@ def worst(context: Context) -> str:
         return ""
     many = any(run.instance.requests > CROWDED for run in runs)
     legend = TABLE["worst"]["legend"] + (TABLE["memory"]["legend"] if many else [])
-    body: Markup = pieces.paragraphs([context.said("worst")]) + pieces.signs(legend)
+    body = pieces.signs(legend)
     read = lru_cache(maxsize=2)(read_certificate)  # it has several runs and may be large
     for place, run in enumerate(runs):
         try:
@@ -97,5 +97,4 @@ def _pictures(run: Record, certificate: Certificate) -> Markup:
         words = f"latency {what.objective:,}, makespan {what.makespan:,}{said}"
         place = f"{run.policy} on {run.instance.name}: {title}: {words}"
         figures.append(picture(title, figure, place, words))
-    drawn: Markup = pieces.pair(notes, figures)
-    return drawn
+    return pieces.pair(notes, figures)
