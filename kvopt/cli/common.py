@@ -90,20 +90,10 @@ def option(
 ) -> Any:  # fmt: skip
     """Return an option, as the default of a parameter whose name it has.
 
-    Parameters
-    ----------
-    about
-        Its help text.
-    metavar
-        Type of its value; none for a flag, which is off by default.
-    flags
-        More of its names, with blanks between them; a long one replaces the name of the parameter.
-    default
-        Its default, ``...`` if the option is required.
-    names
-        Kind in `NAMES` that shells complete, by default the one in the help text.
-    more
-        Passed on to Typer.
+    ``metavar`` is the type of its value, none for a flag, which is off by default.  ``flags`` are
+    more of its names, with blanks between them; a long one replaces the name of the parameter.
+    The default ``...`` makes it required.  Shells complete names of the kind ``names``, which is
+    by default the one in the help text.  All else is passed on to Typer.
     """
     if not metavar and default is None:
         default = False
@@ -127,11 +117,9 @@ def policies(about: str, default: Any = None) -> Any:
 
 def _read(about: str, metavar: str, read: Callable[[str], object]) -> Any:
     """Return an option whose value is read at once, so that it is refused before any work."""
-
-    def given(text: str | None) -> object:
-        return None if text is None else read(text)
-
-    return option(about, metavar, parser=str, callback=given)
+    return option(
+        about, metavar, parser=str, callback=lambda text: None if text is None else read(text)
+    )
 
 
 def _imported(modules: list[str] | None) -> list[str]:

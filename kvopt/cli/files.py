@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from kvopt import export, generate, import_trace, write_instance
-from kvopt.cli import common
-from kvopt.cli.common import argument, option
+from kvopt.cli.common import InstanceOptions, Modules, Output, Seed, argument, option
 from kvopt.cli.messages import say
 from kvopt.cli.outputs import write_output
 from kvopt.errors import InvalidInput
@@ -35,10 +34,10 @@ def families() -> str:
 def generate_command(
     *,
     family: str = argument("FAMILY", "A name from the list below.", names="families"),
-    output: common.Output,
+    output: Output,
     n: int | None = option("Number of requests.", "N", min=0),
     memory: int | None = option("Cache size.", "M", "-m", min=1),
-    seed: common.Seed,
+    seed: Seed,
     parameter: list[str] | None = option("A key of the family.", "KEY=VALUE", "-p"),
 ) -> None:
     """Write an instance of a named family; same arguments, same bytes."""
@@ -54,7 +53,7 @@ class KeptOptions:
 
     limit: int | None = option("Stop after N requests.", "N", min=0)
     sample: int | None = option("Draw N of them.", "N", min=0)
-    seed: common.Seed
+    seed: Seed
     round_ms: float | None = option("Length of a round; 50 by default.", "X")
     all_at_once: bool = option("Forget arrivals: a backlog.")
     max_total: int | None = option("Skip requests of more tokens.", "T", min=1)
@@ -70,9 +69,9 @@ def import_command(
     trace: Path = argument("TRACE", "The file to read; - is standard input."),
     format_: str = option("{traces}, or one of --module.", "NAME", "-f", ...),
     memory: int = option("Cache size in tokens.", "M", "-m", ..., min=1),
-    output: common.Output,
+    output: Output,
     kept: KeptOptions,
-    _modules: common.Modules,
+    _modules: Modules,
 ) -> None:
     """Turn a trace of requests into an instance; same arguments, same bytes.
 
@@ -99,7 +98,7 @@ def import_command(
 
 
 def import_run_command(
-    *, record: Path = argument("RECORD", "A record of a server."), output: common.Output
+    *, record: Path = argument("RECORD", "A record of a server."), output: Output
 ) -> None:
     """Read the decisions of a server, replay them in integers, and write them as a run.
 
@@ -119,8 +118,8 @@ def import_run_command(
 
 def export_command(
     *,
-    problem: common.InstanceOptions,
-    output: common.Output,
+    problem: InstanceOptions,
+    output: Output,
     formulation: str = option("One of {formulations}.", "NAME", default="time-indexed"),
     format_: str | None = option("One of {exports}; default: as OUT ends.", "NAME"),
 ) -> None:

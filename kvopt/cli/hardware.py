@@ -10,8 +10,7 @@ from pathlib import Path
 import typer
 
 from kvopt import BatchTime
-from kvopt.cli import common
-from kvopt.cli.common import argument, option
+from kvopt.cli.common import Json, OptionalOutput, argument, label, option, say_assumed
 from kvopt.cli.messages import is_json, say, warn
 from kvopt.cli.outputs import name_of, written
 from kvopt.cli.tables import show, table
@@ -66,7 +65,7 @@ def capacity_command(
     fraction: str = option(
         "Share of memory for weights and cache.", "F", default=str(float(SHARE))
     ),
-    _json: common.Json,
+    _json: Json,
 ) -> None:
     """Print how many tokens of KV cache fit next to the weights of a model.
 
@@ -107,9 +106,7 @@ def _say_assumed(context: typer.Context, *names: str) -> None:
         if (source := context.get_parameter_source(name)) is not None and source.name == "DEFAULT"
     ]
     if assumed:
-        common.say_assumed(
-            ", ".join(assumed), "them" if len(assumed) > 1 else assumed[0].split()[0]
-        )
+        say_assumed(", ".join(assumed), "them" if len(assumed) > 1 else assumed[0].split()[0])
 
 
 def _number(text: str, field: str) -> Fraction:
@@ -124,10 +121,10 @@ def fit_command(
     context: typer.Context,
     table: Path = argument("TABLE", "CSV with measured batches, or a record of vLLM."),
     machine: MachineOptions,
-    output: common.OptionalOutput,
+    output: OptionalOutput,
     lines: int = option("2 for a roof, 1 for a straight line.", "1|2", default=2, min=1, max=2),
     kv_ns: int | None = option("For each token held, if not fitted.", "NS", min=0),
-    _json: common.Json,
+    _json: Json,
 ) -> None:
     """Fit a batch-time model to a table, for `--batch-time`.
 
@@ -153,7 +150,7 @@ def fit_command(
     found = replace(
         fit.batch_time,
         name=output.stem if is_file and output else None,
-        notes=f"fitted to {common.label(table)}: {errors}",
+        notes=f"fitted to {label(table)}: {errors}",
     )
     said = ("rows", "seconds", "model_seconds", "largest_error", "typical_error")
     with written(output, write_batch_time, found):
@@ -177,8 +174,8 @@ def _fit(rows: list[Measured], lines: int, kv_ns: int, is_profile: bool) -> Fit:
 def show_command(
     *,
     model: str = argument("MODEL", "{batch_times}, MODEL@GPU, MODEL@NxGPU or a .json file."),
-    output: common.OptionalOutput,
-    _json: common.Json,
+    output: OptionalOutput,
+    _json: Json,
 ) -> None:
     """Show a batch-time model: a measured one, a roofline such as llama-3-8b@h100, or a file."""
     found = batch_time(model)
@@ -194,7 +191,7 @@ def _lines(found: BatchTime) -> Iterator[str]:
     yield f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token"
 
 
-def list_command(_json: common.Json) -> None:
+def list_command(_json: Json) -> None:
     """List models and GPUs with their sources, and how long the shortest round lasts on them."""
     times = {name: batch_time(name) for name in (*PRESETS, *pairs())}
     said = {

@@ -11,8 +11,7 @@ from time import monotonic
 from typing import Any
 
 from kvopt import KvoptError, Policy
-from kvopt.cli import common
-from kvopt.cli.common import option
+from kvopt.cli.common import Json, Modules, finish, option
 from kvopt.cli.messages import is_json, say, warn
 from kvopt.cli.tables import show, table
 from kvopt.incumbent.limits import available_threads
@@ -28,9 +27,9 @@ _OPTIONAL = ("source", "parameters", "given", "needs")
 
 def policies_command(
     *,
-    _modules: common.Modules,
+    _modules: Modules,
     routers: bool = option("List the routers of fleets instead, see kvopt run --router."),
-    _json: common.Json,
+    _json: Json,
 ) -> None:
     """List the schedulers with their source, required knowledge and parameters.
 
@@ -69,7 +68,7 @@ def _described(kind: type[Policy]) -> dict[str, Any]:
 
 
 def info_command(
-    *, _json: common.Json, params: bool = option("Print the parameters of --params FILE, as TOML.")
+    *, _json: Json, params: bool = option("Print the parameters of --params FILE, as TOML.")
 ) -> None:
     """Print versions, machine and available solvers, for a bug report, and the missing parts."""
     if params:
@@ -101,7 +100,7 @@ def info_command(
     show(facts, lines)
 
 
-def warmup_command(_json: common.Json) -> None:
+def warmup_command(_json: Json) -> None:
     """Compile everything once, so that no later command has to wait for it.
 
     Machine code is stored on disk, next to the code or in NUMBA_CACHE_DIR; a second
@@ -129,7 +128,7 @@ def warmup_command(_json: common.Json) -> None:
                 print(f"{part.name}: {said}", flush=True)
     except KeyboardInterrupt:
         say("kvopt: interrupted; compiled parts are kept")
-        common.finish(ended[0] if ended else signal.SIGINT)
+        finish(ended[0] if ended else signal.SIGINT)
     finally:
         signal.signal(signal.SIGTERM, before)
     seconds = monotonic() - began
