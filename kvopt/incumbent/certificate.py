@@ -16,7 +16,6 @@ from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slower import is_backlog
-from kvopt.show.bars import intervals_html
 from kvopt.show.dataframes import frame, latex
 from kvopt.show.summary import (
     UNDECIDED,
@@ -24,6 +23,7 @@ from kvopt.show.summary import (
     Summarised,
     exact_ratio,
     far_apart,
+    intervals_html,
     ratio,
     relative_gap,
     rounded,

@@ -106,20 +106,15 @@ def write_report(
     if rows is None and own_descriptor(target) is None:  # a stream has no folder for a second file
         rows = target.with_suffix(".csv")
     checked = check_certificates(study, progress) if verify else None
-    made = _page(Context(study, target.parent, rows, checked))
+    context = Context(study, target.parent, rows, checked)
+    sections = {name: (part.title, part.body) for name, part in sections_of(context).items()}
+    title = None if study.title == study.name else study.title
+    made = page_text("kvopt study", study.name, title, sections, "the records of the study")
     if rows is not None:
         write_atomically(rows, _csv(study))
     write_atomically(target, made)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)
-
-
-def _page(context: Context) -> str:
-    """Return the page of a study as text."""
-    study = context.study
-    title = None if study.title == study.name else study.title
-    sections = {name: (part.title, part.body) for name, part in sections_of(context).items()}
-    return page_text("kvopt study", study.name, title, sections, "the records of the study")
 
 
 def page_text(

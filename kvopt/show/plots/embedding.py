@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from io import StringIO
 from typing import Any, ClassVar
@@ -37,6 +37,11 @@ def panels(*heights: float) -> tuple[Figure, list[Axes]]:
     sides = {"left": 0.125, "right": 0.985, "top": 1 - 0.25 / whole, "bottom": 0.42 / whole}
     figure.subplots_adjust(**sides, hspace=0.35 * len(heights) / sum(heights))
     return figure, [*axes[:, 0]]
+
+
+def are_uneven(ends: Collection[float]) -> bool:
+    """Whether pictures end at times so different that each needs a time axis of its own."""
+    return max(ends) > 3 * min(ends)
 
 
 def embedded(figure: Figure, name: str, links: Sequence[Link] = ()) -> Markup:

@@ -16,7 +16,7 @@ from kvopt.experiments.report.words import times_of
 from kvopt.experiments.studies.intervals import Runs, four_digits
 from kvopt.experiments.studies.records import Record, Times
 from kvopt.show.plots.charts import Bar, intervals
-from kvopt.show.plots.embedding import panels
+from kvopt.show.plots.embedding import are_uneven, panels
 from kvopt.show.plots.panels import stacked, tokens
 from kvopt.show.summary import counted
 from kvopt.show.summary import spread as spread_of
@@ -33,9 +33,6 @@ _TIMES = {
 """Columns of the table, and those of ``report.csv`` whose means they show; the last in tokens."""
 
 Means = dict[str, float | None]
-
-_UNEVEN = 3
-"""If ends differ by more than this factor, each picture has its own time axis."""
 
 
 @section("latency", led=True)
@@ -106,14 +103,13 @@ def memory(_: Context, family: Family) -> list[Markup]:
     records = _chosen([run for run in family.runs if run.times and run.times.memory])
     drawn = [(record, record.times) for record in records if record.times]
     ends = [times.ended for _, times in drawn]
-    is_uneven = max(ends, default=0.0) > _UNEVEN * min(ends, default=0.0)
     most = max(
         (a + b for _, t in drawn for a, b in zip(t.running, t.waiting, strict=True)), default=1
     )
     made = []
     for record, times in drawn:
         figure = _over_time(record, times, most)
-        if not is_uneven:
+        if not are_uneven(ends):
             figure.axes[-1].set_xlim(0, max(ends))
         capacity = record.instance.memory
         title = f"{record.policy}, {record.instance.requests:,} requests"

@@ -15,7 +15,7 @@ from kvopt.experiments.report.words import optimum_of, size_of
 from kvopt.experiments.studies.intervals import ratio_of
 from kvopt.experiments.studies.records import Record
 from kvopt.files.reading import blamed_on
-from kvopt.show.plots.embedding import panels
+from kvopt.show.plots.embedding import are_uneven, panels
 from kvopt.show.plots.panels import memory_profile, rows
 from kvopt.show.plots.style import CROWDED
 from kvopt.show.summary import counted
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 _FEW, _MOST, _OPEN = 6, 12, 3
 """Runs to draw; their limit if each scheduler gets one; and how many are unfolded."""
-
-_UNEVEN = 3
-"""If makespans differ by more than this factor, each picture has its own time axis."""
 
 
 @section("worst", led=True)
@@ -79,8 +76,8 @@ def _pictures(run: Record, certificate: Certificate) -> Markup:
     sides = (certificate.instance.hash, best and best.objective, made and made.objective)
     if made is None or best is None or sides != (run.instance.hash, run.upper, run.value):
         raise InvalidInput("is not what the record says", field=f"certificate, {run.policy}")
-    longest, shortest = (each((best.makespan, made.makespan)) for each in (max, min))
-    uneven, count = longest > _UNEVEN * shortest, len(best.instance)
+    ends, count = (best.makespan, made.makespan), len(best.instance)
+    uneven = are_uneven(ends)
     notes = ["The time axes differ."] if uneven else []
     if count > CROWDED:
         notes.append("Above, how many requests run and how many wait; below, the tokens held.")
@@ -93,7 +90,7 @@ def _pictures(run: Record, certificate: Certificate) -> Markup:
         rows(what, upper)
         memory_profile(what, lower)
         if not uneven:
-            upper.set_xlim(right=longest)
+            upper.set_xlim(right=max(ends))
         words = f"latency {what.objective:,}, makespan {what.makespan:,}{said}"
         place = f"{run.policy} on {run.instance.name}: {title}: {words}"
         figures.append(picture(title, figure, place, words))
