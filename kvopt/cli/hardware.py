@@ -32,8 +32,8 @@ _NOTE = (
 )
 """Notes on models for which the papers and the formula disagree."""
 
-_MOST_OFF = 0.1
-"""Share of the measured time: a larger error of the model is a warning."""
+_MOST_OFF, _MOST_TYPICAL = 0.1, 1.0
+"""Shares of the measured time, of all rounds and of one: larger errors are warnings."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,8 @@ def fit_command(
     off = fit.model_seconds / fit.seconds - 1
     if abs(off) > _MOST_OFF:
         warn(f"the model's rounds take {off:+.0%} in all")
+    if fit.typical_error > _MOST_TYPICAL:
+        warn(f"a round of the model is typically off by {fit.typical_error:.0%}")
 
 
 def _fit(rows: list[Measured], lines: int, kv_ns: int, is_profile: bool) -> Fit:

@@ -100,6 +100,7 @@ def test_a_model_that_is_off_in_all_is_warned_of(run: Run, tmp_path: Path) -> No
     assert found["seconds"] == pytest.approx(0.502)
     assert found["model_seconds"] == pytest.approx(0.6, abs=0.05)
     assert "kvopt: warning: the model's rounds take +" in err
+    assert f"warning: a round of the model is typically off by {found['typical_error']:.0%}" in err
 
 
 def test_nothing_is_below_zero() -> None:
