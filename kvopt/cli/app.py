@@ -145,7 +145,7 @@ def expanded(work: Work) -> Work:
 
 
 def _parameters(of: Any) -> list[Parameter]:
-    """Return what a command or a dataclass takes, each with the option that declares it."""
+    """Return the parameters of a command or a dataclass, each with its option."""
     known, found = get_type_hints(of, include_extras=True), list[Parameter]()
     for name, given in signature(of).parameters.items():
         kind, declared = known[name], given.default

@@ -1,4 +1,4 @@
-"""``kvopt run`` and ``kvopt plot``: simulate schedulers, and draw what they do."""
+"""``kvopt run`` and ``kvopt plot``: simulate schedulers, and draw schedules."""
 
 from __future__ import annotations
 
