@@ -202,7 +202,7 @@ class ClockOptions:
         return ROUNDS
 
     def check(self, file: Path, instance: Instance, deadline: Deadline | None = None) -> None:
-        """Refuse options that the clock excludes, then report the assumed machine."""
+        """Refuse arrivals or a deadline without times, then name the assumed machine."""
         with blamed_on(file):
             self.clock().arrivals(instance)
             if deadline is not None:
