@@ -292,7 +292,7 @@ def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Ch
     for done, (certificate, records) in enumerate(sorted(owners.items()), 1):
         path = study.folder / certificate
         verdict = verify(path)
-        wrong = [*verdict.lines[-1:]]
+        wrong = [] if verdict.valid else [verdict.lines[-1]]
         if verdict.valid:
             content = parse_json(read_text(path))
             wrong = [said for record in records for said in _differences(content, record)]
