@@ -17,7 +17,13 @@ from kvopt.experiments.studies.answers import answer
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import Study, builtin_study, read_study
 from kvopt.experiments.studies.intervals import Runs, by_policy
-from kvopt.experiments.studies.records import INTERRUPTED, Record, lines_of, read_records
+from kvopt.experiments.studies.records import (
+    INTERRUPTED,
+    Record,
+    grouped,
+    lines_of,
+    read_records,
+)
 from kvopt.experiments.studies.tasks import Task, TaskResult, tasks_of
 from kvopt.experiments.studies.workers import workers
 from kvopt.incumbent.interrupts import signals_remembered
@@ -154,13 +160,13 @@ class StudyResult:
 
     def _rows(self) -> Iterator[tuple[tuple[str, int, int], Runs]]:
         """Yield the policies of each family and size."""
-        groups: dict[tuple[str, int, int], list[Record]] = {}
-        for record in self.records:
-            one = record.instance
-            group = one.family or one.name, one.requests, one.memory
-            groups.setdefault(group, []).append(record)
-        for group, records in groups.items():
+        for group, records in grouped(self.records, _group_of).items():
             yield from ((group, row) for row in by_policy(records))
+
+
+def _group_of(record: Record) -> tuple[str, int, int]:
+    one = record.instance
+    return one.family or one.name, one.requests, one.memory
 
 
 def run_study(
