@@ -123,9 +123,13 @@ def loads_of(
 
 @compiled
 def fill_cheapest(
-    requests: tuple[Floats, Floats, Floats, Floats], slope: float, prices: Floats, width: float,
-    costs: Floats, loads: Floats,
-) -> None:  # fmt: skip
+    requests: tuple[Floats, Floats, Floats, Floats],
+    slope: float,
+    prices: Floats,
+    width: float,
+    costs: Floats,
+    loads: Floats,
+) -> None:
     """Fill the cheapest times of each window, and add up the loads of those that cost below 1.
 
     A request takes an amount of time; in the cheapest part it holds its top, and ``slope`` less

@@ -47,9 +47,14 @@ class Window:
 
     @classmethod
     def of(
-        cls, instance: Instance, arrivals: Sequence[int], allowed: Sequence[int], can: list[int],
-        busy: int, tail: int,
-    ) -> Window:  # fmt: skip
+        cls,
+        instance: Instance,
+        arrivals: Sequence[int],
+        allowed: Sequence[int],
+        can: list[int],
+        busy: int,
+        tail: int,
+    ) -> Window:
         """Return the window of the requests that can attain; without waiting it needs no prices.
 
         A run may last beyond its deadline by ``tail``, and pays for that.
@@ -191,9 +196,13 @@ class OfCheapestTimes(Kind):
     """
 
     def __init__(
-        self, window: Window, amounts: list[int], tops: list[int], slope: int,
+        self,
+        window: Window,
+        amounts: list[int],
+        tops: list[int],
+        slope: int,
         lines: tuple[int, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(window)
         self.lines, self._slope = lines, slope
         self.unit = float(self.memory) if lines else 1.0

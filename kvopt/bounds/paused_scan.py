@@ -22,9 +22,14 @@ _LARGEST_TABLE = 2**30
 
 @compiled
 def _pause(
-    kinds: tuple[Integers, Integers, Integers, Integers], windows: Integers, prices: Numbers,
-    priced: tuple[int, Any, int], costs: Numbers, starts: Integers, loads: Floats,
-) -> None:  # fmt: skip
+    kinds: tuple[Integers, Integers, Integers, Integers],
+    windows: Integers,
+    prices: Numbers,
+    priced: tuple[int, Any, int],
+    costs: Numbers,
+    starts: Integers,
+    loads: Floats,
+) -> None:
     """Lower the costs to those with pauses, and add the tokens that the cheapest times hold.
 
     If a pause pays, the start of the run becomes the last priced time.

@@ -219,9 +219,13 @@ def _bound(
 
 @compiled
 def _scan(
-    kinds: tuple[Integers, Integers, Integers], sums: Sums, lines: _Lines, stairs: _Stairs | None,
-    costs: Numbers, starts: Integers,
-) -> None:  # fmt: skip
+    kinds: tuple[Integers, Integers, Integers],
+    sums: Sums,
+    lines: _Lines,
+    stairs: _Stairs | None,
+    costs: Numbers,
+    starts: Integers,
+) -> None:
     """Find the least cost and the first start that has it; starts hold a guess of it.
 
     It is compiled separately for no stairs: tests in the loop would take a third more time.

@@ -296,8 +296,9 @@ def shares(
     n2 = n1 * (2 * rest - 1) // 3
     n3 = n1 * n1
     a, b = 2 * base + wide, p - kv
-    later = memory * (wide * a * rest + (wide * b - kv * a) * n1 - kv * (wide + b) * n2
-                      + kv * kv * n3)  # fmt: skip
+    later = memory * (
+        wide * a * rest + (wide * b - kv * a) * n1 - kv * (wide + b) * n2 + kv * kv * n3
+    )
     later += base * (top * base * rest + (top * p - base) * n1 - (kv * top + p) * n2 + kv * n3)
     # The first round processes the prompt as well.
     own = model.prompt_ns * fresh + kv * (prompt + 1)

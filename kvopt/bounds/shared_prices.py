@@ -115,10 +115,18 @@ class Users:
 
 @compiled
 def _cheapest(
-    users: tuple[Integers, Integers], levels: Numbers, borders: Integers, interval: Integers,
-    paid: Numbers, moment: Numbers, scale: Any, unit: Any, step: int, costs: Numbers,
+    users: tuple[Integers, Integers],
+    levels: Numbers,
+    borders: Integers,
+    interval: Integers,
+    paid: Numbers,
+    moment: Numbers,
+    scale: Any,
+    unit: Any,
+    step: int,
+    costs: Numbers,
     starts: Integers,
-) -> None:  # fmt: skip
+) -> None:
     """Find the least cost of each request over one start of so many, and then those around it.
 
     Sums of integers may pass 64 bits, costs do not: they are right modulo 2^64.
@@ -153,9 +161,15 @@ def _cheapest(
 
 @compiled
 def _used(
-    starts: Integers, outputs: Integers, levels: Floats, interval: Integers, paid: Floats,
-    first_rows: Integers, load: Floats, gained: Floats,
-) -> None:  # fmt: skip
+    starts: Integers,
+    outputs: Integers,
+    levels: Floats,
+    interval: Integers,
+    paid: Floats,
+    first_rows: Integers,
+    load: Floats,
+    gained: Floats,
+) -> None:
     """Sum up the tokens held at each time, and the payments of users for a token of a node."""
     last = len(paid) - 1
     for i in range(len(starts)):
@@ -188,9 +202,18 @@ class _Shares:
         costs: Numbers = np.zeros(len(users.arrivals), dtype=kind)
         starts = np.zeros(len(costs), dtype=np.int64)
         _cheapest(
-            (users.arrivals, users.outputs), levels, users.borders, self._interval, paid, moment,
-            kind.type(scale), kind.type(unit), step, costs, starts,
-        )  # fmt: skip
+            (users.arrivals, users.outputs),
+            levels,
+            users.borders,
+            self._interval,
+            paid,
+            moment,
+            kind.type(scale),
+            kind.type(unit),
+            step,
+            costs,
+            starts,
+        )
         return costs, starts, paid, levels
 
     def __call__(self, prices: Floats) -> tuple[float, Integers, Floats]:

@@ -116,9 +116,8 @@ def certify(
     1120000000
     """
     problem = as_problem(
-        instance, clock=clock, model=options.pop("batch_time", None), scope=scope,
-        deadline=deadline,
-    )  # fmt: skip
+        instance, clock=clock, model=options.pop("batch_time", None), scope=scope, deadline=deadline
+    )
     instance, clock = problem.instance, problem.clock
     if slower:
         refuse_extras(instance, "a search for slower machines")
@@ -172,10 +171,13 @@ def certify(
     found = search.result("certify").certificate()
     limit = None if limits.time_limit == math.inf else limits.time_limit
     return replace(
-        found, runs=tuple(runs), slower=machines, narrower=tuple(narrower),
+        found,
+        runs=tuple(runs),
+        slower=machines,
+        narrower=tuple(narrower),
         provenance=found.provenance | {"command": command, "time_limit": limit},
         in_time=_in_time(found.in_time, runs),
-    )  # fmt: skip
+    )
 
 
 @contextmanager
@@ -234,9 +236,10 @@ def _narrower(search: Search, runs: Sequence[PolicyRun], seconds: float) -> Iter
     for left, scope in zip(range(len(scopes), 0, -1), scopes, strict=True):
         began = search.seconds
         inner = search.inside(
-            replace(problem, scope=scope), seconds / left,
+            replace(problem, scope=scope),
+            seconds / left,
             stop=lambda _: search.signal_number is not None,
-        )  # fmt: skip
+        )
         for run in ended:
             if scope.covers(run.scope):
                 offer_run(inner, run)

@@ -296,7 +296,7 @@ def _in_time(
         sure_misses=None,
         best=best,
         attained=tuple(value["attained"]),
-    )  # fmt: skip
+    )
 
 
 # ---- proofs -----------------------------------------------------------------------------

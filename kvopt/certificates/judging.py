@@ -54,9 +54,13 @@ def attempt(search: Search, policy: Policy, label: str, router: str | Router) ->
             raise Stopped
         with left_at_a_signal(search):
             return run(
-                search.instance, policy, router=router, clock=search.clock, label=label,
+                search.instance,
+                policy,
+                router=router,
+                clock=search.clock,
+                label=label,
                 should_stop=is_over,
-            )  # fmt: skip
+            )
     except KeyboardInterrupt as interrupt:
         if search.signal_number is not None and not isinstance(interrupt, Abandoned):
             raise  # a second signal ends the work at once

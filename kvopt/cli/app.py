@@ -203,9 +203,10 @@ def common(
 
 app = _new_app(
     "How good can a schedule for LLM inference with a KV cache be?",
-    name="kvopt", pretty_exceptions_enable=False,
+    name="kvopt",
+    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-)  # fmt: skip
+)
 app.callback()(expanded(common))
 for _panel, _names in PANELS.items():
     add_commands(app, _names, _panel)

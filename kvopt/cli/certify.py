@@ -129,11 +129,19 @@ def certify_command(
     with common.undisturbed():  # a signal between search and file must not lose the answer
         with common.searching(source, clock=clock) as observer:
             found = certify(
-                instance, [*made, *names], judged.schedule, clock=clock, router=judged.router,
-                scope=scope, deadline=judged.deadline, slower=judged.slower,
+                instance,
+                [*made, *names],
+                judged.schedule,
+                clock=clock,
+                router=judged.router,
+                scope=scope,
+                deadline=judged.deadline,
+                slower=judged.slower,
                 reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names)),
-                command=command_line(), observer=observer, **vars(limits),
-            )  # fmt: skip
+                command=command_line(),
+                observer=observer,
+                **vars(limits),
+            )
         with written(output, write_certificate, found, CHECKED):
             show(found.to_json(), _lines(found))
     finish(found.signal_number, common.NOTHING_FOUND * (found.upper is None))

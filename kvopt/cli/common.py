@@ -85,9 +85,13 @@ def _completed(about: str, names: str) -> Any:
 
 
 def option(
-    about: str, metavar: str = "", flags: str = "", default: Any = None, names: str = "",
+    about: str,
+    metavar: str = "",
+    flags: str = "",
+    default: Any = None,
+    names: str = "",
     **more: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return an option, as the default of a parameter whose name it has.
 
     ``metavar`` is the type of its value, none for a flag, which is off by default.  ``flags`` are

@@ -99,10 +99,20 @@ def fleet_command(
         ways = ways[1:] and ways
     with common.undisturbed(), blamed_on(problem.file):
         found = fleet_sizes(
-            instance, aim, policies=tried.policy or (), routers=ways, deadline=aims.deadline,
-            counts=counts, clock=clock, time_limit=tried.time_limit, threads=tried.threads, out=out,
-            scope=tried.scope, observer=say if is_watched() else detail, command=command_line(),
-        )  # fmt: skip
+            instance,
+            aim,
+            policies=tried.policy or (),
+            routers=ways,
+            deadline=aims.deadline,
+            counts=counts,
+            clock=clock,
+            time_limit=tried.time_limit,
+            threads=tried.threads,
+            out=out,
+            scope=tried.scope,
+            observer=say if is_watched() else detail,
+            command=command_line(),
+        )
         show(found.to_json(), _lines(found))
         if out is not None:  # last: a full disk must not lose the answer
             _write(found, out)

@@ -85,9 +85,14 @@ def capacity_command(
     _say_assumed(context, "model", *(() if gpu_memory else ("gpu",)), "gpus", "fraction")
     note = _NOTE if shape.name in _OF_THE_PAPERS else None
     said = {
-        "memory": tokens, "kv_bytes": shape.kv_bytes, "weight_bytes": shape.weight_bytes,
-        "gpu_memory": memory, "gpus": machine.gpus, "fraction": float(share), "note": note,
-    }  # fmt: skip
+        "memory": tokens,
+        "kv_bytes": shape.kv_bytes,
+        "weight_bytes": shape.weight_bytes,
+        "gpu_memory": memory,
+        "gpus": machine.gpus,
+        "fraction": float(share),
+        "note": note,
+    }
     used = f"{machine.gpus} x {memory:,} bytes x {fraction}"
     lines = (
         f"{tokens:,} tokens of {shape.kv_bytes:,} bytes",

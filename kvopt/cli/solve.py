@@ -100,11 +100,19 @@ def solve_command(
             left = limits.time_limit and max(limits.time_limit - spent, 0.0)
             with searching(file, clock=clock) as observer:
                 found = solve(
-                    instance, clock=clock, engine=how.engine, scope=scope, deadline=how.deadline,
-                    start=how.start, quick_start=not how.cold, presolve=how.presolve,
-                    pyomo_solver=how.pyomo_solver, gap=how.gap, observer=observer,
+                    instance,
+                    clock=clock,
+                    engine=how.engine,
+                    scope=scope,
+                    deadline=how.deadline,
+                    start=how.start,
+                    quick_start=not how.cold,
+                    presolve=how.presolve,
+                    pyomo_solver=how.pyomo_solver,
+                    gap=how.gap,
+                    observer=observer,
                     **{**vars(limits), "time_limit": left},
-                )  # fmt: skip
+                )
             results.append(found)
             detail(_times(label(file), found))
             if found.signal_number is not None or signals:

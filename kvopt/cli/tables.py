@@ -100,12 +100,15 @@ def _block(row: Mapping[str, object], width: int) -> str:
     widest = max(map(len, row)) + 2
     return "\n".join(
         fill(
-            _cell(value) or "-", max(width, widest + _LEAST_PROSE),
-            initial_indent=f"{name + ':':{widest}}", subsequent_indent=" " * widest,
-            break_long_words=False, break_on_hyphens=False,
+            _cell(value) or "-",
+            max(width, widest + _LEAST_PROSE),
+            initial_indent=f"{name + ':':{widest}}",
+            subsequent_indent=" " * widest,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
         for name, value in row.items()
-    )  # fmt: skip
+    )
 
 
 def _cell(value: object) -> str:

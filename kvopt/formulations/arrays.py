@@ -277,7 +277,7 @@ def time_indexed_arrays(
         Family(len(instance), 1, 1, starts),
         Family(plan.num_rows, -np.inf, instance.memory, memory),
         Family(len(plan.ordered), -np.inf, 0, orders),
-    ]  # fmt: skip
+    ]
     if instance.max_active is not None:
         active = _active(instance, plan, columns)
         families.append(Family(plan.num_rows, -np.inf, instance.max_active, active))
@@ -325,11 +325,22 @@ def to_highs(model: Program, *, relax: bool = False, names: bool = False) -> Hig
     highs.setOptionValue("output_flag", False)
     kind = 0 if relax else 1
     status = highs.passModel(
-        model.num_columns, model.num_rows, matrix.nnz, int(highspy.MatrixFormat.kColwise),
-        int(highspy.ObjSense.kMinimize), 0.0, model.cost, np.zeros(model.num_columns),
-        np.ones(model.num_columns), model.row_lower, model.row_upper, matrix.indptr[:-1],
-        matrix.indices, matrix.data, np.full(model.num_columns, kind, dtype=np.int32),
-    )  # fmt: skip
+        model.num_columns,
+        model.num_rows,
+        matrix.nnz,
+        int(highspy.MatrixFormat.kColwise),
+        int(highspy.ObjSense.kMinimize),
+        0.0,
+        model.cost,
+        np.zeros(model.num_columns),
+        np.ones(model.num_columns),
+        model.row_lower,
+        model.row_upper,
+        matrix.indptr[:-1],
+        matrix.indices,
+        matrix.data,
+        np.full(model.num_columns, kind, dtype=np.int32),
+    )
     if status == highspy.HighsStatus.kError:
         raise RuntimeError("HiGHS refused the model")
     if names:

@@ -125,9 +125,11 @@ def paused_arrays(
         _at_most((places[:, :-1], places[:, 1:]) for places in columns),
         _at_most((places[1:, :-1], places[:-1, :-1]) for places in columns),
         Family(plan.num_times, -np.inf, instance.memory, _memory(instance, plan, columns)),
-        _at_most((_within(plan, columns, h, both), _within(plan, columns, i, both))
-                 for i, h, both in shared),
-    ]  # fmt: skip
+        _at_most(
+            (_within(plan, columns, h, both), _within(plan, columns, i, both))
+            for i, h, both in shared
+        ),
+    ]
     return PausedProgram.of(families, cost, instance, plan, columns)
 
 

@@ -109,9 +109,14 @@ def solved(solver: Any, model: Any, time_limit: float | None, **more: Any) -> An
     a time limit would raise an error and lose the solution.
     """
     results = solver.solve(
-        model, time_limit=time_limit, rel_gap=0.0, abs_gap=0.5, load_solutions=False,
-        raise_exception_on_nonoptimal_result=False, **more,
-    )  # fmt: skip
+        model,
+        time_limit=time_limit,
+        rel_gap=0.0,
+        abs_gap=0.5,
+        load_solutions=False,
+        raise_exception_on_nonoptimal_result=False,
+        **more,
+    )
     if results.incumbent_objective is not None:
         results.solution_loader.load_vars()
     return results

@@ -120,9 +120,17 @@ def one_kept(plan: BeamPlan, rule: Sequence[float]) -> Kept:
     (seen, paid), states = np.zeros((2, tries)), np.zeros(tries, dtype=np.int64)
     seeds[0] = plan.seed
     return Kept(
-        costs, seeds, rules, seen, paid, states, chosen,
-        next_costs, next_seeds, np.zeros_like(rules),
-    )  # fmt: skip
+        costs,
+        seeds,
+        rules,
+        seen,
+        paid,
+        states,
+        chosen,
+        next_costs,
+        next_seeds,
+        np.zeros_like(rules),
+    )
 
 
 @compiled
@@ -177,9 +185,16 @@ _of = cast("Operations", None)  # `tries_of` gives them
 
 
 def _tries(
-    world: Any, plan: BeamPlan, here: Any, there: Any, kept: Kept, stretch: Stretch, room: Any,
-    first: int, last: int,
-) -> None:  # fmt: skip
+    world: Any,
+    plan: BeamPlan,
+    here: Any,
+    there: Any,
+    kept: Kept,
+    stretch: Stretch,
+    room: Any,
+    first: int,
+    last: int,
+) -> None:
     """Expand nodes by random dispatch rules, or repeat the chosen expansions to keep their nodes.
 
     Parameters
@@ -273,9 +288,13 @@ class Work(NamedTuple):
 
 
 def run_beam(
-    pool: Executor, rooms: Sequence[Any], beam: Beam, work: Work, plan: BeamPlan,
+    pool: Executor,
+    rooms: Sequence[Any],
+    beam: Beam,
+    work: Work,
+    plan: BeamPlan,
     is_late: Callable[[], bool],
-) -> tuple[Course, Beam | None]:  # fmt: skip
+) -> tuple[Course, Beam | None]:
     """Run layers until all nodes are finished; return them, None if time runs out before."""
     kept, course, alive, until = beam.kept, Course([], [], []), 1, 0
     shared = rooms if len(kept.seen) >= SHARED else rooms[:1]

@@ -118,12 +118,19 @@ def requests_of(instance: Instance) -> tuple[Requests, Floats]:
     coming = np.argsort(arrivals[line], kind="stable")
     mean = int(outputs.mean()) if len(outputs) else 0
     requests = Requests(
-        plain.memory, arrivals, prompts, outputs, line, coming, mean, instance.workers,
+        plain.memory,
+        arrivals,
+        prompts,
+        outputs,
+        line,
+        coming,
+        mean,
+        instance.workers,
         np.array(forest.private, dtype=np.int64),
         np.cumsum([0, *map(len, forest.paths)]),
         np.array([block for path in forest.paths for block in path], dtype=np.int64),
         np.array(forest.weights, dtype=np.int64),
-    )  # fmt: skip
+    )
     return requests, np.log(volumes)
 
 
@@ -257,7 +264,7 @@ def _added(prompt: Prompt, until: Integers, time: int) -> int:
 @compiled
 def worker_for(
     load: Load, prompt: Prompt, output: int, now: int, memory: int, choice: float
-) -> int:  # fmt: skip
+) -> int:
     """Return the worker that takes a request now, -1 if it fits on none."""
     best, least = -1, 0
     for worker in range(len(load.active)):

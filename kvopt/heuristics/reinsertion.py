@@ -201,16 +201,21 @@ def nowhere(instance: Instance, span: int, *, pauses: bool = False) -> Placement
     # Nothing starts so late that another one would not fit after it.
     latest = span - 2 * int(outputs.max(initial=0)) - 2
     return Placement(
-        instance.memory, arrivals, np.array(forest.private, dtype=np.int64), outputs,
+        instance.memory,
+        arrivals,
+        np.array(forest.private, dtype=np.int64),
+        outputs,
         np.full(count, latest),
-        np.full(count, -1), np.zeros(count, dtype=np.int64),
-        np.zeros((instance.workers, span), dtype=np.int64), np.zeros(tokens, dtype=np.int64),
+        np.full(count, -1),
+        np.zeros(count, dtype=np.int64),
+        np.zeros((instance.workers, span), dtype=np.int64),
+        np.zeros(tokens, dtype=np.int64),
         np.concatenate(([0], outputs.cumsum())) if pauses else np.zeros(0, dtype=np.int64),
         np.cumsum([0, *map(len, forest.paths)]),
         np.array([block for path in forest.paths for block in path], dtype=np.int64),
         np.array(forest.weights, dtype=np.int64),
         np.zeros((instance.workers, len(forest.weights), span), dtype=np.int32),
-    )  # fmt: skip
+    )
 
 
 def without_loads(placement: Placement) -> Placement:
@@ -372,9 +377,14 @@ def fill(placement: Placement, order: Integers, random: State) -> int:
 
 @compiled
 def reinsert(
-    placement: Placement, kept: Placement, line: Integers, late: Integers, random: State,
-    heats: tuple[float, float], steps: int,
-) -> int:  # fmt: skip
+    placement: Placement,
+    kept: Placement,
+    line: Integers,
+    late: Integers,
+    random: State,
+    heats: tuple[float, float],
+    steps: int,
+) -> int:
     """Take so many steps while the temperature falls from one value to the other.
 
     The last schedule need not be the best one, except at a low temperature.
@@ -486,9 +496,13 @@ def _sort(placement: Placement, taken: Integers, random: State, way: int) -> Non
 
 @compiled
 def _put_back(
-    placement: Placement, kept: Placement, taken: Integers, random: State, allowed: float,
+    placement: Placement,
+    kept: Placement,
+    taken: Integers,
+    random: State,
+    allowed: float,
     may_leave: bool,
-) -> int:  # fmt: skip
+) -> int:
     """Reinsert requests, unless the sum of their starts exceeds the limit.
 
     Returns the request that is left out, if one may be, or `_NONE_LEFT`; and `_UNDONE` if all are

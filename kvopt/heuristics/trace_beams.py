@@ -82,7 +82,7 @@ def _effort(requests: Requests, plan: BeamPlan) -> float:
 
 def started_by_beam(
     pool: Executor, threads: int, trace: Trace, plan: BeamPlan, is_late: Callable[[], bool]
-) -> Made:  # fmt: skip
+) -> Made:
     """Start all requests; after the time limit the rest is started without other rules."""
     beam, work = beam_from(trace.requests, plan), work_on(trace, plan)
     rooms = [room_for(trace.requests) for _ in range(threads)]

@@ -20,9 +20,14 @@ def bound_in_time(search: Search, seconds: float) -> None:
     """Find prices that prove a ceiling on the requests that attain the deadline."""
     deadline, allowed = _asked(search)
     search.ceiling = deadline_ceiling(
-        search.instance, allowed, deadline.aim, search.clock.model, scope=search.problem.scope,
-        time_limit=_limited(search, seconds), should_stop=lambda: _is_ended(search),
-    )  # fmt: skip
+        search.instance,
+        allowed,
+        deadline.aim,
+        search.clock.model,
+        scope=search.problem.scope,
+        time_limit=_limited(search, seconds),
+        should_stop=lambda: _is_ended(search),
+    )
 
 
 def search_in_time(search: Search, seconds: float) -> None:

@@ -60,9 +60,12 @@ def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
         ENGINES.find(inner.engine)(inner, presolve=presolve)
 
     search.work_inside(
-        search.instance, work, takes=["schedules", "claims"], known=True,
+        search.instance,
+        work,
+        takes=["schedules", "claims"],
+        known=True,
         stop=lambda _: is_over.is_set() or search.should_stop(),
-    )  # fmt: skip
+    )
 
 
 def prover(search: Search) -> str:

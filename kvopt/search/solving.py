@@ -122,9 +122,13 @@ def solve(
     172000000
     """
     problem = as_problem(
-        instance, clock=clock, model=options.pop("batch_time", None), scope=scope,
-        workers=workers, deadline=deadline,
-    )  # fmt: skip
+        instance,
+        clock=clock,
+        model=options.pop("batch_time", None),
+        scope=scope,
+        workers=workers,
+        deadline=deadline,
+    )
     prices, presolve = options.pop("prices", None), options.pop("presolve", True)
     quick_start, checkable = options.pop("quick_start", True), options.pop("checkable", False)
     solver = options.pop("pyomo_solver", DEFAULT_SOLVER)

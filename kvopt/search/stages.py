@@ -174,9 +174,12 @@ def bound_shares(search: Search, seconds: float) -> None:
     Its first step is completed under any limit: no other stage gives a bound.
     """
     bound = seconds_bound(
-        search.instance, search.clock.batch_time, scope=search.problem.scope,
-        time_limit=min(seconds, search.remaining), should_stop=search.should_stop,
-    )  # fmt: skip
+        search.instance,
+        search.clock.batch_time,
+        scope=search.problem.scope,
+        time_limit=min(seconds, search.remaining),
+        should_stop=search.should_stop,
+    )
     search.offer_checked(bound.value_ns, "shares", bound.proof)
 
 
@@ -271,10 +274,15 @@ def search_beams_in_seconds(search: Search, seconds: float) -> None:
     assert isinstance(search.checked.proof, SharesProof)
     assert isinstance(search.clock, Seconds)
     made = beams_in_seconds(
-        search.instance, search.clock, search.checked.proof.lines,
-        time_limit=min(seconds, search.remaining), threads=search.threads, seed=search.seed,
-        room=search.memory_left, should_stop=search.should_stop,
-    )  # fmt: skip
+        search.instance,
+        search.clock,
+        search.checked.proof.lines,
+        time_limit=min(seconds, search.remaining),
+        threads=search.threads,
+        seed=search.seed,
+        room=search.memory_left,
+        should_stop=search.should_stop,
+    )
     if made is not None:
         search.offer(made, "beams")
 

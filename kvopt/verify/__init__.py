@@ -55,9 +55,13 @@ class Verdict:
 
 
 def verify(
-    path: str | os.PathLike[str], budget: float | None = None,
-    progress: Callable[[str], None] | None = None, *, jobs: int = 1, naive: bool = False,
-) -> Verdict:  # fmt: skip
+    path: str | os.PathLike[str],
+    budget: float | None = None,
+    progress: Callable[[str], None] | None = None,
+    *,
+    jobs: int = 1,
+    naive: bool = False,
+) -> Verdict:
     """Check a certificate file; the answer is a verdict for any content of the file.
 
     The check may take ``budget`` times the default number of steps; by default what the file

@@ -25,9 +25,13 @@ apart.answer(*json.loads(sys.argv[2]))
 
 
 def verify_apart(
-    path: str | os.PathLike[str], budget: float | None = None,
-    progress: Callable[[str], None] | None = None, *, jobs: int = 1, naive: bool = False,
-) -> Verdict:  # fmt: skip
+    path: str | os.PathLike[str],
+    budget: float | None = None,
+    progress: Callable[[str], None] | None = None,
+    *,
+    jobs: int = 1,
+    naive: bool = False,
+) -> Verdict:
     """Check a file as `kvopt.verify.verify` does: too much memory ends it with a sentence.
 
     Raises

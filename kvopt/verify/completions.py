@@ -66,9 +66,13 @@ class Completions:
     """
 
     def __init__(
-        self, stage: Stage, reduced_costs: Sequence[dict[int, int]], cuts: Sequence[int],
-        budget: int, work: Work,
-    ) -> None:  # fmt: skip
+        self,
+        stage: Stage,
+        reduced_costs: Sequence[dict[int, int]],
+        cuts: Sequence[int],
+        budget: int,
+        work: Work,
+    ) -> None:
         self.stage, self.memory, self.work = stage, stage.memory, work
         self.width, end = self.memory + 1, stage.last
         requests = list(paired(stage.requests, reduced_costs))

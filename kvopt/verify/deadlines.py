@@ -124,12 +124,18 @@ def most_in_time(
             continue
         if clock is None and not problem.pauses:  # a run continues after its first token
             run = request, end - brief.output
-            cost = (definitions.cheapest_run(borders, prices, *run, work)
-                    if work.naive else table.of_run(*run))  # fmt: skip
+            cost = (
+                definitions.cheapest_run(borders, prices, *run, work)
+                if work.naive
+                else table.of_run(*run)
+            )
         else:
             asked = arrival, end, amount, most, slope, rate
-            cost = (definitions.cheapest_time(borders, prices, *asked, work)
-                    if work.naive else table.of_cheapest(*asked))  # fmt: skip
+            cost = (
+                definitions.cheapest_time(borders, prices, *asked, work)
+                if work.naive
+                else table.of_cheapest(*asked)
+            )
         total += max(0, one - cost)
     return min(total // one, len(due) - misses), misses
 

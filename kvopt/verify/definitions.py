@@ -31,8 +31,10 @@ def prices(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     memory, block = problem.memory, problem.block
     scale: int = proof["denominator"]
     token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
-    slots = [(each["count"], _line(proof["borders"], each["numerators"], work))
-             for each in proof.get("slots", ())]  # fmt: skip
+    slots = [
+        (each["count"], _line(proof["borders"], each["numerators"], work))
+        for each in proof.get("slots", ())
+    ]
     last = max([0, *token, *(time for _, line in slots for time in line)])
 
     def cost(request: Request, times: Sequence[int]) -> int:
@@ -135,9 +137,12 @@ def heaviest(stage: Any, starts: Sequence[Sequence[int]], work: Work) -> list[in
         after = stage.times[x + 1] if x + 1 < len(stage.times) else time + 1
         copies: Counter[tuple[int, int]] = Counter()
         for t in counted(range(max(0, before) + 1, after), work):
-            copies |= Counter((r.prompt + t - k, k + r.output - t)
-                              for r, own in zip(stage.requests, starts)
-                              for k in own if k < t <= k + r.output)  # fmt: skip
+            copies |= Counter(
+                (r.prompt + t - k, k + r.output - t)
+                for r, own in zip(stage.requests, starts)
+                for k in own
+                if k < t <= k + r.output
+            )
         states = [state for state in copies if stage.price(time, sum(state), state[1])]
         best = 0
         for counts in counted(product(*(range(copies[state] + 1) for state in states)), work):
@@ -179,9 +184,13 @@ def search(problem: Problem, target: int, work: Work) -> int:
 
 
 def part_of(
-    memory: int, request: Request, clock: Clock, chosen: list[int], prompt: int,
+    memory: int,
+    request: Request,
+    clock: Clock,
+    chosen: list[int],
+    prompt: int,
     nodes: Sequence[int] = (),
-) -> tuple[int, int, int]:  # fmt: skip
+) -> tuple[int, int, int]:
     """Return M X, 2 M X e and E of a request, from its last round to its first."""
     fixed, takes, delays, after = clock.line(0, chosen), Fraction(0), Fraction(0), 0
     for held in range(request.prompt + request.output, request.prompt, -1):
@@ -212,9 +221,12 @@ def served(jobs: list[tuple[int, int, int]]) -> int:
 
 
 def company(
-    windows: list[tuple[int, int]], works: list[list[tuple[int, int, int]]], shares: list[int],
-    rest: list[int], budget: Work,
-) -> int:  # fmt: skip
+    windows: list[tuple[int, int]],
+    works: list[list[tuple[int, int, int]]],
+    shares: list[int],
+    rest: list[int],
+    budget: Work,
+) -> int:
     """Return the gain by works over times alone, times 64: each begins where it is cheapest.
 
     Windows include their begin; but if one ends and another begins at a time, neither counts.
@@ -250,9 +262,16 @@ def cheapest_run(
 
 
 def cheapest_time(
-    borders: list[int], values: list[int], begin: int, end: int,
-    amount: int, top: int, slope: int, rate: int, work: Work,
-) -> int:  # fmt: skip
+    borders: list[int],
+    values: list[int],
+    begin: int,
+    end: int,
+    amount: int,
+    top: int,
+    slope: int,
+    rate: int,
+    work: Work,
+) -> int:
     """Return the cost of an amount of the times begin + 1 .. end, most at the cheapest."""
     work.expect(20 * rate * (end - begin))
     times = counted(range(begin + 1, end + 1), work)

@@ -175,9 +175,14 @@ class Costs(Sums):
     """
 
     def __init__(
-        self, scale: int, prices: list[int], longest: int, work: Work, block: int = 1,
+        self,
+        scale: int,
+        prices: list[int],
+        longest: int,
+        work: Work,
+        block: int = 1,
         stairs: Sequence[tuple[int, list[int]]] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.last, self.work, self.stairs = len(prices), work, []
         self.prices = prices = prices + [0] * min(longest, self.last)  # so that k + o is in tables
         super().__init__(scale, prices, block)

@@ -80,8 +80,18 @@ class Problem:
         ]
         fresh, firsts = surely_processed(self) if self.nodes else ((), ())
         requests = [r._replace(prompt=s) for r, s in paired(self.requests, prompts)]
-        return replace(self, memory=memory, requests=requests, weights=(), after=(), most=None,
-                       nodes=(), paths=(), fresh=fresh, firsts=firsts)  # fmt: skip
+        return replace(
+            self,
+            memory=memory,
+            requests=requests,
+            weights=(),
+            after=(),
+            most=None,
+            nodes=(),
+            paths=(),
+            fresh=fresh,
+            firsts=firsts,
+        )
 
     @property
     def used(self) -> int:

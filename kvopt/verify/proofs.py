@@ -77,8 +77,10 @@ def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, st
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]
     for part, own in parts:
         if part.pauses and (own["kind"] in _OF_RUNS or own.get("staircases")):
-            raise Invalid("lower: shared prices, configurations, searches, slots and "
-                          "staircases do not cover pauses")  # fmt: skip
+            raise Invalid(
+                "lower: shared prices, configurations, searches, slots and "
+                "staircases do not cover pauses"
+            )
     work.part = f"lower: {kind}: "
     prepared = [KINDS[own["kind"]][1](part, own, work) for part, own in parts]
     work.expect(sum(steps for steps, _ in prepared))

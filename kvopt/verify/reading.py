@@ -111,9 +111,13 @@ def certificate_of(text: str, work: Work) -> dict[str, Any]:
     if sum(map(text.count, "[{,")) > MOST_PARTS:
         raise Unreadable(f"has more than {MOST_PARTS:,} parts")
     try:
-        value = json.loads(text, object_pairs_hook=_no_doubles,
-                           parse_int=functools.partial(_short_integer, work),
-                           parse_float=_finite, parse_constant=_finite)  # fmt: skip
+        value = json.loads(
+            text,
+            object_pairs_hook=_no_doubles,
+            parse_int=functools.partial(_short_integer, work),
+            parse_float=_finite,
+            parse_constant=_finite,
+        )
     except RecursionError:
         raise Unreadable("is nested too deeply") from None
     except ValueError as error:  # it is not JSON

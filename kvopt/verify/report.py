@@ -78,13 +78,17 @@ def _words(certificate: dict[str, Any], problem: Problem) -> list[str]:
     if problem.weights:
         lines.append("each latency counts as many times as the weight of its request says")
     if problem.after:
-        lines.append(f"{len(problem.after):,} of the requests follow others, and latency counts "
-                     "from their release")  # fmt: skip
+        lines.append(
+            f"{len(problem.after):,} of the requests follow others, and latency counts "
+            "from their release"
+        )
     if problem.most is not None:
         lines.append(f"at most {problem.most:,} requests may be active together{each}")
     if problem.paths:
-        lines.append(f"prefixes: {sum(problem.nodes):,} tokens in {len(problem.nodes):,} nodes "
-                     "that several requests share, held once while any is active")  # fmt: skip
+        lines.append(
+            f"prefixes: {sum(problem.nodes):,} tokens in {len(problem.nodes):,} nodes "
+            "that several requests share, held once while any is active"
+        )
     if block > 1:
         lines.append(f"memory in {memory // block:,} whole blocks of {block:,} tokens")
     if problem.clock is None:

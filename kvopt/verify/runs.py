@@ -107,8 +107,10 @@ def _pieces(
         free, held = 0, request.prompt
         for row in rows:
             if len(row) != 2 or not free < row[0] <= row[1]:
-                raise Invalid(f"{what}: work of request {i} is not [first, last] in order, or "
-                              "begins before it arrives")  # fmt: skip
+                raise Invalid(
+                    f"{what}: work of request {i} is not [first, last] in order, or "
+                    "begins before it arrives"
+                )
             more.append((i, row[0] - 1, row[1], held))
             free, held = row[1], held + row[1] - row[0] + 1
         if held != request.prompt + request.output:
@@ -226,14 +228,18 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
         beside = sum(held for _, held in chunks.get(mark, ()))
         peak = max(peak, offset + active * following + shared + beside)
         if problem.most is not None and active > problem.most:
-            raise Invalid(f"{what}: {active:,} requests are active at one time, at most "
-                          f"{problem.most:,} may be")  # fmt: skip
+            raise Invalid(
+                f"{what}: {active:,} requests are active at one time, at most "
+                f"{problem.most:,} may be"
+            )
         if block > 1:  # the tokens, and what rounding up adds
             taken = defaultdict(int, {rest: n for rest, n in taken.items() if n})
             spare = sum(n * (-(rest + following) % block) for rest, n in taken.items())
             if (blocks := (offset + active * following + spare) // block) > problem.memory // block:
-                raise Invalid(f"{what}: {blocks:,} blocks are held at one time, there are "
-                              f"{problem.memory // block:,}")  # fmt: skip
+                raise Invalid(
+                    f"{what}: {blocks:,} blocks are held at one time, there are "
+                    f"{problem.memory // block:,}"
+                )
         if clock is not None and (active or beside) and (rounds := following - mark):
             now += clock.line(active + prompts) + clock.prompt * prompts
             now += (rounds - 1) * clock.line(active)

@@ -78,9 +78,14 @@ class Search:
     """
 
     def __init__(
-        self, stage: Stage, reduced_costs: list[dict[int, int]], target: int, budget: int,
-        work: Work, cuts: Sequence[int] = (),
-    ) -> None:  # fmt: skip
+        self,
+        stage: Stage,
+        reduced_costs: list[dict[int, int]],
+        target: int,
+        budget: int,
+        work: Work,
+        cuts: Sequence[int] = (),
+    ) -> None:
         self.stage, self.target, self.budget, self.work = stage, target, budget, work
         order = sorted(range(len(reduced_costs)), key=lambda i: stage.requests[i].arrival)
         self.requests = [stage.requests[i] for i in order]
@@ -191,9 +196,15 @@ class Search:
         return coming, starts[::-1]
 
     def _extend(
-        self, now: int, begun: int, partials: list[_Partial], coming: int, starts: list[_Start],
-        prices: _Prices, found: dict[int, dict[int, _Partial]],
-    ) -> int:  # fmt: skip
+        self,
+        now: int,
+        begun: int,
+        partials: list[_Partial],
+        coming: int,
+        starts: list[_Start],
+        prices: _Prices,
+        found: dict[int, dict[int, _Partial]],
+    ) -> int:
         """Start every set of requests at a round and let the next time pass; return how many."""
         bits, guards, spare = self.profiles.bits, self.profiles.guards, self.profiles.spare
         budget, price, ending = self.budget, prices.__getitem__, prices.ending

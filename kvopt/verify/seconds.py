@@ -111,9 +111,14 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
 
 
 def _cut(
-    memory: int, request: Request, clock: Clock, chosen: list[int], count: int,
-    whole: tuple[int, int], fresh: int,
-) -> list[tuple[int, int, int, int]]:  # fmt: skip
+    memory: int,
+    request: Request,
+    clock: Clock,
+    chosen: list[int],
+    count: int,
+    whole: tuple[int, int],
+    fresh: int,
+) -> list[tuple[int, int, int, int]]:
     """Return begins, M times the machine time, works and free delays of a request's parts.
 
     ``whole`` is its machine time, times M, and its time alone.  Its first part is its first
@@ -137,9 +142,12 @@ def _cut(
 
 
 def _company(
-    windows: list[tuple[int, int]], works: list[list[tuple[int, int, int]]], company: list[int],
-    rest: list[int], budget: Work,
-) -> int:  # fmt: skip
+    windows: list[tuple[int, int]],
+    works: list[list[tuple[int, int, int]]],
+    company: list[int],
+    rest: list[int],
+    budget: Work,
+) -> int:
     """Return the interference that prompts add to times alone, times 64.
 
     Let the *window* of request i go from its arrival to its arrival + E.  A round that begins
@@ -192,9 +200,13 @@ def _prompt(prompt: int, fresh: int, clock: Clock, chunks: bool) -> tuple[int, i
 
 
 def part_of(
-    memory: int, request: Request, clock: Clock, chosen: list[int], fresh: int,
+    memory: int,
+    request: Request,
+    clock: Clock,
+    chosen: list[int],
+    fresh: int,
     nodes: Sequence[int] = (),
-) -> tuple[int, int, int]:  # fmt: skip
+) -> tuple[int, int, int]:
     """Return M X, 2 M X e and E of a request that processes so many prompt tokens, and nodes.
 
     With r rounds to go it holds h tokens, has some work, and alone it lasts at least ``length``;

@@ -48,9 +48,13 @@ class Work:
     """
 
     def __init__(
-        self, times: float | None = None, progress: Callable[[str], None] | None = None,
-        *, jobs: int = 1, naive: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        times: float | None = None,
+        progress: Callable[[str], None] | None = None,
+        *,
+        jobs: int = 1,
+        naive: bool = False,
+    ) -> None:
         if times is not None and not 0 < times < math.inf:  # NaN fails this test
             raise ValueError("budget: must be a positive number")
         self.naive, self.is_told, self.progress = naive, times is not None, progress

@@ -87,9 +87,15 @@ def _other(rows: Integers, at: int) -> int:
 
 @compiled
 def go_through(
-    requests: Requests, now: int, shown: Integers, worth: Integers, cut: int, below: int,
-    found: Sets, most: int,
-) -> bool:  # fmt: skip
+    requests: Requests,
+    now: int,
+    shown: Integers,
+    worth: Integers,
+    cut: int,
+    below: int,
+    found: Sets,
+    most: int,
+) -> bool:
     """Add all sets that cost less than the limit if the rest costs the cut; return whether all fit.
 
     Depth first by rounds left, descending: a member fits if it does at its completion.
@@ -128,9 +134,14 @@ def go_through(
 
 @compiled
 def extend(
-    requests: Requests, now: int, sets: Sets, part: tuple[int, int], ending: Integers, below: int,
+    requests: Requests,
+    now: int,
+    sets: Sets,
+    part: tuple[int, int],
+    ending: Integers,
+    below: int,
     found: Sets,
-) -> bool:  # fmt: skip
+) -> bool:
     """Add every choice of ending members to some kept sets; return whether all cheap ones fitted.
 
     Ending members are sorted by price, descending.
@@ -171,9 +182,15 @@ def extend(
 
 @compiled
 def _next_ending(
-    requests: Requests, ending: Integers, at: int, members: Integers, many: int, held: int,
-    cost: int, below: int,
-) -> int:  # fmt: skip
+    requests: Requests,
+    ending: Integers,
+    at: int,
+    members: Integers,
+    many: int,
+    held: int,
+    cost: int,
+    below: int,
+) -> int:
     """Return the next member that may end with a set, or the number of members if none does."""
     width, room = requests.ends.shape[1], requests.memory - held
     while at < len(ending) and many < requests.most:

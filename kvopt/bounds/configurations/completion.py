@@ -77,13 +77,23 @@ class Completions:
         signs = np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
         by_kind = np.argsort(kinds, kind="stable")
         self._requests = Requests(
-            states.arrivals[by_kind], states.outputs[by_kind], kinds[by_kind],
-            evaluation.reduced_costs[by_kind], states.holds[firsts], copies, firsts,
-            states.memory, states.most, evaluation.prices, evaluation.largest,
-            np.empty(size, dtype=np.int64), ends, signs,
+            states.arrivals[by_kind],
+            states.outputs[by_kind],
+            kinds[by_kind],
+            evaluation.reduced_costs[by_kind],
+            states.holds[firsts],
+            copies,
+            firsts,
+            states.memory,
+            states.most,
+            evaluation.prices,
+            evaluation.largest,
+            np.empty(size, dtype=np.int64),
+            ends,
+            signs,
             np.empty((len(firsts), int(longest.max())), dtype=np.int64),
             np.empty((states.most + 1, 4), dtype=np.int64),
-        )  # fmt: skip
+        )
         fill_begins(self._requests, budget)
 
     @staticmethod
@@ -127,9 +137,16 @@ class Completions:
         self.rise = max(self.rise, least)
 
     def _go_back(
-        self, now: int, sets: Sets, cut: int, least: int, below: int, found: Sets,
-        most_sets: int, should_stop: Callable[[], bool],
-    ) -> int:  # fmt: skip
+        self,
+        now: int,
+        sets: Sets,
+        cut: int,
+        least: int,
+        below: int,
+        found: Sets,
+        most_sets: int,
+        should_stop: Callable[[], bool],
+    ) -> int:
         """Compute the carried sets of a time below a cost limit; return the limit used."""
         shown = np.empty((self._requests.outputs.sum(), END + 1), dtype=np.int64)
         shown = shown[: fill_shown(self._requests, now, self._budget, shown)]

@@ -96,9 +96,8 @@ def undominated(
 
 @compiled
 def _clear_dominated(
-    states: States, labels: Integers, groups: _Groups, part: tuple[int, int], now: int,
-    keep: Flags,
-) -> None:  # fmt: skip
+    states: States, labels: Integers, groups: _Groups, part: tuple[int, int], now: int, keep: Flags
+) -> None:
     """Clear the flags of labels that one of the same group dominates."""
     longest = states.outputs.max()
     profiles = np.zeros((_COMPARED, longest), dtype=np.int64)
@@ -147,9 +146,13 @@ def _group_of(sets: Integers, words: Integers) -> int:
 
 @compiled
 def _fill_hints(
-    states: States, labels: Integers, order: Integers, part: tuple[int, int], now: int,
+    states: States,
+    labels: Integers,
+    order: Integers,
+    part: tuple[int, int],
+    now: int,
     hints: Integers,
-) -> None:  # fmt: skip
+) -> None:
     """Fill in last completion, current tokens, and the sum over all later times."""
     for at in range(part[0], part[1]):
         label = labels[order[at]]
@@ -165,9 +168,14 @@ def _fill_hints(
 
 @compiled
 def _clear_outdone(
-    states: States, layer: Layer, groups: _Groups, part: tuple[int, int], now: int,
-    hints: Integers, keep: Flags,
-) -> None:  # fmt: skip
+    states: States,
+    layer: Layer,
+    groups: _Groups,
+    part: tuple[int, int],
+    now: int,
+    hints: Integers,
+    keep: Flags,
+) -> None:
     """Clear the flags of labels that one with one more start dominates, in some groups."""
     labels, began, begins, order = layer.labels, layer.began, groups.begins, groups.order
     profile = np.zeros(states.outputs.max(), dtype=np.int64)

@@ -89,9 +89,13 @@ def evaluate(
 
 
 def evaluation_of(
-    states: States, knots: Knots, starts: Flags, prices: Integers, largest: Integers,
+    states: States,
+    knots: Knots,
+    starts: Flags,
+    prices: Integers,
+    largest: Integers,
     denominator: int,
-) -> Evaluation:  # fmt: skip
+) -> Evaluation:
     """Evaluate the bound of prices at knots, with the largest sum R at each time."""
     costs = np.full(starts.shape, CLOSED, dtype=np.int64)
     total = _fill_costs(states, knots.times, prices.T.copy(), denominator, starts, costs)
@@ -139,9 +143,13 @@ def _at_all_times(knots: Knots, values: Integers) -> Integers:
 
 @compiled
 def _fill_costs(
-    states: States, times: Integers, prices: Integers, denominator: int, starts: Flags,
+    states: States,
+    times: Integers,
+    prices: Integers,
+    denominator: int,
+    starts: Flags,
     costs: Integers,
-) -> int:  # fmt: skip
+) -> int:
     """Fill in the cost of every start, and return the sum of the least cost of each request.
 
     The last column is for all late starts.  A single row of ``costs`` serves all requests in turn.

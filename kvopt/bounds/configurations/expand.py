@@ -158,9 +158,13 @@ def _nothing_active(states: States, horizon: Horizon) -> tuple[Integers, Integer
 
 @compiled
 def _add_members(
-    states: States, label: Integers, members: Integers, horizon: Horizon, free: Integers,
+    states: States,
+    label: Integers,
+    members: Integers,
+    horizon: Horizon,
+    free: Integers,
     slacks: Integers,
-) -> None:  # fmt: skip
+) -> None:
     """Subtract the tokens and prices of some members of a label."""
     first = horizon.first
     for i in members:
@@ -220,9 +224,14 @@ def _fill_completions(labels: Integers, now: int, table: CompletionTable, found:
 
 @compiled
 def _expand(
-    states: States, step: Round, layer: Layer, part: tuple[int, int], found: Layer, count: int,
+    states: States,
+    step: Round,
+    layer: Layer,
+    part: tuple[int, int],
+    found: Layer,
+    count: int,
     slots: Integers,
-) -> int:  # fmt: skip
+) -> int:
     """Start every set of requests that may start now; return the number of new labels, or -1.
 
     Sets are visited depth first, each after its prefixes.

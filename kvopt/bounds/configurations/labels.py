@@ -111,9 +111,12 @@ class CompletionTable(NamedTuple):
 
 
 NO_COMPLETIONS = CompletionTable(
-    np.zeros((1, 1), dtype=np.uint64), _NOTHING[:, None], np.zeros(0, dtype=np.uint64),
-    _NOTHING[:0], 0,
-)  # fmt: skip
+    np.zeros((1, 1), dtype=np.uint64),
+    _NOTHING[:, None],
+    np.zeros(0, dtype=np.uint64),
+    _NOTHING[:0],
+    0,
+)
 """No completion bounds."""
 
 

@@ -133,9 +133,14 @@ class _Tables(NamedTuple):
 
 @steering
 def _smooth_sums(
-    states: States, prices: Floats, steps: Integers, tau: float,
-    scale: tuple[float, float, float], tables: _Tables, shares: Floats,
-) -> float:  # fmt: skip
+    states: States,
+    prices: Floats,
+    steps: Integers,
+    tau: float,
+    scale: tuple[float, float, float],
+    tables: _Tables,
+    shares: Floats,
+) -> float:
     """Return the smooth largest sum, and add the share of configurations that hold a state.
 
     A sum over configurations of e to the price over tau would leave the range of floats.

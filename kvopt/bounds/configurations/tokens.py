@@ -59,10 +59,13 @@ class PricedTokens:
         """Return the value of the prices and the reduced cost of every start."""
         states, prices = self.states, np.array(self.prices.numerators)
         return evaluation_of(
-            states, Knots.every(1, self._last), states.all_starts(self._last),
-            prices[:, None] * states.holds, np.append(0, self._memory * prices),
+            states,
+            Knots.every(1, self._last),
+            states.all_starts(self._last),
+            prices[:, None] * states.holds,
+            np.append(0, self._memory * prices),
             self.prices.denominator,
-        )  # fmt: skip
+        )
 
     def proof(
         self,

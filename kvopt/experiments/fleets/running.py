@@ -266,10 +266,16 @@ class _Work:
             runs = self.run(count)
             self.tell(f"{counted(count, 'machine')}: schedules and bounds")
             found = certify(
-                self.fleet(count), runs, clock=measure.clock, scope=self.scope,
-                router=next(iter(self.pairs.values()))[0], deadline=aimed,
-                only_deadline=aimed is not None, command=self.command, limits=limits,
-            )  # fmt: skip
+                self.fleet(count),
+                runs,
+                clock=measure.clock,
+                scope=self.scope,
+                router=next(iter(self.pairs.values()))[0],
+                deadline=aimed,
+                only_deadline=aimed is not None,
+                command=self.command,
+                limits=limits,
+            )
             self.signal_number = self.signal_number or found.signal_number
             found = better(found, self.known.get(count), bounds.get(count))
             if directory is not None:
@@ -283,9 +289,13 @@ class _Work:
         limits = replace(each, time_limit=each.time_limit * len(self.left))
         with left_when(self.is_over):
             return bounds_by_workers(
-                self.measure.instance, self.left, self.measure.clock, scope=self.scope,
-                limits=limits, stop=lambda _: self.is_over(),
-            )  # fmt: skip
+                self.measure.instance,
+                self.left,
+                self.measure.clock,
+                scope=self.scope,
+                limits=limits,
+                stop=lambda _: self.is_over(),
+            )
 
     def fleet(self, workers: int) -> Instance:
         """Return the problem for so many workers."""
@@ -315,9 +325,13 @@ class _Work:
                 if key not in found:
                     with left_when(self.is_over):
                         found[key] = run(
-                            self.fleet(workers), name, router=way, clock=self.measure.clock,
-                            label=label, should_stop=self.is_over,
-                        )  # fmt: skip
+                            self.fleet(workers),
+                            name,
+                            router=way,
+                            clock=self.measure.clock,
+                            label=label,
+                            should_stop=self.is_over,
+                        )
                 found[label] = replace(found[key], policy=label)
             self.runs[workers] = [found[label] for label in self.pairs]
         return self.runs[workers]

@@ -198,9 +198,17 @@ def hunt(
     sides = [certificate_text(found) for found in (certificate, runs) if found is not None]
     verified = bool(sides) and all(verify_text(text).valid for text in sides)
     return Hunt(
-        tuple(policies), certificate, verified, search.exhausted, judge.tried, judge.livelocks,
-        interrupted, working_time() - began, covered, runs,
-    )  # fmt: skip
+        tuple(policies),
+        certificate,
+        verified,
+        search.exhausted,
+        judge.tried,
+        judge.livelocks,
+        interrupted,
+        working_time() - began,
+        covered,
+        runs,
+    )
 
 
 def _scope(given: Scope | str | None, chosen: Sequence[Policy], labels: Sequence[str]) -> Scope:

@@ -152,8 +152,13 @@ def _page(rows: list[_Row]) -> str:
         "table": ("What is known", body),
         "schedules": ("The best schedules", pieces.signs(_LEGEND) + pieces.figures(drawn)),
     }
-    return page_text("instances with the best of both sides", "kvopt instance library",
-                     _counts(rows), sections, "the table of the library")  # fmt: skip
+    return page_text(
+        "instances with the best of both sides",
+        "kvopt instance library",
+        _counts(rows),
+        sections,
+        "the table of the library",
+    )
 
 
 def _picture(row: _Row) -> Markup:

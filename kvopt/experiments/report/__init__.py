@@ -5,5 +5,12 @@ from kvopt.experiments.report.registry import SECTIONS, Context, Section, regist
 from kvopt.experiments.report.writing import Written, write_report
 
 __all__ = [
-    "SECTIONS", "Cell", "Context", "Section", "Written", "pieces", "register", "write_report",
-]  # fmt: skip
+    "SECTIONS",
+    "Cell",
+    "Context",
+    "Section",
+    "Written",
+    "pieces",
+    "register",
+    "write_report",
+]

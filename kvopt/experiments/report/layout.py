@@ -73,9 +73,12 @@ def _digest(text: str) -> str:
 
 
 ENVIRONMENT = Environment(
-    loader=FileSystemLoader(Path(__file__).parent), autoescape=True, finalize=_visible,
-    trim_blocks=True, lstrip_blocks=True,
-)  # fmt: skip
+    loader=FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    finalize=_visible,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 ENVIRONMENT.globals.update(counted=counted)
 ENVIRONMENT.filters.update(
     cell=_cell,

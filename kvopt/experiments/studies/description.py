@@ -293,9 +293,13 @@ def _limits(table: Table, kinds: Sequence[Limits]) -> Iterator[Limits]:
     table.done()
     for deadline, pair, kind in product(deadlines, zip(times, of_policies, strict=True), kinds):
         yield replace(
-            kind, time_limit=pair[0], policy_time_limit=pair[1], threads=threads, seed=seed,
+            kind,
+            time_limit=pair[0],
+            policy_time_limit=pair[1],
+            threads=threads,
+            seed=seed,
             deadline=deadline,
-        )  # fmt: skip
+        )
 
 
 def _entries(

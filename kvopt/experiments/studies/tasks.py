@@ -213,11 +213,14 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     broken = {"error": INTERRUPTED} if is_interrupted else {}
     records = (
         task.record(
-            label, described, seconds, certificate=text and path,
+            label,
+            described,
+            seconds,
+            certificate=text and path,
             **(best if found is None else _known(found, label)) | _measures(run) | broken,
         )
         for label, run in runs.items()
-    )  # fmt: skip
+    )
     return TaskResult(tuple(records), text, is_interrupted)
 
 
@@ -236,9 +239,13 @@ def _run(limits: Limits, instance: Instance, label: str) -> Result:
     router, policy = parts_of(label)
     try:
         return run(
-            instance, policy, router=router, clock=limits.clock, label=label,
+            instance,
+            policy,
+            router=router,
+            clock=limits.clock,
+            label=label,
             should_stop=lambda: working_time() > end,
-        )  # fmt: skip
+        )
     except Stopped:
         return PolicyRun.unknown(instance, label, Outcome.UNFINISHED, limits.clock)
     except Exception as error:  # code of users may raise anything

@@ -37,17 +37,29 @@ class Timed(NamedTuple):
 
 
 def timed_of(
-    memory: int, model: BatchTime, arrivals: Integers, prompts: Integers, outputs: Integers,
-    due: Integers | None = None, *, first: bool = False,
-) -> Timed:  # fmt: skip
+    memory: int,
+    model: BatchTime,
+    arrivals: Integers,
+    prompts: Integers,
+    outputs: Integers,
+    due: Integers | None = None,
+    *,
+    first: bool = False,
+) -> Timed:
     """Return requests on the clock of a model; without ``due`` they have no deadlines."""
     return Timed(
-        memory, arrivals, np.argsort(arrivals, kind="stable"), prompts, outputs,
-        np.zeros(len(arrivals), dtype=np.int64) if due is None else due, first,
+        memory,
+        arrivals,
+        np.argsort(arrivals, kind="stable"),
+        prompts,
+        outputs,
+        np.zeros(len(arrivals), dtype=np.int64) if due is None else due,
+        first,
         np.array([line.round_ns for line in model.lines], dtype=np.int64),
         np.array([line.token_ns for line in model.lines], dtype=np.int64),
-        model.prompt_ns, model.kv_ns,
-    )  # fmt: skip
+        model.prompt_ns,
+        model.kv_ns,
+    )
 
 
 class Line(NamedTuple):
@@ -101,9 +113,15 @@ def join(active: Integers, count: int, end: int, peak: int, request: int) -> Non
 
 @compiled
 def _delays(
-    timed: Timed, active: Integers, now: int, time: int, first: int, later: float, prompts: int,
+    timed: Timed,
+    active: Integers,
+    now: int,
+    time: int,
+    first: int,
+    later: float,
+    prompts: int,
     care: float,
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether an active request would be late only if one more joins.
 
     Then the next round lasts ``first``, and later ones are estimated to last ``later``; without
@@ -123,9 +141,15 @@ def _delays(
 
 @compiled
 def serve(
-    timed: Timed, lines: Line, kept: Integers, window: int, patience: float, care: float,
-    starts: Integers, resumed: Integers,
-) -> tuple[int, int]:  # fmt: skip
+    timed: Timed,
+    lines: Line,
+    kept: Integers,
+    window: int,
+    patience: float,
+    care: float,
+    starts: Integers,
+    resumed: Integers,
+) -> tuple[int, int]:
     """Run kept requests by rank, then all others; return how many attain, and idle times.
 
     A request that would be late is not started, and no longer kept: its time is estimated from the
@@ -164,11 +188,21 @@ def serve(
             elif (
                 held <= timed.memory
                 and fits(lines.active, number, now + o, s + o, timed.memory)
-                and not (in_time and care and _delays(
-                    timed, lines.active[:number], now, time, first,
-                    care * round_length(timed, number + 1, 0, held), prompts, care
-                ))
-            ):  # fmt: skip
+                and not (
+                    in_time
+                    and care
+                    and _delays(
+                        timed,
+                        lines.active[:number],
+                        now,
+                        time,
+                        first,
+                        care * round_length(timed, number + 1, 0, held),
+                        prompts,
+                        care,
+                    )
+                )
+            ):
                 lines.waiting[rank] = 0
                 waiting -= 1
                 join(lines.active, number, now + o, s + o, i)

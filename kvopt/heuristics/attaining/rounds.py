@@ -119,9 +119,12 @@ def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Placement | 
 
 
 def _filled(
-    instance: Instance, empty: Placement, costs: Floats, random: np.random.Generator,
+    instance: Instance,
+    empty: Placement,
+    costs: Floats,
+    random: np.random.Generator,
     is_over: Callable[[], bool],
-) -> tuple[Placement, int]:  # fmt: skip
+) -> tuple[Placement, int]:
     """Return the best of some orders, and how many attain."""
     from kvopt.heuristics.reinsertion import fill
 

@@ -156,16 +156,20 @@ class Server:
     """
 
     def __init__(
-        self, table: Table, memory: int, model: BatchTime, aim: Aim, seed: int,
-        way: Way,
-    ) -> None:  # fmt: skip
+        self, table: Table, memory: int, model: BatchTime, aim: Aim, seed: int, way: Way
+    ) -> None:
         from kvopt.heuristics.attaining.loops import timed_of  # it loads numba
 
         self._table, self._seed = table, seed
         self._timed = timed_of(
-            memory, model, table.arrivals, table.prompts, table.outputs, table.due,
+            memory,
+            model,
+            table.arrivals,
+            table.prompts,
+            table.outputs,
+            table.due,
             first=aim is Aim.FIRST_TOKEN,
-        )  # fmt: skip
+        )
         self.most = int(np.isfinite(table.costs).sum())
         self.best, self.way = Attaining(-1, ()), way
         self.in_time: Flags = np.zeros(0, dtype=np.bool_)

@@ -195,9 +195,14 @@ def run_on(server: Server, node: TimedNode, rules: Rules, until: int, room: Room
 
 @compiled
 def _pass_rounds(
-    timed: Timed, times: Times, node: TimedNode, started: int, prompts: int, works: float,
+    timed: Timed,
+    times: Times,
+    node: TimedNode,
+    started: int,
+    prompts: int,
+    works: float,
     until: int,
-) -> float:  # fmt: skip
+) -> float:
     """Let rounds pass until the next scan of the line; return the price of the unused time."""
     counts, active = node.counts, node.active
     now, time, number = counts[NOW] + 1, counts[TIME], counts[ACTIVE]
@@ -233,9 +238,7 @@ def _pass_rounds(
 
 
 @compiled
-def _next(
-    timed: Timed, ranked: Ranked, noise: Floats, rules: Rules, node: TimedNode
-) -> int:  # fmt: skip
+def _next(timed: Timed, ranked: Ranked, noise: Floats, rules: Rules, node: TimedNode) -> int:
     """Start one of the first in line, and return it; -1 if none fits."""
     counts, queue, now = node.counts, node.queue, node.counts[NOW]
     number, best, least = counts[ACTIVE], -1, np.inf

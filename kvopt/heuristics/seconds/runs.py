@@ -142,9 +142,13 @@ def _offer_policy(
         return
     with suppress(Stopped):
         made = run(
-            search.instance, policy, router=router, clock=search.clock, label=label,
+            search.instance,
+            policy,
+            router=router,
+            clock=search.clock,
+            label=label,
             should_stop=search.should_stop,
-        )  # fmt: skip
+        )
         search.offer(made, label)
 
 
@@ -229,11 +233,20 @@ class _Dealt:
 
 
 def joined_run(
-    search: Search, label: str, starts: Sequence[int], workers: Sequence[int],
-    resumed: Sequence[Mapping[int, int]], began: float,
-) -> PolicyRun:  # fmt: skip
+    search: Search,
+    label: str,
+    starts: Sequence[int],
+    workers: Sequence[int],
+    resumed: Sequence[Mapping[int, int]],
+    began: float,
+) -> PolicyRun:
     """Return a run from the workers and starts of requests, and the ends of idle times."""
     return PolicyRun(
-        search.instance, starts, workers, clock=search.clock, resumed=resumed, policy=label,
+        search.instance,
+        starts,
+        workers,
+        clock=search.clock,
+        resumed=resumed,
+        policy=label,
         wall_seconds=working_time() - began,
-    )  # fmt: skip
+    )

@@ -119,9 +119,15 @@ class _Beams:
     """Beams over one instance, and the best run so far: at first that of the first rule."""
 
     def __init__(
-        self, instance: Instance, clock: Seconds, lines: Sequence[int], part: Shares, threads: int,
-        seed: int, room: int,
-    ) -> None:  # fmt: skip
+        self,
+        instance: Instance,
+        clock: Seconds,
+        lines: Sequence[int],
+        part: Shares,
+        threads: int,
+        seed: int,
+        room: int,
+    ) -> None:
         arrivals = arrivals_ns(instance)
         self._instance, self._clock, self._seed = instance, clock, seed
         self._priced = partial(server_of, instance, clock.batch_time, lines, arrivals, part)
@@ -155,9 +161,13 @@ class _Beams:
         done = self._rooms[0].done
         resumed = dict(done.resumed[: node.counts[WAITS]].tolist())
         made = PolicyRun(
-            self._instance, done.starts.tolist(), clock=self._clock, resumed=[resumed],
-            policy="beams", wall_seconds=0.0,
-        )  # fmt: skip
+            self._instance,
+            done.starts.tolist(),
+            clock=self._clock,
+            resumed=[resumed],
+            policy="beams",
+            wall_seconds=0.0,
+        )
         broken = made.violations()
         assert not broken, broken[0]
         assert made.objective == node.counts[LATENCY], "both compute the same times"

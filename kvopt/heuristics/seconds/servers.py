@@ -19,9 +19,13 @@ _GRID = 16_384
 
 
 def server_of(
-    instance: Instance, model: BatchTime, lines: Sequence[int], arrivals: Sequence[int],
-    part: Shares, slower: float,
-) -> Server:  # fmt: skip
+    instance: Instance,
+    model: BatchTime,
+    lines: Sequence[int],
+    arrivals: Sequence[int],
+    part: Shares,
+    slower: float,
+) -> Server:
     """Return a server, with the prices of the fluid on a machine so many times as slow.
 
     Parameters
@@ -52,8 +56,16 @@ def server_of(
     grid, prices = machine_prices(arrivals, slower * takes, _GRID)
     least, cheapest = np.zeros((2, len(line)))
     times = Times(
-        prices, min(arrivals), float(grid[1] - grid[0]), takes, works, waits, least, cheapest,
-        float(fixed), float(decode - fixed),
-    )  # fmt: skip
+        prices,
+        min(arrivals),
+        float(grid[1] - grid[0]),
+        takes,
+        works,
+        waits,
+        least,
+        cheapest,
+        float(fixed),
+        float(decode - fixed),
+    )
     find_cheapest(timed, times)
     return Server(timed, times, Ranked(line, ranks, np.log(takes)))

@@ -95,13 +95,26 @@ def guide_of(instance: Instance, states: States, knots: Knots, prices: Floats) -
     cell = np.minimum(states.arrivals // step, cells - 2)
     slopes = (later[shapes, cell + 1] - later[shapes, cell]) / step
     return Guide(
-        memory=instance.memory, most=states.most, smallest=int(table[:, 0].min()),
-        arrivals=states.arrivals, prompts=np.ascontiguousarray(table[:, 0]),
-        outputs=states.outputs, firsts=states.firsts,
-        shapes=shapes, twins=_twins(states.arrivals, shapes), last=last, step=step, costs=costs,
-        later=later, least=later[shapes, cell] + (states.arrivals - cell * step) * slopes,
-        knots=before, shares=shares, prices=padded, largest=largest, paid=np.cumsum(largest),
-    )  # fmt: skip
+        memory=instance.memory,
+        most=states.most,
+        smallest=int(table[:, 0].min()),
+        arrivals=states.arrivals,
+        prompts=np.ascontiguousarray(table[:, 0]),
+        outputs=states.outputs,
+        firsts=states.firsts,
+        shapes=shapes,
+        twins=_twins(states.arrivals, shapes),
+        last=last,
+        step=step,
+        costs=costs,
+        later=later,
+        least=later[shapes, cell] + (states.arrivals - cell * step) * slopes,
+        knots=before,
+        shares=shares,
+        prices=padded,
+        largest=largest,
+        paid=np.cumsum(largest),
+    )
 
 
 def _twins(arrivals: Integers, shapes: Integers) -> Integers:
@@ -126,9 +139,14 @@ def _largest(states: States, prices: Floats) -> Floats:
 
 @steering
 def _fill_costs(
-    outputs: Integers, firsts: Integers, knots: Integers, shares: Floats, prices: Floats,
-    step: int, costs: Floats,
-) -> None:  # fmt: skip
+    outputs: Integers,
+    firsts: Integers,
+    knots: Integers,
+    shares: Floats,
+    prices: Floats,
+    step: int,
+    costs: Floats,
+) -> None:
     last = len(knots) - 1
     for shape in range(len(costs)):
         for cell in range(costs.shape[1]):

@@ -112,10 +112,11 @@ def beam_from(guide: Guide, plan: Plan, starts: Integers, now: int, seed: int) -
     opened = room_for(width * (STEPS + 1), guide, plan.horizon)
     rows = np.zeros((plan.horizon + 2, guide.prices.shape[1]))
     work = Work(
-        np.zeros(ahead, dtype=np.int64), np.zeros(plan.horizon + 1),
+        np.zeros(ahead, dtype=np.int64),
+        np.zeros(plan.horizon + 1),
         np.zeros(-(-count // 64), dtype=np.uint64),
         np.zeros(int(guide.outputs.max()) + 1, dtype=np.int64),
-    )  # fmt: skip
+    )
     children = width * _CHOICES
     beam = Beam(
         kept=room_for(width, guide, plan.horizon),

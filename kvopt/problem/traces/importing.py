@@ -117,9 +117,10 @@ def import_trace(
         elif clock == "seconds" and round_ms is None:
             round_ms = DEFAULT_ROUND_MS
         said = {
-            "columns": trace.columns, "all_at_once": all_at_once,
+            "columns": trace.columns,
+            "all_at_once": all_at_once,
             "cached_tokens": sum(row.cached for row in rows),
-        }  # fmt: skip
+        }
         return Instance(
             memory,
             _requests(rows, clock, round_ms),

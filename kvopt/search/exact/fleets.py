@@ -96,9 +96,11 @@ def _best_of(
     if max([volume_bound(part), *least]) >= target:
         return None
     return best_below(
-        part.memory, [(r.arrival, *r.shape) for r in part], target,
+        part.memory,
+        [(r.arrival, *r.shape) for r in part],
+        target,
         lambda: search.should_stop() or working_time() >= deadline,
-    )  # fmt: skip
+    )
 
 
 def places_of(parts: Sequence[int], known: Known, count: int) -> tuple[list[int], list[int]]:

@@ -311,9 +311,14 @@ class Forward:
 
     def _forward(self, target: int, horizon: int, *, complete: bool) -> ForwardSearch:
         return ForwardSearch(
-            self._priced.states, self._twins, self._evaluation, target, self._lookahead(horizon),
-            self._completions if complete else None, self._search.threads,
-        )  # fmt: skip
+            self._priced.states,
+            self._twins,
+            self._evaluation,
+            target,
+            self._lookahead(horizon),
+            self._completions if complete else None,
+            self._search.threads,
+        )
 
     def _lookahead(self, horizon: int) -> Lookahead | None:
         if horizon not in self._lookaheads:

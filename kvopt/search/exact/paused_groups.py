@@ -186,9 +186,13 @@ def _fill(
 
 @compiled
 def _hold(
-    memory: int, prices: Integers, rows: Integers, strides: Integers, table: Integers,
+    memory: int,
+    prices: Integers,
+    rows: Integers,
+    strides: Integers,
+    table: Integers,
     total: Integers,
-) -> None:  # fmt: skip
+) -> None:
     """Add the holdings of the cheapest runs of a group at each time."""
     members = len(rows)
     done = np.zeros(members, dtype=np.int64)

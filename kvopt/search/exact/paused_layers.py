@@ -127,9 +127,14 @@ def search_layers(
 
 
 def _following(
-    given: Given, costs: Integers, labels: Integers, waits: Integers, time: int, upper: int,
+    given: Given,
+    costs: Integers,
+    labels: Integers,
+    waits: Integers,
+    time: int,
+    upper: int,
     should_stop: Callable[[], bool],
-) -> tuple[Integers, Integers] | None:  # fmt: skip
+) -> tuple[Integers, Integers] | None:
     """Return the labels after the next round in ascending order, and their waiting."""
     made, waited = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     begin = 0
@@ -170,13 +175,18 @@ def _given(instance: Instance, prices: Prices) -> tuple[Given, list[Group]]:
     bits = [int(output).bit_length() for output in outputs]
     sizes = [each.table.shape[1] for each in groups]
     given = Given(
-        instance.memory, instance.block_size, prices.denominator, arrivals, prompts, outputs,
+        instance.memory,
+        instance.block_size,
+        prices.denominator,
+        arrivals,
+        prompts,
+        outputs,
         np.cumsum([0, *bits[:-1]]),
         np.array([g for g, each in enumerate(groups) for _ in each.members], dtype=np.int64),
         np.array([stride for each in groups for stride in each.strides], dtype=np.int64),
         np.cumsum([0, *sizes[:-1]]),
         np.append(np.cumsum(numerators[::-1])[::-1], 0) * instance.memory,
-    )  # fmt: skip
+    )
     return given, groups
 
 

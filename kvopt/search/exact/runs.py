@@ -126,9 +126,10 @@ class Runs:
             _, now, active, starts, _, cost, unused = node
             begun = frozenset(i for i, _ in starts)
             left = [
-                i for i, (a, latest) in enumerate(zip(self.arrivals, goal.latest, strict=True))
+                i
+                for i, (a, latest) in enumerate(zip(self.arrivals, goal.latest, strict=True))
                 if i not in begun and max(now, a) <= latest
-            ]  # fmt: skip
+            ]
             never = self.count - len(begun) - len(left)
             if never:
                 cost += never * goal.left_out

@@ -196,9 +196,15 @@ def _has_room(memory: int, time: int, rows: Any, held: Any) -> bool:
 
 @compiled
 def _least(
-    memory: int, time: int, first: int, rows: Any, by_volume: Any, held: Any,
-    ends: Any, pauses: bool,
-) -> int:  # fmt: skip
+    memory: int,
+    time: int,
+    first: int,
+    rows: Any,
+    by_volume: Any,
+    held: Any,
+    ends: Any,
+    pauses: bool,
+) -> int:
     """Return a bound on the completions that are not known.
 
     Requests before ``first`` start in the next round or later, the others in this one or later.

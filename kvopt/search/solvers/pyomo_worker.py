@@ -20,12 +20,7 @@ from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactor
 from pyomo.contrib.solver.common.results import TerminationCondition as NewTerminationCondition
 from pyomo.opt import TerminationCondition
 
-from kvopt.formulations.pyomo import (
-    schedule_from,
-    solved,
-    time_indexed,
-    time_indexed_with_pauses,
-)  # fmt: skip
+from kvopt.formulations.pyomo import schedule_from, solved, time_indexed, time_indexed_with_pauses
 from kvopt.problem.instance_files import instance_from_json
 
 Say = Callable[..., None]

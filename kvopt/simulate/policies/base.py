@@ -96,9 +96,20 @@ class View:
     """
 
     __slots__ = (
-        "_base", "_users", "active", "arrivals", "beliefs", "cache", "memory", "now", "paths",
-        "private", "prompts", "range", "weights",
-    )  # fmt: skip
+        "_base",
+        "_users",
+        "active",
+        "arrivals",
+        "beliefs",
+        "cache",
+        "memory",
+        "now",
+        "paths",
+        "private",
+        "prompts",
+        "range",
+        "weights",
+    )
 
     def __init__(self, instance: Instance, beliefs: Beliefs) -> None:
         self.memory = instance.memory
