@@ -11,7 +11,7 @@ import json
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -241,26 +241,31 @@ def lines_of(
 
 def built(kind: type[Item], content: Mapping[str, Any]) -> Item:
     """Build an object from parsed fields, whose values must be of the types of its annotations."""
-    hints = get_type_hints(kind)
+    hints = _types_of(kind)  # type: ignore[arg-type]
     for name, value in content.items():
         if name in hints and not _is(value, hints[name]):
             raise InvalidInput(f"cannot be {shown(value)}", field=name)
     return kind(**content)
 
 
+@cache
+def _types_of(kind: type) -> dict[str, Any]:
+    """Return the annotations of a class, whose evaluation takes longer than a whole record."""
+    return get_type_hints(kind)
+
+
 def _is(value: Any, kind: Any) -> bool:
     """Whether a parsed value has the type of an annotation."""
+    if kind is Any:
+        return True
+    if isinstance(kind, type):
+        wanted = (int, float) if kind is float else kind
+        return isinstance(value, wanted) and not isinstance(value, bool)
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Literal:
         return value in inner
     if origin is UnionType:
         return any(_is(value, part) for part in inner)
-    if kind is Any:
-        return True
-    if origin is None:
-        return isinstance(value, (int, float) if kind is float else kind) and not isinstance(
-            value, bool
-        )
     parts = value.values() if isinstance(value, dict) else value
     is_whole = isinstance(value, origin) and not isinstance(value, str)
     return is_whole and all(_is(part, inner[-1]) for part in parts)
