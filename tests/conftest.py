@@ -17,17 +17,16 @@ import pytest
 from commands import EC1, Run
 from effort import NORMAL, THOROUGH
 from hypothesis import settings
+from pages import sketch
 from registered import forgetting
 from reported import make_study, make_study_in_seconds
 from tasks_here import WAIT, WORKERS, wait, workers
 
 from kvopt import generate, write_instance
-from kvopt.certificates import files
 from kvopt.cli import main
 from kvopt.experiments.studies import description, running
 from kvopt.kernels import compile_clock as compiling
 from kvopt.search import meanwhile
-from kvopt.verify import Verdict, verify
 
 # The same examples in every run: a failure is always the fault of the change at hand.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=NORMAL)
@@ -154,23 +153,8 @@ def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write reports with the names of their pictures alone, and check no certificate twice.
-
-    To draw and to check takes most of the time; a verdict depends on the content of a file alone.
-    """
-    place = "kvopt.experiments.report.layout.embedded"
-    monkeypatch.setattr(place, lambda _, name, links=(): f"picture: {name}, {len(links)} points")
-    monkeypatch.setattr(files, "checker", SimpleNamespace(verify=_verified_once))
-
-
-_verdicts: dict[tuple[bytes, float | None], Verdict] = {}
-
-
-def _verified_once(path: Path, budget: float | None) -> Verdict:
-    key = path.read_bytes(), budget
-    if key not in _verdicts:
-        _verdicts[key] = verify(path, budget)
-    return _verdicts[key]
+    """Write reports with the names of their pictures alone, and check no certificate twice."""
+    sketch(monkeypatch)
 
 
 @pytest.fixture

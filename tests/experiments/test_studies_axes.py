@@ -204,8 +204,8 @@ router = ["round-robin", "central"]
 time_limit = 0.5
 [[instances]]
 family = "conversation"
-n = 12
-memory = 300
+n = 8
+memory = 120
 workers = [1, 2]
 """
 LABELS = tuple(
@@ -213,6 +213,7 @@ LABELS = tuple(
 )
 
 
+@pytest.mark.usefixtures("sketched")
 def test_each_scheduler_runs_behind_each_router_on_each_number_of_machines(tmp_path: Path) -> None:
     study = study_from_text(FLEETS)
     assert study.entries[0].policies == LABELS
@@ -242,7 +243,7 @@ def test_each_scheduler_runs_behind_each_router_on_each_number_of_machines(tmp_p
     [
         ('"central"]', '"nearest"]', "policies: nearest"),
         ("[1, 2]", "[0, 1]", "workers"),
-        ('family = "conversation"\nn = 12', 'game = "theorem-5"', "workers"),
+        ('family = "conversation"\nn = 8', 'game = "theorem-5"', "workers"),
     ],
 )
 def test_what_no_fleet_can_do_is_refused(tmp_path: Path, old: str, new: str, wanted: str) -> None:
@@ -257,6 +258,7 @@ def test_what_no_fleet_can_do_is_refused(tmp_path: Path, old: str, new: str, wan
 TWO = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])
 
 
+@pytest.mark.usefixtures("sketched")
 @pytest.mark.parametrize("clock", ["rounds", "seconds"])
 def test_each_value_is_a_run_of_its_own(run: Run, tmp_path: Path, clock: str) -> None:
     """Two requests start together while 2 tokens are within (1 - alpha) 6, and never both fit."""
@@ -308,6 +310,7 @@ def test_what_is_no_deadline_is_refused(old: str, new: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_records_and_report_say_how_many_are_in_time(tmp_path: Path, run: Run) -> None:
     (tmp_path / "late.toml").write_text(DEADLINES)
     found = run_study(read_study(tmp_path / "late.toml"), tmp_path / "out", jobs=1)

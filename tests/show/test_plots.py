@@ -231,10 +231,10 @@ EDGE_CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EDGE_CASES)
 def test_edge_cases_are_drawn_with_ticks_that_do_not_touch(name: str, tmp_path: Path) -> None:
-    schedule, picture = EDGE_CASES[name], tmp_path / "p.png"
-    for draw, drawn in ((plot_schedule, schedule), (plot_instance, schedule.instance)):
-        figure = draw(drawn, picture)  # type: ignore[operator]
-        assert picture.stat().st_size > 5_000
+    schedule, pictures = EDGE_CASES[name], [tmp_path / "s.png", tmp_path / "i.png"]
+    figures = plot_schedule(schedule, pictures[0]), plot_instance(schedule.instance, pictures[1])
+    assert all(picture.stat().st_size > 5_000 for picture in pictures)
+    for figure in figures:
         for ax in figure.axes:
             low, high = ax.get_xlim()
             ticks = [tick for tick in ax.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]

@@ -6,9 +6,14 @@ import json
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from kvopt.certificates import files
 from kvopt.experiments.report import write_report
 from kvopt.experiments.studies.records import FILE, Record, read_records
+from kvopt.verify import Verdict, verify
 
 COLUMNS_OF_SCHEDULERS = 12
 """Cells in a row of the table of schedulers, which no other table has."""
@@ -74,3 +79,23 @@ def rewrite(folder: Path, change: Callable[[Record], Record]) -> None:
     """Change the records of a study, as if it had found this."""
     lines = [json.dumps(change(record).to_json()) for record in read_records(folder)]
     (folder / FILE).write_text("".join(line + "\n" for line in lines))
+
+
+def sketch(patch: pytest.MonkeyPatch) -> None:
+    """Have reports written with the names of their pictures, and no certificate checked twice.
+
+    To draw and to check takes most of the time; a verdict depends on the content of a file alone.
+    """
+    place = "kvopt.experiments.report.layout.embedded"
+    patch.setattr(place, lambda _, name, links=(): f"picture: {name}, {len(links)} points")
+    patch.setattr(files, "checker", SimpleNamespace(verify=_verified_once))
+
+
+_verdicts: dict[tuple[bytes, float | None], Verdict] = {}
+
+
+def _verified_once(path: Path, budget: float | None) -> Verdict:
+    key = path.read_bytes(), budget
+    if key not in _verdicts:
+        _verdicts[key] = verify(path, budget)
+    return _verdicts[key]

@@ -11,6 +11,7 @@ from commands import Run
 
 from kvopt.errors import InvalidInput
 from kvopt.experiments.report import SECTIONS, Section, pieces, register, write_report
+from kvopt.experiments.studies.records import FILE
 
 pytestmark = pytest.mark.usefixtures("own_things", "sketched")
 
@@ -21,6 +22,14 @@ from kvopt.experiments.report import Section, register
 def mine(context):
     return {made}
 """
+
+
+@pytest.fixture
+def studied(studied: Path) -> Path:
+    """Return the study with one instance, two runs of it and a failure: few pictures."""
+    records = studied / FILE
+    records.write_text("".join(records.read_text().splitlines(keepends=True)[-3:]))
+    return studied
 
 
 def places(folder: Path) -> list[str]:
