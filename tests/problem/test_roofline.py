@@ -281,7 +281,8 @@ def test_presets_are_listed_and_shown(run: Run) -> None:
 
 
 def test_models_and_gpus_are_listed(run: Run) -> None:
-    assert all(name in run("hardware", "list")[1] for name in (*MODELS, *GPUS))
+    listed = run("hardware", "list")[1]
+    assert all(name in listed for name in (*MODELS, *GPUS))
     found = json.loads(run("hardware", "list", "--json")[1])
     assert [entry["name"] for entry in found["gpus"]] == [*GPUS]
     assert found["models"][3]["kv_heads"] == 8
