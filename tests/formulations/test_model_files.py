@@ -13,6 +13,7 @@ from typing import Any
 import oracle
 import pyomo.environ as pyo
 import pytest
+from effort import many
 from ortools.sat.python import cp_model
 from programs import contents, read, solve_exactly
 from strategies import instance_of, plain, random_instances
@@ -155,7 +156,7 @@ def test_models_have_the_optimum_of_the_package() -> None:
 
 @pytest.mark.slow
 def test_the_model_with_pauses_has_the_optimum_of_the_package() -> None:
-    for instance in random_instances(4, seed=21, least_requests=2, most_requests=4):
+    for instance in random_instances(many(4), seed=21, least_requests=2, most_requests=4):
         best = package_solve(instance, scope="pauses").objective
         assert value_of(model("pauses")(*plain(instance))) == best
 

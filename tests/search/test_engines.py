@@ -98,9 +98,9 @@ def test_same_seed_same_result(engine: str) -> None:
     assert (first.starts, first.lower_bound) == (again.starts, again.lower_bound)
 
 
-def hard_instance() -> Instance:
+def hard_instance(n: int = 40) -> Instance:
     source = random.Random(1)
-    requests = [Request(0, source.randint(1, 5), source.randint(1, 30)) for _ in range(40)]
+    requests = [Request(0, source.randint(1, 5), source.randint(1, 30)) for _ in range(n)]
     return Instance(40, requests)
 
 
@@ -126,7 +126,7 @@ class FastClock(Search):
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", [name for name in ALL if name not in ("auto", "exact")])
 def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> None:
-    search = FastClock(hard_instance(), Limits(time_limit=100.0))
+    search = FastClock(hard_instance(25), Limits(time_limit=100.0))
     offer_list_schedules(search)
     engine_named(engine)(search)
     result = search.result(engine)

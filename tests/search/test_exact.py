@@ -170,7 +170,7 @@ def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
-@pytest.mark.parametrize("n", [7, 8])
+@pytest.mark.parametrize("n", [7, pytest.param(8, marks=pytest.mark.thorough)])
 def test_it_is_cp_sat(family: str, n: int) -> None:
     for seed in range(many(1)):
         instance = generate(family, n, seed=seed)

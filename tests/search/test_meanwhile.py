@@ -133,7 +133,7 @@ def test_a_release_that_is_refused_is_missed_and_that_is_all(
     assert not search.should_stop()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_first_solve_of_an_installation_is_an_optimum(tmp_path: Path) -> None:
     """Whichever ends first, the process ends in order and says nothing where nobody watches."""
     done = subprocess.run(

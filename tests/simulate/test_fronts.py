@@ -8,6 +8,7 @@ from itertools import accumulate, combinations
 
 import numpy as np
 import pytest
+from effort import many
 
 from kvopt.errors import TooLarge
 from kvopt.kernels.interruptible import interruptible
@@ -76,7 +77,7 @@ def test_the_best_batch_is_that_of_the_table(few: int, monkeypatch: pytest.Monke
 @pytest.mark.slow
 def test_many_equal_sums_go_by_tie_order() -> None:
     rng = random.Random(3)
-    for _ in range(60):
+    for _ in range(many(60)):
         memory = rng.randint(20, 400)
         waiting = sorted(
             Candidate(rng.randint(1, 4), rng.randint(0, 12), rng.randint(0, 1), at)
