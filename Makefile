@@ -16,8 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $(STAMP)
 
-$(DOCS_STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
+$(DOCS_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	touch $(DOCS_STAMP)
 
