@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from inspect import unwrap
-from itertools import combinations_with_replacement, islice
+from itertools import combinations_with_replacement
 
 import numpy as np
 import oracle
@@ -16,11 +16,10 @@ import pytest
 from effort import many
 from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts
-from test_forward_search import LIMIT, all_below, is_crowded, searched, slacks_of, tel_of
+from test_forward_search import LIMIT, all_below, climbed, is_crowded, slacks_of, tel_of
 
-from kvopt import Instance, generate, solve
+from kvopt import Instance
 from kvopt.bounds.configurations import carried, completion
-from kvopt.bounds.configurations.bound import rising_bounds
 from kvopt.bounds.configurations.completion import Completions
 from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
 from kvopt.bounds.configurations.expand import Stopped, completions
@@ -227,23 +226,9 @@ def test_searches_find_the_same(seed: int) -> None:
     assert helped_kept < kept
 
 
-@pytest.fixture(scope="module")
-def climbed() -> tuple[Instance, Evaluation, int]:
-    """Prices of an instance, and its optimum."""
-    instance = generate("arrival-1", 12, seed=1)
-    optimum = solve(instance, "exact").objective
-    assert optimum is not None
-    search = searched(instance)
-    _, evaluation = list(islice(rising_bounds(search), 5))[-1]
-    assert evaluation.bound < optimum
-    return instance, evaluation, optimum
-
-
 @pytest.mark.slow
-def test_more_sets_prove_more_and_leave_less_to_do(
-    climbed: tuple[Instance, Evaluation, int],
-) -> None:
-    instance, evaluation, optimum = climbed
+def test_more_sets_prove_more_and_leave_less_to_do() -> None:
+    instance, _, evaluation, optimum = climbed()
     budget = budget_of(evaluation, optimum)
     rest = Completions(States.of(instance), evaluation, budget)
     forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, optimum)
@@ -260,8 +245,8 @@ def test_more_sets_prove_more_and_leave_less_to_do(
     assert 4 * kept[-1] < kept[0]
 
 
-def test_what_is_said_to_fit_into_memory_does(climbed: tuple[Instance, Evaluation, int]) -> None:
-    instance, evaluation, optimum = climbed
+def test_what_is_said_to_fit_into_memory_does() -> None:
+    instance, _, evaluation, optimum = climbed()
     budget = budget_of(evaluation, optimum)
     rest = Completions(States.of(instance), evaluation, budget)
     rest.fill(500, budget // 4, never)
@@ -306,8 +291,8 @@ def test_no_set_has_more_members_than_requests_can_be_active(
     assert rest.rise == literal.rest(0, ())
 
 
-def test_it_stops_when_asked(climbed: tuple[Instance, Evaluation, int]) -> None:
-    instance, evaluation, optimum = climbed
+def test_it_stops_when_asked() -> None:
+    instance, _, evaluation, optimum = climbed()
     rest = Completions(States.of(instance), evaluation, budget_of(evaluation, optimum))
     rest.fill(1000, 1000, never)
     known = rest.rise
