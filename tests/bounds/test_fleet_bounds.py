@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from certificates import problem_of, proved
-from effort import many
+from effort import FEW_STEPS, many
 from fleet_oracle import fleet_optimum, timed_fleet_optimum
 from known import known
 from strategies import plain, random_instances
@@ -52,14 +52,14 @@ def both_sides(instance: Instance) -> Counter[str]:
     assert best <= made
     tight = Counter(svf=made == best)
     for method in METHODS:
-        found = bound(instance, method, threads=1)
+        found = bound(instance, method, threads=1, params=FEW_STEPS)
         if method in ("lp", "slots") and found.value is None:
             continue  # prices of a horizon may say nothing beyond it, and slots be worth nothing
         assert found.value is not None
         assert found.value == verified(instance, known(found.checked).proof) <= best
         tight[method] += found.value == best
     for method in ("volume", "lagrangian"):
-        paused = bound(instance, method, scope="pauses", threads=1).value
+        paused = bound(instance, method, scope="pauses", threads=1, params=FEW_STEPS).value
         assert known(paused) <= best
     return tight
 
@@ -85,7 +85,8 @@ def test_more_workers_than_requests_are_of_no_use() -> None:
     two = [Request(0, 1, 2), Request(1, 2, 3)]
     for workers in (2, 5, 100):
         for method in METHODS:
-            assert bound(Instance(5, two, workers=workers), method).value == 5
+            fleet = Instance(5, two, workers=workers)
+            assert bound(fleet, method, params=FEW_STEPS).value == 5
 
 
 def test_parts_between_idle_gaps() -> None:

@@ -27,7 +27,7 @@ from kvopt.problem.scopes import Scope
 Guard = Callable[[Scope, int], Iterator[Figures]]
 GUARDS = [
     *((in_rounds, scope, 15) for scope in ROUNDS),
-    *((in_seconds, scope, 15) for scope in SECONDS),
+    *((in_seconds, scope, 8) for scope in SECONDS),
     *((in_blocks, scope, 8) for scope in (Scope.RUNS, Scope.PAUSES)),
 ]
 

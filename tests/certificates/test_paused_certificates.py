@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from certificates import judged
-from effort import many
+from effort import FEW_STEPS, many
 from known import known
 from pause_oracle import optimum
 from strategies import instance_of, plain, random_instances
@@ -41,6 +42,12 @@ def crowded(source: random.Random, count: int = 12) -> Instance:
     return Instance(40, [Request(*row) for row in rows], round_ms=5.0)
 
 
+@cache
+def in_pieces() -> str:
+    """Return a certificate of a run with pieces of prompts."""
+    return certificate_text(certify(crowded(random.Random(5)), [SERVER], clock=ROOF))
+
+
 def verified(certificate: Certificate, path: Path) -> str:
     write_certificate(certificate, path)
     verdict = verify(path)
@@ -52,7 +59,7 @@ class TestRounds:
     """Both sides among schedules with pauses."""
 
     def test_the_worked_example_is_closed(self, tmp_path: Path) -> None:
-        found = certify(WORKED, ["mc-sf"], scope="pauses", time_limit=60)
+        found = certify(WORKED, ["mc-sf"], scope="pauses", params=FEW_STEPS)
         assert (found.objective, found.lower_bound) == (12, 12)
         assert isinstance(found.upper, Schedule)
         assert found.to_json()["scope"] == "pauses"
@@ -75,7 +82,7 @@ class TestRounds:
 
     def test_what_a_policy_does_decides_on_the_scope(self, tmp_path: Path) -> None:
         instance = crowded(random.Random(2))
-        found = certify(instance, ["svf", SERVER], time_limit=1)
+        found = certify(instance, ["svf", SERVER], time_limit=0.2)
         assert found.scope is Scope.PAUSES
         (_, run) = found.runs
         assert run.scope is Scope.PAUSES
@@ -88,8 +95,10 @@ class TestRounds:
     def test_each_run_is_judged_by_the_narrowest_scope_that_covers_it(self, tmp_path: Path) -> None:
         """A policy that pauses beside others does not make theirs look worse."""
         server = "vllm-fcfs:block=1,max_seqs=8,budget=64"
-        alone, paused = (certify(WORKED, name, slower=False) for name in ("svf", server))
-        both = certify(WORKED, ["svf", server], slower=False)
+        alone, paused = (
+            certify(WORKED, name, slower=False, params=FEW_STEPS) for name in ("svf", server)
+        )
+        both = certify(WORKED, ["svf", server], slower=False, params=FEW_STEPS)
         assert (alone.scope, paused.scope) == (Scope.RUNS, Scope.PAUSES)
         assert both.ratio(both.runs[1]) == paused.ratio(paused.runs[0])
         text = verified(both, tmp_path / "c")
@@ -98,7 +107,7 @@ class TestRounds:
         assert covered_by("runs") in text
 
     def test_a_run_outside_of_the_scope_is_marked(self, tmp_path: Path) -> None:
-        found = certify(crowded(random.Random(2)), ["svf", SERVER], scope="runs", time_limit=1)
+        found = certify(crowded(random.Random(2)), ["svf", SERVER], scope="runs", time_limit=0.2)
         (svf, run) = found.runs
         assert found.ratio(run) == (None, None)
         assert None not in found.ratio(svf)
@@ -113,7 +122,7 @@ class TestRounds:
 
     @pytest.mark.parametrize(("scope", "best"), [("chunks", 14), ("pauses+chunks", 12)])
     def test_pieces_of_prompts_change_nothing(self, tmp_path: Path, scope: str, best: int) -> None:
-        found = certify(WORKED, scope=scope, time_limit=60)
+        found = certify(WORKED, scope=scope, params=FEW_STEPS)
         assert (found.objective, found.lower_bound) == (best, best)
         assert covered_by(scope) in verified(found, tmp_path / "c")
 
@@ -153,11 +162,9 @@ class TestSeconds:
     def test_changed_pieces_are_refused(
         self, tmp_path: Path, change: dict[str, Any], reason: str
     ) -> None:
-        path = tmp_path / "c"
-        write_certificate(certify(crowded(random.Random(5)), [SERVER], clock=ROOF), path)
-        whole = json.loads(path.read_text())
+        whole = json.loads(in_pieces())
         whole["policies"][0]["chunks"][0].update(change)
-        verdict = judged(path, whole)
+        verdict = judged(tmp_path / "c", whole)
         assert not verdict.valid
         assert reason in verdict.lines[-1]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from certificates import judged
-from effort import many
+from effort import FEW_STEPS, many
 from known import known
 from oracle import Triple, optimum
 from strategies import instance_of, plain, random_instances
@@ -133,8 +133,9 @@ class TestCertify:
     @pytest.mark.parametrize("scope", ["pauses", "chunks", "pauses+chunks"])
     def test_what_a_scope_asks_for_is_verified(self, tmp_path: Path, scope: str) -> None:
         instance = instance_of(10, [(0, 0, 9), (4, 5, 1), (5, 5, 2), (9, 2, 5)])
-        found = certify(instance, ["fcfs"], scope=scope, slower=True)
-        timely = certify(timed(instance), ["fcfs"], clock=CLOCK, scope=scope, slower=True)
+        asked: dict[str, Any] = {"scope": scope, "slower": True, "params": FEW_STEPS}
+        found = certify(instance, ["fcfs"], **asked)
+        timely = certify(timed(instance), ["fcfs"], clock=CLOCK, **asked)
         for each in (found, timely):
             assert each.slower
             write_certificate(each, tmp_path / "some.cert.json")

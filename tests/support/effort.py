@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from hypothesis import settings
 
+from kvopt.incumbent.params import LagrangianParams, SolveParams
+
 NORMAL = 30
 """Examples of a test that says nothing, in the profile of `make test`."""
 THOROUGH = 1000
 """The same for `make test-thorough`."""
 _UNIT = 60
 """Examples by which the counts of tests are meant; `make test` tries half of them."""
+FEW_STEPS = SolveParams(lagrangian=LagrangianParams(most_steps=200))
+"""Prices need not be the best ones to be compared; most of the time goes into the last digits."""
 
 
 def many(count: int) -> int:

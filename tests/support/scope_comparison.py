@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import block_oracle
 import oracle
 import pause_oracle
+from effort import FEW_STEPS
 from oracle import Triple
 from strategies import plain, random_instances, random_shape
 from timed_oracle import Server, scoped_optimum
@@ -37,8 +38,6 @@ ROUNDS: dict[Scope, Callable[[int, tuple[Triple, ...]], int]] = {
 """Least total latency in rounds by brute force."""
 SECONDS = (Scope.CHUNKS, Scope.PAUSES, Scope.PAUSES_AND_CHUNKS)
 """Scopes that are compared in seconds."""
-_STEPS = SolveParams(lagrangian=LagrangianParams(most_steps=200))
-"""Prices need not be the best ones to be compared; most of the time goes into the last digits."""
 _LINES = [[(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)]]
 
 
@@ -67,7 +66,7 @@ def in_rounds(scope: Scope, seed: int) -> Iterator[Figures]:
         seed += 1
         for instance in random_instances(50, seed, most_memory=9, most_output=4, last_arrival=4):
             values = (
-                bound(instance, method, scope=scope, threads=1, params=_STEPS).value
+                bound(instance, method, scope=scope, threads=1, params=FEW_STEPS).value
                 for method in bounds_for(scope).built_in
                 if method != "auto"  # the best of the others
             )
