@@ -193,12 +193,16 @@ def hash_of(draw: Draw) -> str:
 # -------------------------------------------------------------------------------------------- files
 
 
-def read(path: Path) -> list[Draw]:
-    """Return the draws that a file keeps, none if it is not there."""
+def read(path: Path, *, priced: bool = True) -> list[Draw]:
+    """Return the draws that a file keeps, none if it is not there.
+
+    What reads no proof can go without their prices, which take most of the time.
+    """
     if not path.exists():
         return []
     with lzma.open(path, "rt", encoding="utf-8") as lines, ZipFile(prices_beside(path)) as prices:
-        return [_with_prices(json.loads(line), prices) for line in lines]
+        draws = map(json.loads, lines)
+        return [_with_prices(draw, prices) for draw in draws] if priced else list(draws)
 
 
 def write(draws: Iterable[Draw], path: Path) -> None:

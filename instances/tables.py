@@ -180,7 +180,7 @@ def keep(study: Study, path: Path, found: Iterable[Draw]) -> int:
 
 def show(study: Study, path: Path, *, check: bool) -> int:
     """Print the table of a study from what is kept; return 1 if a check fails."""
-    draws, places, began = read(path), places_of(study), time.monotonic()
+    draws, places, began = read(path, priced=check), places_of(study), time.monotonic()
     print(f"## {study.name}: {study.title}\n\n{len(draws)} of {len(places)} draws are kept.")
     faults = faults_of(draws, places) if check else []
     if check:

@@ -71,11 +71,26 @@ class Cluster:
             process.wait()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    made = Cluster(tmp_path)
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Yield a cluster for all tests: the first harms none of it, the last ends its scheduler."""
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
     yield made
     made.close()
+
+
+@pytest.mark.slow
+def test_a_signal_keeps_what_is_done_on_a_cluster(tmp_path: Path, cluster: Cluster) -> None:
+    study = read_study(tiny(tmp_path / "tiny.toml", DRAWS))
+
+    def interrupt(progress: StudyProgress) -> None:
+        if progress.done == DRAWS // 4:
+            signal.raise_signal(signal.SIGINT)
+
+    found = run_study(study, tmp_path / "out", scheduler=cluster.address, observer=interrupt)
+    assert found.signal_number == signal.SIGINT
+    assert DRAWS // 4 <= found.progress.done < DRAWS
+    assert run_study(study, tmp_path / "out", jobs=1).progress.done == DRAWS
 
 
 @pytest.mark.slow
@@ -123,17 +138,3 @@ def test_a_scheduler_that_goes_away_keeps_what_is_done(
     )
     assert (code, "scheduler: tcp:" in err) == (2, True)
     assert len(read_records(tmp_path / "out")) == kept
-
-
-@pytest.mark.slow
-def test_a_signal_keeps_what_is_done_on_a_cluster(tmp_path: Path, cluster: Cluster) -> None:
-    study = read_study(tiny(tmp_path / "tiny.toml", DRAWS))
-
-    def interrupt(progress: StudyProgress) -> None:
-        if progress.done == DRAWS // 4:
-            signal.raise_signal(signal.SIGINT)
-
-    found = run_study(study, tmp_path / "out", scheduler=cluster.address, observer=interrupt)
-    assert found.signal_number == signal.SIGINT
-    assert DRAWS // 4 <= found.progress.done < DRAWS
-    assert run_study(study, tmp_path / "out", jobs=1).progress.done == DRAWS
