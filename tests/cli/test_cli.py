@@ -128,7 +128,7 @@ class TestSignals:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(command, **pipes) as child:  # type: ignore[call-overload]
             child.stderr.readline()  # both sides are known: the engine is about to begin
-            time.sleep(0.5)
+            time.sleep(0.2)
             os.kill(child.pid, number)
             out, _ = child.communicate(timeout=120)
         row = out.splitlines()[1].split()

@@ -58,7 +58,6 @@ DONE = [
     ["export", "a.json", "-o", "m.lp"],
     ["study", "study.toml", "--out", "out"],
     ["theory", "theorem-2"],
-    ["theory", "rayleigh"],
     ["hardware", "fit", "batches.csv", "-o", "b.json"],
     ["policies"],
     ["hardware", "capacity", "--model", "llama-3-8b"],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -118,22 +118,20 @@ def test_examples_run_in_the_order_of_their_list(tmp_path: Path) -> None:
 class TestCompletion:
     """Shells complete commands, options and names."""
 
-    def completed(self, line: str) -> list[str]:
-        words = line.split(" ")
-        environment = {
-            **os.environ,
-            "_KVOPT_COMPLETE": "complete_bash",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(len(words) - 1),
-        }
-        done = subprocess.run(
-            [sys.executable, "-m", "kvopt"], env=environment, capture_output=True, text=True,
-            check=True,
-        )  # fmt: skip
-        assert done.stderr == ""
-        return done.stdout.split()
+    @pytest.fixture
+    def completed(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+        """Return what completes a line as bash asks for it."""
 
-    @pytest.mark.slow
+        def call(line: str) -> list[str]:
+            monkeypatch.setenv("_KVOPT_COMPLETE", "complete_bash")
+            monkeypatch.setenv("COMP_WORDS", line)
+            monkeypatch.setenv("COMP_CWORD", str(line.count(" ")))
+            code, out, err = run()
+            assert (code, err) == (0, "")
+            return out.split()
+
+        return call
+
     @pytest.mark.parametrize(
         ("line", "names"),
         [
@@ -142,8 +140,10 @@ class TestCompletion:
             ("kvopt -q solve -e hi", ["highs"]),
         ],
     )
-    def test_in_bash(self, line: str, names: list[str] | None) -> None:
-        assert self.completed(line) == (names or ["llama-2-70b-2xa100-linear"])
+    def test_in_bash(
+        self, completed: Callable[[str], list[str]], line: str, names: list[str] | None
+    ) -> None:
+        assert completed(line) == (names or ["llama-2-70b-2xa100-linear"])
 
     @pytest.mark.parametrize("kind", NAMES)
     def test_of_each_kind(self, kind: str) -> None:
@@ -152,19 +152,16 @@ class TestCompletion:
         assert names[0] in completing(kind)(names[0][:2])
         assert completing(kind)("no such thing") == []
 
-    @pytest.mark.slow
-    def test_a_log_is_not_begun(self, tmp_path: Path) -> None:
-        self.completed(f"kvopt --log {tmp_path}/a.log sol")
+    def test_a_log_is_not_begun(
+        self, completed: Callable[[str], list[str]], tmp_path: Path
+    ) -> None:
+        assert completed(f"kvopt --log {tmp_path}/a.log sol") == ["solve"]
         assert list(tmp_path.iterdir()) == []
 
-    @pytest.mark.slow
-    def test_scripts_are_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_scripts_are_shown(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
-        done = subprocess.run(
-            [sys.executable, "-m", "kvopt", "--show-completion", "zsh"],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert done.stdout.startswith("#compdef kvopt")
+        code, out, _ = run("--show-completion", "zsh")
+        assert (code, out.startswith("#compdef kvopt")) == (0, True)
 
 
 @pytest.mark.slow
