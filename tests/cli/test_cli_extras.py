@@ -47,7 +47,7 @@ DONE = [
     *SOLVES,
     ["check", "a.json", "s.json"],
     *(
-        ["bound", "a.json", "--method", kind]
+        ["bound", "a.json", "--method", kind, "-t", "0.5"]
         for kind in ("lp", "lagrangian", "slots", "configuration")
     ),
     ["bound", "a.json", "--json"],

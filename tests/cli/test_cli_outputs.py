@@ -118,7 +118,7 @@ LATE = {
     "certify --seconds": ("certify", "FILE", "--seconds", "-t", 0.2, "-o", "OUT"),
     "run": ("run", "FILE", "-P", "mc-sf", "-o", "OUT"),
     "run --timeline": ("run", "FILE", "-P", "mc-sf", "--seconds", "--timeline", "OUT"),
-    "hunt": ("hunt", "-P", "mc-sf", "--n", 4, "-m", 4, "-t", 20, "-o", "OUT"),
+    "hunt": ("hunt", "-P", "mc-sf", "--n", 3, "-m", 4, "-t", 20, "-o", "OUT"),
     "reduce -o": (*SUMS, "-o", "OUT"),
     "reduce": (*SUMS, "--certificate", "OUT"),
     "hardware fit": ("hardware", "fit", "TABLE", "-o", "OUT"),

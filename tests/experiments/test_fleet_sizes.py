@@ -40,10 +40,10 @@ from kvopt.problem.scopes import Scope
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
-LIMIT = 0.2
+LIMIT = 0.1
 MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))
 CONVERSATIONS = generate("conversation", 30, 400, seed=1)
-FEW = CONVERSATIONS[:14]
+FEW = CONVERSATIONS[:10]
 """Certificates of these are verified in a moment."""
 LONG = max(request.output for request in CONVERSATIONS)
 

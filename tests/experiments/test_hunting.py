@@ -54,7 +54,7 @@ def drawn_case(rng: random.Random, most: int) -> tuple[int, tuple[Triple, ...]]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("processor_clock")
 @pytest.mark.parametrize(
-    ("memory", "arrivals", "equal"), [(4, 0, False), (4, 1, False), (6, 0, True), (4, 2, True)]
+    ("memory", "arrivals", "equal"), [(4, 0, False), (3, 1, False), (6, 0, True), (3, 2, True)]
 )
 def test_a_hunt_finds_the_worst_there_is(memory: int, arrivals: int, equal: bool) -> None:
     n = 4 if memory == 6 else 3
@@ -108,7 +108,7 @@ def test_the_order_of_requests_is_nothing_to_the_blind(label: str) -> None:
 @pytest.mark.slow
 def test_local_search_beats_the_seed() -> None:
     space = Space(10, 6, equal_prompts=True)
-    judge = Judge([policy("mc-sf")], lambda: judge.tried > 2500)  # by work, not by the clock
+    judge = Judge([policy("mc-sf")], lambda: judge.tried > 1200)  # by work, not by the clock
     chase = Chase(space, judge, random.Random(1), lambda *_: None, math.inf)
     with pytest.raises(Stopped):
         chase.climb()
@@ -140,7 +140,7 @@ def test_shrinking_keeps_the_ratio_and_ends_where_nothing_can_go() -> None:
 
 
 def test_several_policies_are_beaten_together() -> None:
-    found = hunt(["mc-sf", "svf"], n=3, memory=5, time_limit=60)
+    found = hunt(["mc-sf", "svf"], n=3, memory=4, time_limit=60)
     assert found.certificate is not None
     assert found.ratio is not None
     instance = found.certificate.instance

@@ -178,8 +178,6 @@ class TestGoingOn:
         assert (again.progress.before, again.progress.done) == (4, 4)
         assert again.records == first.records
 
-    @pytest.mark.slow
-    @pytest.mark.usefixtures("own_processes")
     def test_progress_counts_up(self, done: tuple[Path, Path], tmp_path: Path) -> None:
         seen: list[StudyProgress] = []
         run_study(read_study(done[0]), tmp_path / "out", jobs=2, observer=seen.append)
@@ -317,7 +315,7 @@ class TestFailures:
 
     @pytest.mark.slow
     def test_a_process_that_somebody_ends_gets_another_try(self, tmp_path: Path) -> None:
-        (tmp_path / "slow.toml").write_text(SLOW.replace("= 100", "= 1.5"))
+        (tmp_path / "slow.toml").write_text(SLOW.replace("= 100", "= 0.8"))
         *_, slow = tasks_of(read_study(tmp_path / "slow.toml"))
         before, pool = set(children(os.getpid())), WorkerPool()
         try:
