@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -41,6 +41,8 @@ MOST_WORKERS = 10_000
 _MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds", "priority", "deadline")
 _EXTRA_COLUMNS = ("weight", "after", "gap", "prefix")
 """Columns of a DataFrame."""
+
+_FIELDS = [field.name for field in fields(Request)]
 
 DEEPEST_NOTES = 100
 """Limit of the levels of notes, so that they can also be written and compared."""
@@ -520,7 +522,16 @@ def _named(requests: Iterable[Request]) -> Iterator[Request]:
         if not isinstance(request, Request):
             reason = f"must hold Request objects, got {shown(request)}"
             raise InvalidInput(reason, field="requests", request=f"at position {position}")
-        yield request if request.id is not None else replace(request, id=f"r{position}")
+        yield request if request.id is not None else _called(request, f"r{position}")
+
+
+def _called(request: Request, name: str) -> Request:
+    """Return a request with another id, without checking anything again."""
+    found = object.__new__(Request)
+    for field in _FIELDS:
+        object.__setattr__(found, field, getattr(request, field))
+    object.__setattr__(found, "id", name)
+    return found
 
 
 def _deeper_than(value: object, levels: int) -> bool:

@@ -88,6 +88,7 @@ def test_a_run_that_did_not_end_has_none(run: Run, five: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_a_study_asks_for_them(run: Run, tmp_path: Path) -> None:
     description = tmp_path / "five.toml"
     description.write_text(STUDY)

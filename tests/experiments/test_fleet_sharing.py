@@ -19,7 +19,7 @@ CLOCK = Seconds(BatchTime([Line(10_000_000, 1_000_000)], prompt_ns=5_000_000))
 
 
 def test_volumes_are_below_optima_of_fleets() -> None:
-    for seed in range(many(120)):
+    for seed in range(many(60)):
         fleet = replace(drawn(seed, 4, is_common=seed % 4 == 0), workers=2 + seed % 2)
         below = bound(fleet, "volume").value
         assert below is not None

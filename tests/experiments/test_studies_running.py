@@ -261,7 +261,7 @@ class TestFailures:
         (tmp_path / "bad.py").write_text(BAD_POLICIES)
         (tmp_path / "bad.toml").write_text(
             f'modules = ["bad.py"]\npolicies = {json.dumps(names)}\n'
-            "[limits]\ntime_limit = 60\npolicy_time_limit = 0.5\n"
+            "[limits]\ntime_limit = 60\npolicy_time_limit = 0.2\n"
             '[[instances]]\nfamily = "geometric"\nn = 6\nmemory = 8\nparameters = { u = 6 }\n'
         )
         code, out, err = run("study", tmp_path / "bad.toml", "--out", tmp_path / "out", "--json")
@@ -275,7 +275,7 @@ class TestFailures:
         assert errors[0] is not None
         assert errors[0].startswith("PolicyFault: ")
         assert errors[0].endswith("bad.py: line 19: throws: admit failed: RuntimeError: on purpose")
-        assert errors[1] == "policy hangs: did not end within 1.75 s"
+        assert errors[1] == "policy hangs: did not end within 1.3 s"
         assert errors[2] == "PolicyFault: lies: starts 1000000, which is not waiting"
         assert errors[3] is not None
         assert errors[3].startswith("PolicyFault: overfills: holds ")

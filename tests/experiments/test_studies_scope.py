@@ -101,6 +101,7 @@ def test_percentages_are_rounded_outward() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("sketched")
 def test_a_study_certifies_both_optima(run: Run, tmp_path: Path) -> None:
     more = '[[instances]]\nfamily = "arrival-2"\nn = 3\nmemory = 8\ndraws = 2\n'
     limits = "[limits]\ntime_limit = 0.3\n"
@@ -141,6 +142,7 @@ def test_a_study_certifies_both_optima(run: Run, tmp_path: Path) -> None:
         assert f"Of bounds and optima with scope {scope}, {scope.sentence}." in text
 
 
+@pytest.mark.usefixtures("sketched")
 def test_prefixes_are_shared_within_the_scope_alone(tmp_path: Path) -> None:
     """Runs are judged by a bound that covers them: both hold two prompts, or one at a time."""
     shared = Instance(6, [Request(0, 4, 1, prefix=["system"])] * 2, block_tokens=4)
