@@ -78,7 +78,10 @@ def test_ceilings_by_definition() -> None:
             ]
 
 
-def test_a_file_that_is_too_large_for_definitions_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_for_definitions_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kvopt.verify.work.STEPS", 20_000_000)
     content = certificate(EC1, random.Random(1))
     content["lower"] = {"value": 0, "proof": {"kind": "volume", "staircases": []}}
     content["instance"]["requests"][3]["arrival"] = 10**9

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import oracle
+from effort import many
 from literal import configurations as literal
 from literal.best_prices import best_prices
 from oracle import Triple
@@ -246,7 +247,7 @@ def drawn_proofs(seed: int, count: int) -> Iterator[tuple[Problem, Proof]]:
 @cache
 def examples() -> list[tuple[Problem, Proof, int | None]]:
     """Return proofs at random and what they give."""
-    return [(*pair, replay(*pair)) for pair in drawn_proofs(5, 500)]
+    return [(*pair, replay(*pair)) for pair in drawn_proofs(5, many(500))]
 
 
 def plainly(problem: Problem) -> checker.Problem:
