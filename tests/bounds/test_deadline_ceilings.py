@@ -224,7 +224,7 @@ def test_no_prices_prove_less_than_fleets_reach() -> None:
 @pytest.mark.slow
 def test_five_requests_of_a_fleet_in_rounds() -> None:
     source = random.Random(8)
-    for drawn in random_instances(30, 10, most_requests=5, most_memory=9, most_output=5):
+    for drawn in random_instances(many(30), 10, most_requests=5, most_memory=9, most_output=5):
         memory, triples = plain(drawn)
         dated = [(*row, 1 + (5 * i + row[2]) % 9) for i, row in enumerate(triples)]
         allowed, workers = [row[3] for row in dated], source.randint(1, 3)

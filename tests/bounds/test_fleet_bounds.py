@@ -156,7 +156,9 @@ def test_bounds_of_many_numbers_of_workers_at_once() -> None:
 @pytest.mark.slow
 def test_bounds_never_rise_with_the_number_of_workers() -> None:
     for scope in ("runs", "pauses"):
-        found = bounds_by_workers(generate("arrival-1", 5, seed=1), range(1, 4), scope=scope)
+        found = bounds_by_workers(
+            generate("arrival-1", 5, seed=1), range(1, 4), scope=scope, params=FEW_STEPS
+        )
         values = [one.value for one in found.values()]
         assert values == sorted(values, reverse=True)
     model = batch_time(Server([(2, 1)], 0, 1))

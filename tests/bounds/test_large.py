@@ -103,13 +103,13 @@ def test_what_is_too_large_to_search_is_bounded_at_few_knots(
     instance = generate("uniform", n=85, seed=1)
     monkeypatch.setattr(size, "_MOST_PRICES", 10)
     assert found("auto", instance, 4.0) > 1.05 * found("lagrangian", instance, 1.0)
-    assert found("configuration", instance, 4.0) > 1.05 * found("volume", instance, 1.0)
+    assert found("configuration", instance, 1.0) > 1.05 * found("volume", instance, 1.0)
 
 
 @pytest.mark.usefixtures("processor_clock")
 def test_many_requests_are_priced_at_few_knots_even_where_all_starts_fit() -> None:
-    search = searched(generate("uniform", n=85, seed=1), time_limit=8, threads=1)
-    plan.run(plan.PRICES, search, 4.0)
+    search = searched(generate("uniform", n=85, seed=1), time_limit=3, threads=1)
+    plan.run(plan.PRICES, search, 1.5)
     known = search.checked
     assert known is not None
     assert isinstance(known.proof, ConfigurationProof)

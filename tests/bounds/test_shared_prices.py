@@ -137,11 +137,11 @@ def sessions(count: int) -> Instance:
 
 
 def test_sessions_are_bounded_by_shares_that_change(tmp_path: Path) -> None:
-    instance = sessions(40)
-    found, plain = offered(instance, 2.0), bound(instance, "lagrangian", time_limit=4.0)
+    instance = sessions(20)
+    found, plain = offered(instance, 0.7), bound(instance, "lagrangian", time_limit=0.7)
     assert plain.value is not None
     assert found.value > 1.03 * plain.value
-    best = bound(instance, time_limit=6.0)
+    best = bound(instance, time_limit=2.0)
     assert best.checked is not None
     assert isinstance(best.checked.proof, SharedPrices)
     certificate = Certificate(instance, None, found, scope=Scope.SHARING)

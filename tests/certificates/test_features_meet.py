@@ -116,7 +116,7 @@ def found(case: Case) -> Certificate:
     return certify(
         case.instance, case.policies, clock=case.clock, scope=case.scope,
         deadline=case.deadline, slower=case.slower and case.instance.block_size == 1,
-        time_limit=0.2, threads=1,
+        time_limit=0.1, threads=1,
     )  # fmt: skip
 
 

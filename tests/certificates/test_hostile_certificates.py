@@ -343,7 +343,7 @@ class TestHostile:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         instance = generate("conversation", 2000, memory=16_492)
-        found = bound(instance, "lagrangian", time_limit=2)
+        found = bound(instance, "lagrangian", time_limit=1)
         monkeypatch.setattr("kvopt.verify.work.STEPS", 4000 * len(instance))
         assert proved(instance, proof_to_json(known(found.checked).proof)) == found.value
 

@@ -133,7 +133,12 @@ class TestCertify:
     @pytest.mark.parametrize("scope", ["pauses", "chunks", "pauses+chunks"])
     def test_what_a_scope_asks_for_is_verified(self, tmp_path: Path, scope: str) -> None:
         instance = instance_of(10, [(0, 0, 9), (4, 5, 1), (5, 5, 2), (9, 2, 5)])
-        asked: dict[str, Any] = {"scope": scope, "slower": True, "params": FEW_STEPS}
+        asked: dict[str, Any] = {
+            "scope": scope,
+            "slower": True,
+            "params": FEW_STEPS,
+            "time_limit": 0.5,
+        }
         found = certify(instance, ["fcfs"], **asked)
         timely = certify(timed(instance), ["fcfs"], clock=CLOCK, **asked)
         for each in (found, timely):
