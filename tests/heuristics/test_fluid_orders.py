@@ -131,5 +131,5 @@ def test_beams_place_a_backlog_and_orders_what_is_served_as_it_comes(spread: int
         instance, Limits(time_limit=3.0, observer=lambda _: found.append(search.found_by))
     )
     search.offer(one_after_another(instance), "one after another")
-    improve_fleet(search, 3.0)
+    improve_fleet(search, 1.0)
     assert ("beams over the whole trace" in found) == (spread == 0)

@@ -159,7 +159,7 @@ def test_they_come_as_soon_as_states_are_priced(at_once: bool) -> None:
     search.offer(one_after_another(BACKLOG), "one after another")
     if at_once:
         offer_prices(search)
-    improve(search, 2.0)
+    improve(search, 0.7)
     ways = list(dict.fromkeys(finders))[1:]
     expected = ["state beams"] if at_once else ["local search", "state beams"]
     assert ways[: len(expected)] == expected

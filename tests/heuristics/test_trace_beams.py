@@ -127,7 +127,7 @@ def test_requests_line_up_as_prices_of_slots_would_start_them() -> None:
     shapes = [(source.choice(prompt), source.randint(2, 30)) for prompt in prompts]
     search = begun(Instance(2000, [Request(0, *shape) for shape in shapes]))
     by_volume, volumes = line_of(search)
-    assert offer_slot_bound(search, 5.0)
+    assert offer_slot_bound(search, 2.0)
     assert search.checked is not None
     assert isinstance(search.checked.proof, SlotPrices)
     requests, keys = line_of(search)
@@ -136,7 +136,7 @@ def test_requests_line_up_as_prices_of_slots_would_start_them() -> None:
     assert requests.line.tolist() != by_volume.line.tolist()
     assert sorted(keys) == sorted(volumes)
     assert (np.diff(keys[requests.line]) >= 0).all()
-    search_traces(search, 5.0)
+    search_traces(search, 1.0)
     assert search.faults == []
 
 
@@ -240,7 +240,7 @@ def test_an_interrupt_ends_them() -> None:
 def test_improve_begins_with_them_and_keeps_its_limit(arrivals: bool) -> None:
     search = begun(chat(arrivals))
     before = search.objective
-    improve(search, 2.0)
+    improve(search, 1.0)
     assert search.seconds < 20
     assert search.faults == []
     assert search.objective is not None
