@@ -65,6 +65,10 @@ class Cluster:
             time.sleep(0.05)
         raise AssertionError(f"{log} has no line with {wanted}")
 
+    @property
+    def is_whole(self) -> bool:
+        return all(each.poll() is None for each in (*self.workers, self.scheduler))
+
     def close(self) -> None:
         for process in (*self.workers, self.scheduler):
             process.kill()
@@ -72,11 +76,20 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Yield a cluster for all tests: the first harms none of it, the last ends its scheduler."""
-    made = Cluster(tmp_path_factory.mktemp("cluster"))
+def clusters() -> Iterator[list[Cluster]]:
+    """Yield what this module began, to be ended with it."""
+    made: list[Cluster] = []
     yield made
-    made.close()
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def cluster(clusters: list[Cluster], tmp_path_factory: pytest.TempPathFactory) -> Cluster:
+    """Return the cluster of the test before, or a new one where that test ended a part of it."""
+    if not (clusters and clusters[-1].is_whole):
+        clusters.append(Cluster(tmp_path_factory.mktemp("cluster")))
+    return clusters[-1]
 
 
 @pytest.mark.slow
