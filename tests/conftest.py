@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer.main
 from commands import EC1, Run
 from effort import NORMAL, THOROUGH
 from hypothesis import settings
@@ -44,6 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", "ignore:.*encountered in:RuntimeWarning")
 
 
+_build_commands = typer.main.get_command
+_built_commands = cache(_build_commands)
 _builtin_study = cache(description.builtin_study)
 
 
@@ -80,6 +83,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
     def call(*args: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["kvopt", *map(str, args)])
+        # To build all commands takes most of a short run; these two options change them.
+        is_changing = {"--help", "--show-completion"} & {*map(str, args)}
+        built = _build_commands if is_changing else _built_commands
+        monkeypatch.setattr(typer.main, "get_command", built)
         # A process ends at once when a solver was left behind; here that is a thread of others.
         monkeypatch.setattr(os, "_exit", sys.exit)
         try:
