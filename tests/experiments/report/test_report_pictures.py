@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def test_quantiles_of_ends_enclose_the_quantile(
 # ---- pictures ----------------------------------------------------------------------
 
 
+@examples(25)
 @given(st.lists(st.floats(1, 40), min_size=1, max_size=40), st.booleans())
 def test_bars_of_a_histogram_count_every_ratio(lows: list[float], exact: bool) -> None:
     highs = lows if exact else [low + 1 / 7 for low in lows]
