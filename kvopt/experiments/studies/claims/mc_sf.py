@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from math import comb, sqrt
+from math import sqrt
 from statistics import fmean, variance
 
 from kvopt.experiments.studies.claims.verdict import PRINTED, Verdict, beaten, settled, verdict_on
@@ -159,9 +159,9 @@ def _is_unlikely(ours: int, draws: int, theirs: int) -> bool:
     Fisher's exact test, one-sided: were both samples of one law, of all hits together at least
     ``ours`` would fall among our draws.
     """
-    hits, misses = ours + theirs, draws + _TRIALS - ours - theirs
-    tail = sum(comb(hits, k) * comb(misses, draws - k) for k in range(ours, min(hits, draws) + 1))
-    return Fraction(tail, comb(hits + misses, draws)) < UNLIKELY
+    from scipy.stats import hypergeom  # it takes a second to load
+
+    return bool(hypergeom.sf(ours - 1, draws + _TRIALS, ours + theirs, draws) < UNLIKELY)
 
 
 def mean_is_above(values: list[Fraction], mean: float, worst: float, trials: int) -> bool:
