@@ -162,7 +162,7 @@ class TestCommands:
     def test_commands_take_them(self, run: Run, tmp_path: Path, command: str) -> None:
         file, params = tmp_path / "i.json", tmp_path / "p.toml"
         write_instance(generate("arrival-1", 5, seed=1), file)
-        params.write_text("[exact]\nwidth = 50\n")
+        params.write_text("[exact]\nwidth = 50\n[lagrangian]\nmost_steps = 200\n")
         arguments: list[Any] = [command, file, "--params", params]
         if command == "certify":
             arguments += ["-o", tmp_path / "c.json"]

@@ -354,23 +354,9 @@ def assert_verified(search: Search, path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_bounds_rise_until_all_is_excluded_or_the_label_limit() -> None:
-    instance = generate("arrival-1", 12, seed=1)
-    optimum = solve(instance, "exact", time_limit=60).objective
-    assert optimum is not None
-    for limit, ends in ((5, False), (200_000, True)):
-        search = Search(instance)
-        offer_list_schedules(search)
-        rising, evaluation = list(islice(rising_bounds(search), 4))[-1]
-        assert Forward(search, rising, evaluation).raises(limit) is ends
-        assert search.lower_bound is not None
-        assert evaluation.bound <= search.lower_bound <= optimum
-        if ends:
-            assert search.lower_bound == optimum
-
-
-@pytest.mark.slow
-def test_bounds_rise_no_farther_than_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_rise_until_all_is_excluded_or_labels_or_time_run_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     search = Search(generate("arrival-1", 12, seed=1))
     offer_list_schedules(search)
     rising, evaluation = list(islice(rising_bounds(search), 4))[-1]
@@ -379,7 +365,10 @@ def test_bounds_rise_no_farther_than_there_is_time(monkeypatch: pytest.MonkeyPat
     assert not forward.raises(200_000)
     assert evaluation.bound < known(search.lower_bound) < known(search.schedule).objective
     monkeypatch.undo()
+    assert not forward.raises(5)
+    assert evaluation.bound <= known(search.lower_bound)
     assert forward.raises(200_000)
+    assert search.lower_bound == solve(search.instance, "exact", time_limit=60).objective
 
 
 def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pause_oracle
 import pytest
-from effort import many
+from effort import FEW_STEPS, many
 from known import known
 from strategies import instance_of, plain, random_instances
 
@@ -41,12 +41,12 @@ solve_paused = partial(solve, scope="pauses")
     ],
 )
 def test_worked_cases(memory: int, requests: list[tuple[int, int, int]], best: int) -> None:
-    found = solve_paused(instance_of(memory, requests))
+    found = solve_paused(instance_of(memory, requests), params=FEW_STEPS)
     assert (found.objective, found.lower_bound, str(found.status)) == (best, best, "optimal")
     assert (str(found.stop_reason), str(found.scope)) == ("proved", "pauses")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_optimum_of_the_papers_family() -> None:
     """No longer than without pauses, and proved by the search where prices leave a gap."""
     instance = generate("arrival-1", n=6, seed=1)
