@@ -53,22 +53,15 @@ def _in_nanoseconds(instance: Instance) -> list[int]:
     seconds = [request.arrival_seconds for request in instance]
     known = [time for time in seconds if time is not None]
     if known and len(known) == len(seconds):
-        ratios = (time.as_integer_ratio() for time in known)
-        return [_rounded(above * NANOSECONDS, below) for above, below in ratios]
+        return [round(Fraction(time) * NANOSECONDS) for time in known]
     if known:
         without = instance.requests[seconds.index(None)].id
         raise InvalidInput("is missing", field="arrival_seconds", request=repr(without))
     if instance.round_ms is None and instance.last_arrival > 0:
         reason = "is missing, so that arrivals have no time in seconds"
         raise InvalidInput(reason, field="round_ms")
-    above, below = (Fraction(instance.round_ms or 0) * (NANOSECONDS // 1000)).as_integer_ratio()
-    return [_rounded(request.arrival * above, below) for request in instance]
-
-
-def _rounded(above: int, below: int) -> int:
-    """Return a quotient as ``round`` of a `Fraction` does, in a fraction of its time."""
-    found, rest = divmod(above, below)
-    return found + (2 * rest > below or (2 * rest == below and found % 2 == 1))
+    length = Fraction(instance.round_ms or 0) * (NANOSECONDS // 1000)
+    return [round(request.arrival * length) for request in instance]
 
 
 class Clock(ABC):
