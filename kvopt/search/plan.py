@@ -261,8 +261,6 @@ SEARCHES = (
           stages.search_orders_with_pauses, 0.4),
     Stage("longer prompts", _in_blocks, lambda s, _: stages.as_longer_prompts(s, _auto_in_parts)),
     *LAYERS,
-    Stage("schedules without pauses", lambda s: _pauses(s) and _has_time(s),
-          lambda s, t: stages.without_pauses(s, _improve_parts, t), 0.5),
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
     Stage("policies", _in_seconds, offer_policies),
     Stage("exact", _in_seconds, search_all),
@@ -343,10 +341,6 @@ def in_parts(
 
 def _auto_in_parts(search: Search) -> None:
     divided(search).work(lambda part, _: auto(part, presolve=search.presolve))
-
-
-def _improve_parts(search: Search) -> None:
-    in_parts(search, stages.improve)
 
 
 def divided(search: Search, prices: Proof | None = None) -> Divided:

@@ -23,7 +23,6 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices, SharesProof, VolumeProof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
-from kvopt.problem.problem import Problem
 from kvopt.search.meanwhile import prover
 from kvopt.search.registry import ENGINES
 
@@ -252,13 +251,6 @@ def search_layers_with_pauses(search: Search, of_groups: float) -> None:
         )
 
     run_watched(search, search.engine, work)
-
-
-def without_pauses(
-    search: Search, work: Callable[[Search], object], seconds: float = math.inf
-) -> None:
-    """Search schedules without pauses, which are schedules with pauses too."""
-    search.work_inside(Problem(search.instance), work, seconds, takes=["schedules"], known=True)
 
 
 def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
