@@ -18,8 +18,9 @@ from time import monotonic
 from typing import NamedTuple
 
 from kvopt import BatchTime, Line, Problem, Scope, SolveParams, bound, certify, generate, run, solve
-from kvopt.bounds.configurations.bound import rising_large_bounds
+from kvopt.bounds.configurations.bound import rising_bounds, rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.shared_prices import offer_shared_prices
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
@@ -35,6 +36,7 @@ from kvopt.kernels.compile_clock import compile_seconds, compiling
 from kvopt.kernels.compiled import folders
 from kvopt.problem.clocks import Seconds
 from kvopt.search import plan
+from kvopt.search.exact.forward import Forward
 from kvopt.search.exact.starts import best_below
 
 _PROCESSES = 2
@@ -104,6 +106,7 @@ _FEW = generate("arrival-1", n=8, seed=3)
 _BACKLOG = generate("conversation", n=40, memory=500, seed=1)
 """Requests of which some have to wait."""
 _PAIR = replace(generate("arrival-1", n=4, seed=3), workers=2)
+_SHARED = generate("sessions", n=16, memory=2_000, seed=1)
 _CLOCK = Seconds(BatchTime([Line(10_000_000, 10_000)]))
 
 
@@ -122,6 +125,24 @@ def _configurations() -> None:
     next(rising_large_bounds(search))
     turn = Turn(search)
     turn.go_through(beams_of_states(turn, seed=1), 1)
+
+
+def _completions() -> None:
+    """Search with completion bounds of the first prices, whose gap is wide."""
+    search = Search(_FEW, Limits(params=_AS_MANY))
+    offer_list_schedules(search)
+    forward = Forward(search, *next(rising_bounds(search)))
+    forward.complete(1.0)
+    forward.search_with_beam(width=4, horizon=5)
+
+
+def _sharing() -> None:
+    """Bound by prices of shared blocks, and improve a schedule that shares them."""
+    search = Search(_SHARED, Limits(params=_BRIEF))
+    search.offer(one_after_another(search.instance), "one after another")
+    offer_shared_prices(search, 1.0)
+    search_traces(search, math.inf)
+    search_reinsertions(search, math.inf, most_passes=1)
 
 
 def _fleets() -> None:
@@ -161,7 +182,7 @@ def _hunting() -> None:
 _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
     "configurations of many requests": (_configurations,),
     "exact search": (partial(solve, _FEW, "exact", params=_BRIEF),),
-    "beam search": (partial(solve, _FEW, "exact", params=_AS_MANY),),
+    "beam search": (partial(solve, _FEW, "exact", params=_AS_MANY), _completions),
     "local search": (_local,),
     "schedules of fleets": (_fleets, partial(solve, _PAIR, "exact", quick_start=False)),
     "bounds by prices": (
@@ -174,6 +195,7 @@ _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
             bound, generate("arrival-2", n=8, seed=1), "lagrangian", scope="pauses", params=_BRIEF
         ),
     ),
+    "shared prefixes": (_sharing,),
     "memory in whole blocks": tuple(
         partial(bound, replace(_CHAT, block_size=16), "lagrangian", scope=scope, params=_BRIEF)
         for scope in ("runs", "pauses")

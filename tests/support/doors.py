@@ -32,7 +32,12 @@ from kvopt.simulate.policies.registry import POLICIES
 
 CLOCK = Seconds(BatchTime([Line(10_000_000, 10_000)]))
 SECONDS = 1.0
-GIVEN = {"alpha-protect": ":alpha=0.2", "alpha-beta": ":alpha=0.1,beta=0.3"}
+GIVEN = {
+    "alpha-protect": ":alpha=0.2",
+    "alpha-beta": ":alpha=0.1,beta=0.3",
+    "svf-1bit": ":threshold=30,short=10,long=50",
+    "k-lpm": ":k=2",
+}
 
 Call = tuple[str, Callable[[], Any]]
 
