@@ -15,9 +15,9 @@ import time
 from dataclasses import replace
 
 from kvopt import Instance, TooLarge, generate
+from kvopt.errors import Stopped
 from kvopt.kernels.pipes import ended_by_reader
 from kvopt.simulate.running import run as simulate
-from kvopt.simulate.simulator import Stopped
 
 POLICIES = (
     "fcfs", "mc-sf", "mc-sf:pred=noise,eps=0.5,alpha=0.1", "mc-sf-total", "svf", "h-sf",

@@ -91,6 +91,10 @@ class UnsupportedDependency(KvoptError):
     """An installed release is known to give wrong answers or to break the process."""
 
 
+class Stopped(KvoptError):
+    """Work was asked to stop before its end."""
+
+
 class SolverFault(UserWarning):
     """A solver claimed something that an exact check refutes; the claim was dropped."""
 

@@ -21,7 +21,7 @@ import numpy as np
 from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, proof_of, rounded_prices
-from kvopt.errors import TooLarge
+from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Floats
@@ -186,7 +186,7 @@ def offer_lagrangian_bound(
         if min(search.remaining, time_limit) < _LOADING:
             return
     from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
-    from kvopt.bounds.scan import Interrupted, Scanner
+    from kvopt.bounds.scan import Scanner
 
     falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
     scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.should_stop)
@@ -195,7 +195,7 @@ def offer_lagrangian_bound(
     try:
         ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
         ascend(search, ascent, offer, end - working_time(), least_gain)
-    except Interrupted:
+    except Stopped:
         return
 
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from kvopt.bounds.kinds import Kinds, begun_blocks
 from kvopt.bounds.prices import Sums
+from kvopt.errors import Stopped
 from kvopt.kernels.compiled import compiled, steering
 from kvopt.problem.arrays import Floats, Integers, Numbers
 
@@ -37,10 +38,6 @@ _SLICE = 4 * 10**8
 """Steps between two checks of the stop flag: half a second at most."""
 _FEW = 10**6
 """Steps up to which starting threads takes longer than the work."""
-
-
-class Interrupted(Exception):
-    """Raised when a scan was asked to stop before its end."""
 
 
 class Steps(NamedTuple):
@@ -286,7 +283,7 @@ class Scanner:
     threads
         Threads that share the work.
     should_stop
-        Asked at least twice a second; `Interrupted` is raised when it turns true.
+        Asked at least twice a second; `Stopped` is raised when it turns true.
     """
 
     pauses = False
@@ -346,7 +343,7 @@ class Scanner:
         with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
             for place in range(0, len(slices), threads):
                 if self._should_stop():
-                    raise Interrupted
+                    raise Stopped
                 batch = slices[place : place + threads]
                 done += map(work, batch) if pool is None else pool.map(work, batch)
         return done

@@ -37,7 +37,8 @@ from kvopt.bounds.coarse import CoarsePrices, coarse_prices, thresholds
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, ascend, refuse_long
 from kvopt.bounds.prices import finest_denominator, rounded_prices
-from kvopt.bounds.scan import Interrupted, Scanner, Steps
+from kvopt.bounds.scan import Scanner, Steps
+from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SlotPrices
 from kvopt.kernels.compile_clock import working_time
@@ -70,7 +71,7 @@ def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: f
         return False
     search.refuse_beyond_budget(_BYTES * refuse_long(search, search.instance))
     best: Ascent | None = None
-    with suppress(Interrupted):
+    with suppress(Stopped):
         for coarse in _finer_and_finer(search, end):
             if coarse.share_of_slots < _LEAST_WORTH:
                 return False

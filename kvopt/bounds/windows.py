@@ -26,7 +26,7 @@ def start_windows(instance: Instance, upper: int | None = None) -> Windows:
     latest = latest_completions(instance)
     # With an order latency counts from releases, and volumes ignore sharing.
     if upper is not None and not {"after", "prefix"} & {*instance.extras}:
-        rest = volume_bounds_without_each(instance.pooled())
+        rest = volume_bounds_without_each(instance)
         latest = [
             min(end, r.arrival + upper - least)
             for end, r, least in zip(latest, instance, rest, strict=True)

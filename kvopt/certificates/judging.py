@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from signal import SIGINT
 
-from kvopt.errors import TooLarge
+from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import Abandoned, left_when
 from kvopt.problem.clocks import Clock
@@ -14,7 +14,6 @@ from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.base import Need, Policy
 from kvopt.simulate.routers.base import Router
 from kvopt.simulate.running import run
-from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.runs import PolicyRun
 
 

@@ -19,12 +19,12 @@ from itertools import product
 from typing import Any, Unpack
 
 from kvopt import Certificate, Instance, InvalidInput, SolveResult, certify
+from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread, signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.problem.requests import Request, checked_integer
-from kvopt.simulate.simulator import Stopped
 
 Triple = tuple[int, int, int]
 

@@ -1,4 +1,6 @@
-"""The horizon-free constraint program: one start variable a request, no time index.
+"""The horizon-free constraint program: one variable a request for its wait, no time index.
+
+The solver counts waits from the arrivals, so that late arrivals make no number large.
 
 Take two requests i and j.  In every schedule exactly one of four things is true:
 
@@ -26,6 +28,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from kvopt.errors import Stopped
 from kvopt.formulations.windows import Windows, workers_allowed
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.problem.instance import Instance
@@ -46,21 +49,27 @@ class PairModel:
 
     model: Any
     instance: Instance
-    starts: list[Any]
+    waits: list[Any]
     at: list[dict[int, Any]]
+
+    @property
+    def starts(self) -> list[Any]:
+        """The start of each request, as an expression."""
+        return [wait + r.arrival for wait, r in zip(self.waits, self.instance, strict=True)]
 
     def hint(self, schedule: Schedule) -> None:
         """Suggest a schedule."""
         known = in_standard_form(schedule)
         for i, (start, worker) in enumerate(zip(known.starts, known.workers, strict=True)):
-            self.model.add_hint(self.starts[i], start)
+            self.model.add_hint(self.waits[i], start - self.instance.requests[i].arrival)
             for each, literal in self.at[i].items():
                 self.model.add_hint(literal, each == worker)
 
     def schedule(self, value: Callable[[Any], Any]) -> Schedule:
         """Return the schedule in the values of variables."""
         chosen = ([w for w, literal in at.items() if value(literal)] or [0] for at in self.at)
-        starts = [int(value(start)) for start in self.starts]
+        rows = zip(self.waits, self.instance, strict=True)
+        starts = [int(value(wait)) + request.arrival for wait, request in rows]
         return Schedule(self.instance, starts, [workers[0] for workers in chosen])
 
 
@@ -70,6 +79,7 @@ def pair_model(
     *,
     order_identical: bool = True,
     workers: Sequence[Sequence[int]] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> PairModel:
     """Build the model; its objective is total latency.
 
@@ -84,10 +94,12 @@ def pair_model(
         them have fixed starts.
     workers
         Allowed workers of each request; by default all, with equal choices only once.
+    should_stop
+        Asked while pairs are added; `Stopped` is raised when it turns true.
     """
     if workers is None:
         workers = workers_allowed(instance)
-    build = _Builder(instance, windows, workers)
+    build = _Builder(instance, windows, workers, should_stop)
     build.pair_relations()
     build.memory_at_completions()
     build.active_at_completions()
@@ -96,22 +108,27 @@ def pair_model(
     if order_identical:
         build.identical_requests_in_order()
     build.total_latency()
-    return PairModel(build.model, instance, build.starts, build.at)
+    return PairModel(build.model, instance, build.waits, build.at)
 
 
 class _Builder:
     """The constraint families, one method each."""
 
     def __init__(
-        self, instance: Instance, windows: Windows, workers: Sequence[Sequence[int]]
+        self,
+        instance: Instance,
+        windows: Windows,
+        workers: Sequence[Sequence[int]],
+        should_stop: Callable[[], bool],
     ) -> None:
-        self.instance, self.windows = instance, windows
+        self.instance, self.windows, self.should_stop = instance, windows, should_stop
         self.forest, self.private = instance.forest, instance.forest.private
         self.model = load_cp_model().CpModel()
-        self.starts = [
-            self.model.new_int_var(window[0], window[-1], f"start_{i}")
-            for i, window in enumerate(windows)
+        self.waits = [
+            self.model.new_int_var(window[0] - r.arrival, window[-1] - r.arrival, f"wait_{i}")
+            for i, (window, r) in enumerate(zip(windows, instance, strict=True))
         ]
+        self.starts = [wait + r.arrival for wait, r in zip(self.waits, instance, strict=True)]
         self.ends = [k + r.output for k, r in zip(self.starts, instance, strict=True)]
         self.active: dict[tuple[int, int], Any] = {}
         self.at: list[dict[int, Any]] = [{} for _ in instance]
@@ -124,6 +141,11 @@ class _Builder:
             self.at[i] = {w: self.model.new_bool_var(f"at_{i}_{w}") for w in choices}
             self.model.add_exactly_one(self.at[i].values())
 
+    def _check_time(self) -> None:
+        """Raise `Stopped` in time: hundreds of thousands of pairs take many seconds."""
+        if self.should_stop():
+            raise Stopped
+
     def pair_relations(self) -> None:
         """One of two requests completes before the other starts, or while it is active.
 
@@ -133,6 +155,7 @@ class _Builder:
         """
         count = len(self.starts)
         for i in range(count):
+            self._check_time()
             for j in range(i):
                 before = self._before(i, j), self._before(j, i)
                 active = self._active(i, j), self._active(j, i)
@@ -193,6 +216,7 @@ class _Builder:
         """
         loads: dict[int, list[Any]] = {i: [] for i in range(len(self.starts))}
         for (i, j), literal in self.active.items():
+            self._check_time()
             prompt = self.private[j]
             load = self.model.new_int_var(0, prompt + self._room(i, j), f"load_{i}_{j}")
             grown = self.ends[i] - self.starts[j]
@@ -247,20 +271,20 @@ class _Builder:
     def releases(self) -> None:
         """A request that follows another is released a gap after the completion of that one.
 
-        release_i = max(a_i, c_j + gap_i) <= start_i.
+        release_i = max(a_i, c_j + gap_i) <= start_i, as late_i = release_i - a_i.
         """
-        self.released: list[Any] = [request.arrival for request in self.instance]
+        self.late: list[Any] = [0] * len(self.instance)
         for i, before in enumerate(self.instance.predecessors):
             request = self.instance.requests[i]
             if before is not None and request.after is not None:
-                latest = self.windows[i][-1]
-                released = self.model.new_int_var(request.arrival, latest, f"release_{i}")
-                ends = [request.arrival, self.ends[before] + request.after.gap]
-                self.model.add_max_equality(released, ends)
-                self.model.add(self.starts[i] >= released)
-                self.released[i] = released
+                most = self.windows[i][-1] - request.arrival
+                late = self.model.new_int_var(0, most, f"late_{i}")
+                ended = self.ends[before] + (request.after.gap - request.arrival)
+                self.model.add_max_equality(late, [0, ended])
+                self.model.add(self.waits[i] >= late)
+                self.late[i] = late
 
     def total_latency(self) -> None:
         """Minimise the sum of w_i (c_i - release_i)."""
-        rows = zip(self.instance, self.ends, self.released, strict=True)
-        self.model.minimize(sum(r.weight * (end - release) for r, end, release in rows))
+        rows = zip(self.instance, self.waits, self.late, strict=True)
+        self.model.minimize(sum(r.weight * (wait + r.output - late) for r, wait, late in rows))

@@ -5,7 +5,9 @@ worse one, so the makespan of a heuristic is no safe horizon.  But after the las
 optimal schedule is never idle while a request is incomplete: otherwise every later start could
 move one round earlier.  From then on each round has an active request, so everything completes by
 ``max a + sum o``.  Where no request arrives between that round and much later, this holds for
-each part (`kvopt.problem.parts`) by itself.  `kvopt.bounds.windows` narrows these windows.
+each part (`kvopt.problem.parts`) by itself.  Weights, a limit of active requests and shared
+prefixes change nothing: all later starts move together.  `kvopt.bounds.windows` narrows these
+windows.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ Windows = tuple[range, ...]
 
 def latest_completions(instance: Instance) -> list[int]:
     """Return for each request the time by which an optimal schedule has completed it."""
-    if instance.extras:
+    if "after" in instance.extras:
         # All later starts could move a round earlier if nothing is active and no gap is pending.
         gaps = sum(request.after.gap for request in instance if request.after is not None)
         end = instance.last_arrival + instance.total_output + gaps
@@ -35,6 +37,12 @@ def latest_completions(instance: Instance) -> list[int]:
 def windows_until(instance: Instance, latest: list[int]) -> Windows:
     """Return the start windows of completions up to the latest ones."""
     return tuple(range(r.arrival, c - r.output + 1) for r, c in zip(instance, latest, strict=True))
+
+
+def largest_latency(instance: Instance, windows: Windows) -> int:
+    """Return the largest total latency of starts in the windows, 0 without requests."""
+    rows = zip(windows, instance, strict=True)
+    return sum(r.weight * (w[-1] + r.output - r.arrival) for w, r in rows if w)
 
 
 def horizon(instance: Instance, windows: Windows) -> int:

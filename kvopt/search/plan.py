@@ -274,12 +274,15 @@ RESTRICTED = (
     Stage("without the common prefix", _is_behind_a_prefix,
           lambda s, _: restricted.without_common_prefix(s, lambda inner: run(FIRST, inner)),
           at_once=True),
-    Stage("one after another", restricted.shares_prefixes, restricted.offer_one_after_another,
-          at_once=True),
+    Stage("one after another",
+          lambda s: restricted.is_apart(s) and "after" not in s.instance.extras,
+          restricted.offer_one_after_another, at_once=True),
     Stage("relaxation", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
-          lambda s, t: restricted.bound_by_relaxation(s, t, bounding), 0.3, at_once=True),
+          lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts), 0.3,
+          at_once=True),
     Stage("relaxation", _is_priced_by_blocks,
-          lambda s, t: restricted.bound_by_relaxation(s, t, bounding), 0.05, at_once=True),
+          lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts), 0.05,
+          at_once=True),
     Stage("policies", _is_priced_by_blocks, restricted.offer_policies, 0.05, at_once=True),
     Stage("prices of shared blocks", _is_priced_by_blocks,
           restricted.bound_by_shared_prices, 0.3),
@@ -343,6 +346,10 @@ def _auto_in_parts(search: Search) -> None:
     divided(search).work(lambda part, _: auto(part, presolve=search.presolve))
 
 
+def _bounding_in_parts(search: Search) -> None:
+    in_parts(search, bounding)
+
+
 def divided(search: Search, prices: Proof | None = None) -> Divided:
     """Return a search cut at idle gaps if the whole plan works on parts: if schedules are starts.
 
@@ -385,7 +392,7 @@ def bounding(search: Search, _: float = math.inf) -> None:
     if search.problem.is_restricted:
         is_shared = _is_priced_by_blocks(search)
         seconds = share_of(search.remaining, 0.5 if is_shared else 1.0)
-        restricted.bound_by_relaxation(search, seconds, bounding)
+        restricted.bound_by_relaxation(search, seconds, _bounding_in_parts)
         if is_shared:
             restricted.bound_by_shared_prices(search, search.remaining)
         return

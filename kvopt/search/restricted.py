@@ -12,7 +12,7 @@ from collections.abc import Callable
 from math import inf
 
 from kvopt.bounds.shares import shared_out
-from kvopt.errors import PolicyFault
+from kvopt.errors import PolicyFault, Stopped
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.resumable import Turn
@@ -25,7 +25,6 @@ from kvopt.kernels.compile_clock import working_time
 from kvopt.search.meanwhile import prover
 from kvopt.search.registry import ENGINES
 from kvopt.simulate.running import run
-from kvopt.simulate.simulator import Stopped
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
 """Engines that support weights and limits; the first two support an order."""

@@ -221,8 +221,8 @@ def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> No
     if engine != "auto" and problem.is_fleet:
         work = search_fleet if engine == "exact" else work
     if problem.is_restricted and engine in restricted.ENGINES_THAT_KNOW:
-        if not search.should_stop():
-            work(search)
+        with search.surviving():
+            _on(work, search, search.remaining)
         return
     if problem.is_restricted:
         restricted.without_common_prefix(

@@ -22,9 +22,9 @@ from collections import deque
 from collections.abc import Sequence
 from fractions import Fraction
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, Stopped
 from kvopt.simulate.policies.servers import Sglang
-from kvopt.simulate.simulator import Stopped, Worker, Workload
+from kvopt.simulate.simulator import Worker, Workload
 from kvopt.timetable.sweep import blocks_for
 
 FIRST_SHARE = Fraction(7, 10)

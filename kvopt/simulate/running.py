@@ -56,7 +56,7 @@ def run(
     label
         Name of the run; that of ``policy`` by default.
     should_stop
-        Asked every round; when it turns true, `kvopt.simulate.simulator.Stopped` is raised.
+        Asked every round; when it turns true, `kvopt.errors.Stopped` is raised.
 
     Returns
     -------

@@ -28,9 +28,9 @@ import heapq
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, Stopped
 from kvopt.simulate.policies.servers import ServerPolicy
-from kvopt.simulate.simulator import Stopped, Worker, Workload
+from kvopt.simulate.simulator import Worker, Workload
 from kvopt.timetable.sweep import blocks_for
 from kvopt.timetable.work import Chunks
 

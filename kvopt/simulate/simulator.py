@@ -16,7 +16,7 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from kvopt.errors import InvalidInput, KvoptError, PolicyFault
+from kvopt.errors import InvalidInput, PolicyFault, Stopped
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_prefixes
 from kvopt.problem.prefixes import Cache
@@ -26,10 +26,6 @@ from kvopt.timetable.work import Chunks, Lost
 
 MOST_EVICTIONS = 200_000
 """Evictions without a completion after which a run counts as a livelock, despite later arrivals."""
-
-
-class Stopped(KvoptError):
-    """Raised when a run was asked to stop before its end."""
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,11 @@ from kvopt import Instance
 from kvopt.bounds.configurations import carried, completion
 from kvopt.bounds.configurations.completion import Completions
 from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
-from kvopt.bounds.configurations.expand import Stopped, completions
+from kvopt.bounds.configurations.expand import completions
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.labels import DONE
 from kvopt.bounds.configurations.states import States
+from kvopt.errors import Stopped
 
 Members = tuple[tuple[int, int], ...]
 """Peaks and completions of active requests, ascending."""

@@ -21,13 +21,13 @@ from kvopt import Instance, Request, generate, solve
 from kvopt.bounds.configurations import forward_search as module
 from kvopt.bounds.configurations.bound import STAGES, rising_bounds
 from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
-from kvopt.bounds.configurations.expand import Stopped, TooWide
+from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.labels import DONE, WAITING
 from kvopt.bounds.configurations.lookahead import Lookahead
 from kvopt.bounds.configurations.stages import Rising
 from kvopt.bounds.configurations.states import Knots, States
-from kvopt.errors import TooLarge
+from kvopt.errors import Stopped, TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits

@@ -21,8 +21,9 @@ from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
-from kvopt.bounds.scan import Interrupted, Scanner
+from kvopt.bounds.scan import Scanner
 from kvopt.bounds.volume import fluid_completions, volume_bound
+from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import Prices, VolumeProof
@@ -216,7 +217,7 @@ def test_a_climb_with_a_share_of_the_time_ends_once_it_gains_too_little(
 def test_a_scan_stops_when_asked() -> None:
     instance = generate("arrival-1", 20, seed=1)
     scanner = Scanner(Kinds.of(instance), should_stop=lambda: True)
-    with pytest.raises(Interrupted):
+    with pytest.raises(Stopped):
         scanner.least_costs(np.ones(10), 1)
 
 

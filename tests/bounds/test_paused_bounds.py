@@ -17,9 +17,8 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, first_prices, offer_lagrangian_bound
 from kvopt.bounds.paused_scan import PausedScanner
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
-from kvopt.bounds.scan import Interrupted
 from kvopt.bounds.volume import volume_bound
-from kvopt.errors import TooLarge
+from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices
 
@@ -78,7 +77,7 @@ def test_what_is_reported_names_its_scope(method: str) -> None:
 
 def test_a_scan_stops_when_asked() -> None:
     scanner = PausedScanner(Kinds.of(RISING), should_stop=lambda: True)
-    with pytest.raises(Interrupted):
+    with pytest.raises(Stopped):
         scanner.lagrangian(np.array([0.0, 1.0]), 3)
 
 

@@ -19,6 +19,7 @@ from oracle import Triple, every_problem, optimum
 
 from kvopt import InvalidInput, verify
 from kvopt import run as simulated
+from kvopt.errors import Stopped
 from kvopt.experiments.hunting import hunt
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, one_by_one, shrunk
 from kvopt.experiments.hunting.search import Chase
@@ -28,7 +29,6 @@ from kvopt.problem.scopes import Scope
 from kvopt.search.exact import starts
 from kvopt.search.exact.starts import best_below
 from kvopt.simulate.policies.registry import policy
-from kvopt.simulate.simulator import Stopped
 
 SEED: Case = (9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)))
 

@@ -15,6 +15,7 @@ from oracle import optimum
 from strategies import plain
 
 from kvopt import InvalidInput, read_instance
+from kvopt.errors import Stopped
 from kvopt.experiments.three_partition import (
     MOST_VALUES,
     ThreePartition,
@@ -24,7 +25,6 @@ from kvopt.experiments.three_partition import (
 )
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
-from kvopt.simulate.simulator import Stopped
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

@@ -10,6 +10,7 @@ from sharing_oracle import drawn, optimum_of
 
 from kvopt import Instance, Request, Schedule, build_model, timetable_from
 from kvopt.formulations.arrays import time_indexed_arrays
+from kvopt.formulations.windows import windows_until
 
 
 def instance_of(seed: int) -> Instance:
@@ -34,7 +35,8 @@ def test_solvers_find_the_optimum(solver: str, count: int, order_identical: bool
 def test_schedules_are_solutions(seed: int) -> None:
     """The columns of a schedule fulfil all rows exactly if brute force finds it feasible."""
     instance = instance_of(seed)
-    model = time_indexed_arrays(instance, order_identical=False)
+    latest = [instance.last_arrival + instance.total_output] * len(instance)
+    model = time_indexed_arrays(instance, windows_until(instance, latest), order_identical=False)
     one_by_one = list(accumulate((r.output for r in instance), initial=instance.last_arrival))
     for late in range(4):
         starts = [r.arrival + late * (i % 2) for i, r in enumerate(instance)]

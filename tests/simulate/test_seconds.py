@@ -25,12 +25,12 @@ from kvopt import (
     generate,
     run,
 )
+from kvopt.errors import Stopped
 from kvopt.experiments.fleets import fleet_sizes
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 from kvopt.simulate.policies import Policy
-from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.measures import summary
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Lost

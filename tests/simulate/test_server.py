@@ -28,11 +28,11 @@ from kvopt import (
     write_instance,
 )
 from kvopt import run as simulate
+from kvopt.errors import Stopped
 from kvopt.experiments.hunting import hunt
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.scopes import Scope
 from kvopt.simulate.routers.base import ArrivalRouter, Load
-from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Chunks

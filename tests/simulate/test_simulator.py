@@ -27,8 +27,8 @@ from kvopt import (
     check_online,
     run,
 )
+from kvopt.errors import Stopped
 from kvopt.simulate.policies import registry
-from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Lost
 

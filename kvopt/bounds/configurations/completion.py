@@ -18,7 +18,6 @@ import numpy as np
 
 from kvopt.bounds.configurations.carried import Sets, extend, go_through, table_of
 from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.expand import Stopped
 from kvopt.bounds.configurations.labels import NO_COMPLETIONS, CompletionTable, Integers
 from kvopt.bounds.configurations.requests import (
     END,
@@ -30,6 +29,7 @@ from kvopt.bounds.configurations.requests import (
     fill_worth,
 )
 from kvopt.bounds.configurations.states import States
+from kvopt.errors import Stopped
 
 _ROOM = 3
 """Slots of the hash table, as a multiple of the most sets that are kept at a time."""

@@ -16,6 +16,7 @@ from kvopt.bounds.configurations.labels import (
     Round,
 )
 from kvopt.bounds.configurations.states import States
+from kvopt.errors import Stopped
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into
 from kvopt.kernels.parallel import map_ranges
@@ -28,10 +29,6 @@ _PART = 20_000
 
 class TooWide(Exception):
     """Raised when more labels remain than the label limit."""
-
-
-class Stopped(Exception):
-    """Raised when the search was asked to stop."""
 
 
 def next_layer(

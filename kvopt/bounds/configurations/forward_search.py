@@ -19,7 +19,7 @@ import numpy as np
 from kvopt.bounds.configurations.completion import Completions
 from kvopt.bounds.configurations.dominance import undominated
 from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation
-from kvopt.bounds.configurations.expand import Stopped, TooWide, completions, next_layer
+from kvopt.bounds.configurations.expand import TooWide, completions, next_layer
 from kvopt.bounds.configurations.labels import (
     WAITING,
     Layer,
@@ -28,6 +28,7 @@ from kvopt.bounds.configurations.labels import (
 )
 from kvopt.bounds.configurations.lookahead import Lookahead
 from kvopt.bounds.configurations.states import States
+from kvopt.errors import Stopped
 from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
 

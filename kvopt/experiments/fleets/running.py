@@ -20,6 +20,7 @@ from kvopt import (
     run,
 )
 from kvopt import policy as policy_from
+from kvopt.errors import Stopped
 from kvopt.experiments.fleets.measures import Latency, Measure, Misses, Target
 from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, better, keep, read_folder
 from kvopt.incumbent.interrupts import signals_remembered
@@ -36,7 +37,6 @@ from kvopt.show.summary import counted
 from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.registry import label_of
 from kvopt.simulate.routers.registry import router as router_from
-from kvopt.simulate.simulator import Stopped
 
 POLICIES = ("svf",)
 """Schedulers that run in addition to the one to match, unless others are named."""

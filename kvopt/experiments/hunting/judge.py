@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from kvopt import Instance, Policy, Request, Scope, run
+from kvopt.errors import Stopped
 from kvopt.experiments.hunting.space import Case, changed
 from kvopt.search.exact.starts import best_below
-from kvopt.simulate.simulator import Stopped
 
 
 class Found(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from kvopt import Certificate, InvalidInput, Policy, certify
 from kvopt import policy as policy_from
 from kvopt.certificates.files import certificate_text
+from kvopt.errors import Stopped
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order
 from kvopt.incumbent.limits import LimitOptions, limits_of
@@ -19,7 +20,6 @@ from kvopt.problem.instance_files import instance_to_json
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.simulate.policies.servers import uncovered
-from kvopt.simulate.simulator import Stopped
 from kvopt.verify import verify_text
 
 MOST_REQUESTS = 12

@@ -26,6 +26,7 @@ from kvopt import (
     run,
 )
 from kvopt.certificates.files import certificate_text
+from kvopt.errors import Stopped
 from kvopt.experiments.studies.description import Limits, Study
 from kvopt.experiments.studies.records import (
     INTERRUPTED,
@@ -40,7 +41,6 @@ from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.dependencies import versions
 from kvopt.kernels.modules import import_modules
 from kvopt.simulate.routers.registry import parts_of
-from kvopt.simulate.simulator import Stopped
 from kvopt.verify import verify_text
 from kvopt.version import __version__
 

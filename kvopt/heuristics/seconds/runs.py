@@ -17,6 +17,7 @@ from heapq import heapreplace
 from random import Random
 
 from kvopt.bounds.seconds_evaluation import shares
+from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.clocks import Clock
@@ -24,7 +25,6 @@ from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.patient import LeastShare
 from kvopt.simulate.running import run
-from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.runs import PolicyRun
 
 POLICIES = ("svf", "mc-sf", "fcfs")

@@ -12,9 +12,9 @@ import threading
 from contextlib import suppress
 
 from kvopt.bounds.configurations.bound import rising_bounds
-from kvopt.bounds.configurations.expand import Stopped
 from kvopt.bounds.configurations.forward_search import MOST_REQUESTS
 from kvopt.bounds.configurations.size import is_quick
+from kvopt.errors import Stopped
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search

@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterator, Sequence
 
 from kvopt.bounds.volume import volume_bound
+from kvopt.errors import Stopped
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.instance import Instance
-from kvopt.simulate.simulator import Stopped
 
 MOST_REQUESTS = 12
 """Limit of requests: they have up to 2^12 sets."""

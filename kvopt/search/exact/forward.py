@@ -9,10 +9,11 @@ from typing import NamedTuple, Protocol
 
 from kvopt.bounds.configurations.completion import Completions
 from kvopt.bounds.configurations.evaluation import Evaluation
-from kvopt.bounds.configurations.expand import Stopped, TooWide
+from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, twins_of
 from kvopt.bounds.configurations.lookahead import Lookahead
 from kvopt.bounds.configurations.states import States
+from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import ConfigurationProof, SearchProof
 from kvopt.incumbent.shares import COMPLETIONS

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from kvopt.errors import Stopped
 from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
 from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
-from kvopt.simulate.simulator import Stopped
 
 _STEPS = 100_000
 """Steps between two checks of the stop flag."""

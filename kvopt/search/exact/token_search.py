@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 
-from kvopt.bounds.configurations.expand import Stopped
 from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
-from kvopt.errors import TooLarge
+from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices
 from kvopt.incumbent.shares import CLIMB_OF_TOKENS, share_of

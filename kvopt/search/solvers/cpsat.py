@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from kvopt.bounds.windows import start_windows
+from kvopt.errors import Stopped
 from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
 from kvopt.formulations.paused_cpsat import LARGEST_TOKENS, TokenModel, token_model
-from kvopt.formulations.windows import Windows
+from kvopt.formulations.windows import Windows, largest_latency
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_cp_model
@@ -18,6 +21,10 @@ from kvopt.search.registry import PAUSED_ENGINES, register
 from kvopt.timetable.schedule import Schedule
 
 _NAME = "cpsat"
+_LARGEST_LATENCY = 2**45
+"""Limit of the latency of a model: bounds are floats, here wrong by less than `_ERROR`."""
+_ERROR = 0.1
+"""Error of a bound: integers come out as floats such as 0.9999999999999996."""
 _SOON = 1.0
 """CP-SAT ends by its own clock; with so few seconds left it has used up its time."""
 
@@ -34,7 +41,9 @@ def run(search: Search, *, presolve: bool = True) -> None:
     elif count * (count - 1) > LARGEST_PAIRS:
         search.note(f"{_NAME}: {count} requests make too many pairs for its model")
     else:
-        _work(search, pair_model, search.schedule, presolve=presolve)
+        build = partial(pair_model, should_stop=search.should_stop)
+        with suppress(Stopped):
+            _work(search, build, search.schedule, presolve=presolve)
 
 
 def _work(
@@ -46,10 +55,17 @@ def _work(
 ) -> None:
     """Let CP-SAT work on a model, from a known schedule if there is one."""
     with search.timing("build"):
-        built = build(search.instance, start_windows(search.instance, search.objective))
+        windows = start_windows(search.instance, search.objective)
+        if largest_latency(search.instance, windows) > _LARGEST_LATENCY:
+            search.note(f"{_NAME}: latencies above 2^45 are too large for its bounds, in floats")
+            return
+        built = build(search.instance, windows)
         if known is not None:
             built.hint(known)
-    if search.should_stop():
+        is_valid = not built.model.validate()
+    if not is_valid:
+        search.note(f"{_NAME}: sums of its model could pass 2^63")
+    if search.should_stop() or not is_valid:
         return
     cp_model: Any = load_cp_model()
     solver = cp_model.CpSolver()
@@ -85,16 +101,13 @@ def _set_parameters(solver: Any, search: Search, presolve: bool) -> None:
 
 
 def _offer_bound(search: Search, bound: float) -> None:
-    # CP-SAT works in integers but reports floats such as 0.9999999999999996.
     if math.isfinite(bound):
-        search.offer_claimed(round(bound), "CP-SAT")
+        search.offer_claimed(math.ceil(bound - _ERROR), "CP-SAT")
 
 
 def _conclude(cp_model: Any, solver: Any, status: Any, search: Search) -> None:
     if status == cp_model.INFEASIBLE:
         search.fault("CP-SAT claimed that no schedule exists")
-    elif status == cp_model.MODEL_INVALID:
-        search.fault("CP-SAT found the model invalid: its numbers are too large")
     else:
         _offer_bound(search, solver.best_objective_bound)
         # What else could end it, an interrupt or a stop criterion, goes first as a reason; where

@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 
 from kvopt.bounds.windows import start_windows
+from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import ScheduleProgram, time_indexed_arrays, to_highs
 from kvopt.formulations.highs import interrupt_of, set_options
 from kvopt.formulations.layout import nonzeros
 from kvopt.formulations.paused import CELLS_OF_A_COLUMN, paused_arrays
-from kvopt.formulations.windows import Windows
+from kvopt.formulations.windows import Windows, largest_latency
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.instance import Instance
 from kvopt.search.registry import PAUSED_ENGINES, register
 
+_LARGEST_LATENCY, _LARGEST_MEMORY = 2**40, 2**20
+"""Limits for programs in floats: tolerances of 10^-6 and more must not hide a round or a token."""
 _BYTES = 250
 """Bytes of HiGHS for each coefficient of an integer program, presolved and factored."""
 
@@ -34,6 +37,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
         build, known, cells = paused_arrays, search.best, CELLS_OF_A_COLUMN
     with search.timing("build"):
         windows = start_windows(search.instance, search.objective)
+        refuse_large_numbers(search.instance, windows)
         search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))
         model = build(search.instance, windows)
         highs = to_highs(model)
@@ -93,8 +97,16 @@ def _conclude(highs: Any, search: Search, offer: Callable[[Any], None]) -> None:
             search.fault(f"HiGHS claimed an optimum of {claimed} and did not show it")
 
 
+def refuse_large_numbers(instance: Instance, windows: Windows) -> None:
+    """Raise `TooLarge` if tolerances of a solver in floats may hide a token or a round."""
+    if instance.memory > _LARGEST_MEMORY:
+        raise TooLarge("a memory above 2^20 tokens is too large for a program in floats")
+    if largest_latency(instance, windows) > _LARGEST_LATENCY:
+        raise TooLarge("latencies above 2^40 are too large for a program in floats")
+
+
 def offer_bound(search: Search, bound: float, solver: str) -> None:
     """Round a float bound up, with a margin for the tolerances of the solver."""
-    if math.isfinite(bound) and abs(bound) < 2**52:
+    if math.isfinite(bound):
         margin = 1e-4 + 1e-9 * abs(bound)
         search.offer_claimed(math.ceil(bound - margin), solver)

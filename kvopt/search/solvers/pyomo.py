@@ -23,7 +23,7 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.search.registry import PAUSED_ENGINES, register
-from kvopt.search.solvers.highs import offer_bound
+from kvopt.search.solvers.highs import offer_bound, refuse_large_numbers
 from kvopt.timetable.schedule import Schedule
 
 _BYTES = 600
@@ -37,6 +37,7 @@ def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) 
     require_solver(solver)
     pauses = search.problem.has_pauses
     windows = start_windows(search.instance, search.objective)
+    refuse_large_numbers(search.instance, windows)
     cells = CELLS_OF_A_COLUMN if pauses else 1
     search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))
     task = {
