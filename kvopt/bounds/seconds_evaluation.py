@@ -143,9 +143,9 @@ def company_value(
     company, rest
         Shares of the latency of each request, in parts of 64.
     """
-    arrivals, longest = arrivals - arrivals.min(), alone.max()
+    arrivals, longest = arrivals - arrivals.min(), int(alone.max())
     # No work, begin or delay exceeds this.
-    most = max(FULL * (arrivals.max() + longest), longest * company.sum())
+    most = max(FULL * (int(arrivals.max()) + longest), longest * int(company.sum()))
     kind = np.int64 if fits(most) else object
     windows = Windows.of(arrivals.astype(kind), alone.astype(kind), cut)
     costs, _ = windows.cheapest(company.astype(kind), rest.astype(kind))
@@ -181,7 +181,11 @@ class Windows:
     @classmethod
     def of(cls, arrivals: Numbers, alone: Numbers, cut: Parts) -> Windows:
         """Return the windows of requests, in floats or in integers."""
-        ends, cut = arrivals + alone, cut.map(lambda column: column.astype(arrivals.dtype))
+        columns = (column.astype(arrivals.dtype) for column in (cut.begins, cut.works, cut.early))
+        ends, cut = (
+            arrivals + alone,
+            Parts(cut.owners, cut.takes, *columns),
+        )  # M times are too large
         times, first = np.append(ends, arrivals), arrivals[cut.owners] + cut.begins
         order = np.argsort(times, kind="stable")
         after = np.searchsorted(times[order], first, side="right")

@@ -20,9 +20,9 @@ def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     a fleet has as much of both.
     """
     memory, requests, staircases = problem.memory, problem.requests, proof.get("staircases", [])
-    many, outputs = len(requests), sum(request.output for request in requests)
+    many = len(requests)
     # Each request passes all thresholds.
-    steps = len(staircases) * (100 * many + 5 * outputs) + 4 * many * sum(map(len, staircases))
+    steps = many * (100 * len(staircases) + 20 * sum(map(len, staircases)))
 
     def value() -> int:
         volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
@@ -43,15 +43,15 @@ def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
 def _passed(memory: int, thresholds: list[int], request: Request) -> int:
     """Count the states of a staircase that a request passes.
 
-    They are the (h, r) with i >= 1 thresholds up to h, and h + (i + 1) r + their sum > M.
+    They are the (h, r) with i >= 1 thresholds up to h, and h + (i + 1) r + their sum > M.  After g
+    rounds h = s + g and r = o - g: then i g < s + (i + 1) o + their sum - M.
     """
-    count = i = total = 0
-    for held in range(request.prompt + 1, request.prompt + request.output + 1):
-        while i < len(thresholds) and thresholds[i] <= held:
-            total += thresholds[i]
-            i += 1
-        left = request.prompt + request.output - held
-        count += i > 0 and held + (i + 1) * left + total > memory
+    count = total = 0
+    prompt, output = request.prompt, request.output
+    for i, (low, high) in enumerate(zip(thresholds, [*thresholds[1:], memory + 1]), 1):
+        total += low
+        last = min(output, high - 1 - prompt, (prompt + (i + 1) * output + total - memory - 1) // i)
+        count += max(0, last - max(1, low - prompt) + 1)
     return count
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from known import known
 from timed_oracle import Lines, Server, timed_optimum
 
-from kvopt import BatchTime, Instance, Line, Request, generate
+from kvopt import BatchTime, Instance, Line, Request, generate, solve
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, parts_of, served, shares, shares_bound
 from kvopt.errors import InvalidInput
@@ -300,6 +300,16 @@ def test_exact_where_floats_and_64_bits_end() -> None:
     assert found.delays[0] == 2 * delays * instance.memory
     assert found.alone[0] == alone
     assert seconds_bound(instance, model).value_ns > alone
+
+
+def test_large_caches_and_long_rounds_pass_64_bits() -> None:
+    """Machine time counts in nanoseconds times M, which 64 bits hold less often than the times."""
+    requests = [Request(0, 0, 1), Request(1, 0, 1), Request(0, 0, 3)]
+    instance = Instance(2**31, requests, round_ms=1.0)
+    model = BatchTime([Line(10**12, 10**11)], kv_ns=93, prompt_ns=26)
+    optimum = solve(instance, clock="seconds", batch_time=model).objective
+    assert optimum is not None
+    assert 0 < seconds_bound(instance, model).value_ns <= optimum
 
 
 def test_nothing_to_do_and_unknown_times() -> None:
