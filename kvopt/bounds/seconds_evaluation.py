@@ -182,10 +182,8 @@ class Windows:
     def of(cls, arrivals: Numbers, alone: Numbers, cut: Parts) -> Windows:
         """Return the windows of requests, in floats or in integers."""
         columns = (column.astype(arrivals.dtype) for column in (cut.begins, cut.works, cut.early))
-        ends, cut = (
-            arrivals + alone,
-            Parts(cut.owners, cut.takes, *columns),
-        )  # M times are too large
+        # Machine time stays as it is: times M it may pass 64 bits.
+        ends, cut = arrivals + alone, Parts(cut.owners, cut.takes, *columns)
         times, first = np.append(ends, arrivals), arrivals[cut.owners] + cut.begins
         order = np.argsort(times, kind="stable")
         after = np.searchsorted(times[order], first, side="right")
