@@ -22,7 +22,7 @@ def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     memory, requests, staircases = problem.memory, problem.requests, proof.get("staircases", [])
     many = len(requests)
     # Each request passes all thresholds.
-    steps = many * (100 * len(staircases) + 12 * sum(map(len, staircases)))
+    steps = many * (100 * len(staircases) + 20 * sum(map(len, staircases)))
 
     def value() -> int:
         volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]

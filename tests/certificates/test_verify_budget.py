@@ -157,7 +157,7 @@ class TestSmallFiles:
             (
                 a_long_staircase,
                 2,
-                "lower: volume: needs about 25 times the default budget of steps",
+                "lower: volume: needs about 41 times the default budget of steps",
             ),
             (a_repeated_line, 0, "VALID"),
             (a_long_gap, 2, "steps: verify --budget "),
@@ -297,7 +297,7 @@ class TestBudget:
         assert not said
         monkeypatch.setattr("kvopt.verify.work.MARK", 2_000)
         assert verify(path, 10, said.append).valid
-        assert said == ["checking, 13% of at most about 5 min"]
+        assert said == ["checking, 16% of at most about 5 min"]
 
     @pytest.mark.slow
     @pytest.mark.parametrize("module", ["kvopt", "kvopt.verify"])
