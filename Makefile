@@ -23,6 +23,7 @@ $(DOCS_STAMP): $(STAMP)
 
 demo: $(STAMP)
 	mkdir -p demo-out
+	$(BIN)/kvopt warmup >demo-out/warmup.txt 2>&1 &  # so that the next command finds machine code
 	$(BIN)/kvopt generate arrival-1 --n 8 --seed 3 -o demo-out/arrival-1.json
 	$(BIN)/kvopt solve demo-out/arrival-1.json -o demo-out/schedule.json
 	$(BIN)/kvopt check demo-out/arrival-1.json demo-out/schedule.json

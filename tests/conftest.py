@@ -26,8 +26,7 @@ from tasks_here import WAIT, WORKERS, wait, workers
 from kvopt import generate, write_instance
 from kvopt.cli import main
 from kvopt.experiments.studies import description, running
-from kvopt.kernels import compile_clock as compiling
-from kvopt.search import meanwhile
+from kvopt.kernels import clock, compiler
 
 # The same examples in every run: a failure is always the fault of the change at hand.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=NORMAL)
@@ -58,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def no_solver_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the same engine answer whether or not machine code is there already."""
-    monkeypatch.setattr(meanwhile, "MOST_REQUESTS", 0)
+    monkeypatch.setattr(compiler, "is_running", lambda: False)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -102,24 +101,12 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture
-def compile_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the test alone say what is compiled.
-
-    A thread that an earlier test left behind may be compiling still: its end has to be counted
-    where its beginning was, or the clock of all later tests stands still.
-    """
-    while compiling.compiling().is_running:
-        time.sleep(0.02)
-    monkeypatch.setattr(compiling, "_state", compiling.Compiling())
-
-
-@pytest.fixture
 def processor_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let limits count what this process computes: they get as far on a busy machine.
 
     Not for what waits for another process, in which this clock stands still.
     """
-    monkeypatch.setattr(compiling, "time", SimpleNamespace(monotonic=time.process_time))
+    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=time.process_time))
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ _FILE = re.compile(
 )
 _COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 _PROGRESS = re.compile(
-    r"^.*(  latency \S+( s)?  bound \S+( s)?  gap \S+|  compiling, .*|: compiling took .*)\n",
+    r"^.*(  latency \S+( s)?  bound \S+( s)?  gap \S+|kvopt: compiling in .*)\n",
     re.MULTILINE,
 )
 _SECONDS = re.compile(r"(?<![\d.])\d+\.\d\d(?![\d.%])")

@@ -24,7 +24,7 @@ from kvopt.bounds.prices import Sums, start_costs
 from kvopt.errors import TooLarge
 from kvopt.formulations.highs import interruptible, set_options
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
@@ -115,7 +115,7 @@ def lp_vertex(
         Seconds for the LPs.
     """
     highspy, highs = load_highspy(), load_highspy().Highs()
-    averaged, over = averaged_minimisers(search.instance), working_time() + time_limit
+    averaged, over = averaged_minimisers(search.instance), wall_time() + time_limit
     kinds, found, known = averaged.kinds, None, list[Column]()
     rows, count = list(kinds.rows()), len(kinds)
     place_of = {kind: place for place, kind in enumerate(rows)}
@@ -135,7 +135,7 @@ def lp_vertex(
             tokens = np.arange(prompt + 1, prompt + output + 1)
             index, value = np.append(held, place), np.append(tokens, 1)
             highs.addCol(start + output - arrival, 0, highs.inf, len(index), index, value)
-        left = min(search.remaining, over - working_time())
+        left = min(search.remaining, over - wall_time())
         if left < math.inf:
             highs.setOptionValue("time_limit", highs.getRunTime() + max(left, 0.0))
         if not solve():

@@ -27,7 +27,7 @@ from kvopt.bounds.seconds_evaluation import shares
 from kvopt.bounds.shares import processed, shared_out
 from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import DeadlinePrices
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import columns_of
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
@@ -86,7 +86,7 @@ def deadline_ceiling(
     >>> deadline_ceiling(three, [4, 4, 4]).value
     2
     """
-    end = working_time() + time_limit
+    end = wall_time() + time_limit
     arrivals = [request.arrival for request in instance] if model is None else arrivals_ns(instance)
     alone = least_times(instance, aim, model)
     can = [i for i, (own, most) in enumerate(zip(alone, allowed, strict=True)) if own <= most]
@@ -102,7 +102,7 @@ def deadline_ceiling(
         ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
         best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
         for _ in range(_STEPS):
-            if should_stop() or working_time() > end or not ascent.step():
+            if should_stop() or wall_time() > end or not ascent.step():
                 break
         prices = ascent.prices
         costs[can] = best.least(prices)[0]

@@ -41,7 +41,7 @@ def one_at_a_time(arrivals: Numbers, works: Numbers, keys: Numbers) -> Stretches
     order, left = np.argsort(arrivals, kind="stable"), works.copy()
     begins, ends = np.empty((2, 2 * len(order)), dtype=works.dtype)
     found = Stretches(begins, ends, np.empty(2 * len(order), dtype=np.int64))
-    quick = machine_code(_serve) if works.dtype != object else _serve
+    quick = machine_code(_serve, or_python=True) if works.dtype != object else _serve
     count = quick(order, (arrivals, keys, left), found)
     return Stretches(*(column[:count] for column in found))
 

@@ -23,7 +23,7 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, proof_of, rounded_prices
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import Floats
 from kvopt.problem.instance import Instance
 
@@ -174,7 +174,7 @@ def offer_lagrangian_bound(
     prices prove is of schedules with pauses too.  On a backlog prices that fall are nearly as good
     as any, and are evaluated as quickly as without pauses.
     """
-    end = working_time() + time_limit
+    end = wall_time() + time_limit
     if search.should_stop():
         return
     instance = search.instance.in_tokens()
@@ -194,7 +194,7 @@ def offer_lagrangian_bound(
     offer = partial(_offer, search, pauses, scanner)
     try:
         ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
-        ascend(search, ascent, offer, end - working_time(), least_gain)
+        ascend(search, ascent, offer, end - wall_time(), least_gain)
     except Stopped:
         return
 
@@ -219,15 +219,15 @@ def ascend(
 
     Whenever its time has doubled, the ascent must have gained that share of its value.
     """
-    began = working_time()
+    began = wall_time()
     end, look, value = began + seconds, _FIRST_LOOK, ascent.value
     offer(ascent.prices)
     offered, at = ascent.value, 0
-    spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
+    spare = 2 * (wall_time() - began) + 0.05  # for one more offer, and to spare
     for count in range(search.params.lagrangian.most_steps):
-        if min(search.remaining, end - working_time()) < spare:
+        if min(search.remaining, end - wall_time()) < spare:
             break
-        if (took := working_time() - began) >= look and count + 1 >= _LEAST_STEPS:
+        if (took := wall_time() - began) >= look and count + 1 >= _LEAST_STEPS:
             gained, look, value = ascent.value - value, 2 * took, ascent.value
             if gained < least_gain * value:
                 break

@@ -25,7 +25,7 @@ from kvopt.bounds.seconds_evaluation import (
 )
 from kvopt.bounds.shares import Processed, processed, shared_out
 from kvopt.incumbent.proofs import SharesProof
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import Floats
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
@@ -101,7 +101,7 @@ def seconds_bound(
     3000
     """
     refuse_blocks(instance, "the bound in seconds")
-    began = working_time()
+    began = wall_time()
     arrivals = arrivals_ns(instance) if arrivals is None else arrivals
     chunks, done = Scope.parse(scope).covers(Scope.CHUNKS), None
     if Scope.parse(scope).covers(Scope.SHARING) and "prefix" in instance.extras:
@@ -110,7 +110,7 @@ def seconds_bound(
         instance, done = shared_out(instance), processed(instance, arrivals)
 
     def is_late() -> bool:
-        late = time_limit is not None and working_time() - began > time_limit
+        late = time_limit is not None and wall_time() - began > time_limit
         return late or should_stop()
 
     proofs = _proofs(instance, model, arrivals, chunks, done, is_late)

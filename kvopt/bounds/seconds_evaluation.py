@@ -198,7 +198,9 @@ class Windows:
         changes, owners = np.append(-company, company)[self.order], self.cut.owners
         prices = np.append(0 * changes[:1], np.maximum(np.cumsum(changes), 0))
         costs, waits = np.zeros((2, len(owners)), dtype=self.times.dtype)
-        quick = machine_code(_find_cheapest) if self.times.dtype != object else _find_cheapest
+        quick = _find_cheapest
+        if self.times.dtype != object:
+            quick = machine_code(_find_cheapest, or_python=True)
         parts = (self.first, self.works[owners], self.cut.early, free[owners])
         quick((self.times, prices, self.after), parts, costs, waits)
         return costs, waits

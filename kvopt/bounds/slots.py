@@ -41,7 +41,7 @@ from kvopt.bounds.scan import Scanner, Steps
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SlotPrices
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
@@ -66,7 +66,7 @@ def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: f
     The time limit is for all of it, within the limit of the search; the least gain is that of
     `ascend`.
     """
-    end = working_time() + time_limit
+    end = wall_time() + time_limit
     if search.schedule is None or search.should_stop():
         return False
     search.refuse_beyond_budget(_BYTES * refuse_long(search, search.instance))
@@ -83,7 +83,7 @@ def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: f
                 offer(found.prices, reach=0)
         if best is not None:
             offer = partial(offer, reach=int(scanner.borders[-1]) // _MEANS)
-            ascend(search, best, offer, end - working_time(), least_gain)
+            ascend(search, best, offer, end - wall_time(), least_gain)
     return best is not None
 
 
@@ -92,17 +92,17 @@ def _finer_and_finer(search: Search, end: float) -> Iterator[CoarsePrices]:
     finer, took, count = 1, 0.0, len(search.instance)
     assert search.schedule is not None
     makespan = search.schedule.makespan
-    while _GROWTH * took < 0.5 * min(search.remaining, end - working_time()):
-        began, sample = working_time(), min(finer * _SAMPLE, count)
+    while _GROWTH * took < 0.5 * min(search.remaining, end - wall_time()):
+        began, sample = wall_time(), min(finer * _SAMPLE, count)
         cells = finer * _CELLS
         if finer > 1 and (sample * cells > _MOST_COLUMNS or cells > makespan):
             return
         coarse = coarse_prices(
-            search, _SLOTS, sample=sample, cells=cells, time_limit=end - working_time()
+            search, _SLOTS, sample=sample, cells=cells, time_limit=end - wall_time()
         )
         if coarse is None:
             return
-        finer, took = 2 * finer, working_time() - began
+        finer, took = 2 * finer, wall_time() - began
         yield coarse
 
 

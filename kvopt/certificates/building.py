@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack
 
-from kvopt.certificates.judging import attempt, left_at_a_signal, offer_run, refuse_misfit
+from kvopt.certificates.judging import attempt, offer_run, refuse_misfit
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
 from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime, attained_in
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.interrupts import signals_remembered
+from kvopt.incumbent.interrupts import signals_remembered, waiting_within
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import SlowerBound
 from kvopt.kernels.dependencies import versions
@@ -155,13 +155,15 @@ def certify(
                 refuse_misfit(instance, one, label, clock, router)
         with _beside(search, "deadline"):
             plan.run(plan.IN_TIME, search, search.remaining)
-        with left_at_a_signal(search):
-            rest = _bounded(search)
+        rest = list[Callable[[], None]]()
+        with waiting_within(search):
+            rest.append(_bounded(search))
         runs += _judged(search, labelled, router)
         narrower = list[Optimum]()
-        with left_at_a_signal(search):
+        with waiting_within(search):
             if not only_deadline:
-                rest()
+                for work in rest:
+                    work()
                 narrower += _narrower(search, runs, seconds * left_for_it - search.seconds)
         machines: tuple[SlowerBound, ...] | None = () if slower else None
         if slower:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from signal import SIGINT
 
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.compile_clock import Abandoned, left_when
+from kvopt.incumbent.interrupts import waiting_within
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.base import Need, Policy
@@ -51,7 +51,7 @@ def attempt(search: Search, policy: Policy, label: str, router: str | Router) ->
             return "was not run, as the limit came first"
         if is_over():
             raise Stopped
-        with left_at_a_signal(search):
+        with waiting_within(search):
             return run(
                 search.instance,
                 policy,
@@ -60,8 +60,8 @@ def attempt(search: Search, policy: Policy, label: str, router: str | Router) ->
                 label=label,
                 should_stop=is_over,
             )
-    except KeyboardInterrupt as interrupt:
-        if search.signal_number is not None and not isinstance(interrupt, Abandoned):
+    except KeyboardInterrupt:
+        if search.signal_number is not None:
             raise  # a second signal ends the work at once
         search.interrupt(SIGINT)
     except Stopped:
@@ -71,8 +71,3 @@ def attempt(search: Search, policy: Policy, label: str, router: str | Router) ->
     except TooLarge as error:
         return str(error)
     return "did not finish within the limit"
-
-
-def left_at_a_signal(search: Search) -> AbstractContextManager[None]:
-    """Leave a block that waits for compilation when a signal arrives."""
-    return left_when(lambda: search.signal_number is not None)

@@ -24,7 +24,7 @@ from kvopt.bounds.volume import volume_bound
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
 from kvopt.incumbent.result import Progress
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
@@ -100,12 +100,12 @@ class _Machines(ABC):
     def __init__(self, search: Search, seconds: float, least: float) -> None:
         self.search = search
         unlimited = max(search.seconds, least)
-        self._end = working_time() + (unlimited if seconds == math.inf else seconds)
+        self._end = wall_time() + (unlimited if seconds == math.inf else seconds)
 
     @property
     def remaining(self) -> float:
         """Seconds that remain."""
-        return max(0.0, self._end - working_time())
+        return max(0.0, self._end - wall_time())
 
     def is_over(self) -> bool:
         """Whether time has run out, or a signal has come."""
@@ -165,11 +165,11 @@ class _InSeconds(_Machines):
 
     def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
         """Return the least phi that is proved by shares found on slower machines."""
-        end = working_time() + seconds
+        end = wall_time() + seconds
         for _ in range(_MOST_CLIMBS):
-            if self.is_over() or working_time() >= end or bound.parts <= PARTS + 1:
+            if self.is_over() or wall_time() >= end or bound.parts <= PARTS + 1:
                 break
-            climbed = self._climbed(bound.parts - 1, end - working_time())
+            climbed = self._climbed(bound.parts - 1, end - wall_time())
             found = least_of(partial(self._by, climbed), bound)
             if found is bound:
                 break
@@ -217,11 +217,11 @@ class _InRounds(_Machines):
 
     def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
         """Return the least phi that any bound proves within some seconds."""
-        end = working_time() + seconds
+        end = wall_time() + seconds
 
         def thorough(value: int, parts: int) -> Proof | None:
             probes = 1 + max(1, parts - PARTS).bit_length()
-            return self._thorough(value, parts, max(0.0, end - working_time()) / probes)
+            return self._thorough(value, parts, max(0.0, end - wall_time()) / probes)
 
         return least_of(thorough, bound)
 

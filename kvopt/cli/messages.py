@@ -24,7 +24,8 @@ from rich.console import Console
 
 from kvopt.errors import InvalidInput, one_line
 from kvopt.incumbent.result import Progress
-from kvopt.kernels.compile_clock import FIRST_USE, compile_seconds, compiling, working_time
+from kvopt.kernels import compiler
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.show.summary import percent
 from kvopt.version import __version__
@@ -32,14 +33,11 @@ from kvopt.version import __version__
 _LOGGER = logging.getLogger("kvopt")
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
-_WORTH_SAYING = 1.0
-"""Compilation of at least so many seconds is reported at the end."""
-
 _LOG_EVERY = 1.0
 """Least seconds between two improvements that go into a log file."""
 
 _RENEW_EVERY = 0.2
-"""Seconds between two updates of the terminal, and between two checks for compilation."""
+"""Seconds between two updates of the terminal."""
 
 say, detail, complain = _LOGGER.info, _LOGGER.debug, _LOGGER.error
 """Print a message, a message of ``--verbose``, and the error that ends the command."""
@@ -166,18 +164,18 @@ class AsMessages(io.TextIOBase):
 
 
 class LiveProgress:
-    """An observer that prints both sides as they move, and reports compilation.
+    """An observer that prints both sides as they move.
 
     A terminal shows one line that is kept up to date; a file gets a line for an improvement, at
-    most one a second, and one for compilation.  Details are all improvements, line by line.  With
-    ``--json`` nothing is printed.
+    most one a second.  Details are all improvements, line by line.  With ``--json`` nothing is
+    printed.
     """
 
     def __init__(self, label: str, clock: Clock = ROUNDS) -> None:
         self._label, self._clock = label, clock
         self._live = is_watched() and _shown.level > logging.DEBUG
         self._sides, self._printed = "", 0.0
-        self._began, self._compiled = working_time(), compile_seconds()
+        self._began = wall_time()
         self._done = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
@@ -206,8 +204,6 @@ class LiveProgress:
         self._ticker.join()
         if self._live:
             show_line("")
-        if (seconds := self._compiling_for()) >= _WORTH_SAYING:
-            say(f"{self._label}: compiling took {seconds:.0f} s; limits and seconds are without it")
 
     def _total(self, value: int | None) -> str:
         if value is None:
@@ -215,20 +211,8 @@ class LiveProgress:
         return f"{value:,}" if self._clock.is_even else f"{value / self._clock.scale:,.6g} s"
 
     def _tick(self) -> None:
-        said = False
-        while not self._done.wait(_RENEW_EVERY):
-            state = compiling()
-            if state.is_running and not self._live and not said:
-                said = True
-                say(f"{self._label}  {FIRST_USE}")
-            elif state.is_running and self._live:
-                count = f"{state.started} of ~{state.known} functions"
-                clock = f"{self._compiling_for():.0f} s"
-                show_line(
-                    f"compiling (first use after installation): {count}, {clock}  {self._label}"
-                )
-            elif self._live and self._sides:
-                show_line(f"{working_time() - self._began:6.1f} s  {self._sides}  {self._label}")
-
-    def _compiling_for(self) -> float:
-        return compile_seconds() - self._compiled
+        while self._live and not self._done.wait(_RENEW_EVERY):
+            now = "compiling  " if compiler.is_running() else ""
+            if now or self._sides:
+                seconds = wall_time() - self._began
+                show_line(f"{seconds:6.1f} s  {now}{self._sides}  {self._label}")

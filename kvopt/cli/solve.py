@@ -138,8 +138,8 @@ def _read(file: Path, problem: common.MemoryOptions, clock: Clock, scope: Scope 
 def _times(label: str, result: SolveResult) -> str:
     return (
         f"{label}: {result.seconds:.2f} s, {result.build_seconds:.2f} of them to build models and "
-        f"{result.solve_seconds:.2f} inside solvers; beside them {result.compile_seconds:.2f} s "
-        f"to compile; schedule by {result.found_by or '-'}, bound by {result.bounded_by or '-'}"
+        f"{result.solve_seconds:.2f} inside solvers; "
+        f"schedule by {result.found_by or '-'}, bound by {result.bounded_by or '-'}"
     )
 
 

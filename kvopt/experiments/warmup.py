@@ -32,8 +32,7 @@ from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits, available_threads
-from kvopt.kernels.compile_clock import compile_seconds, compiling
-from kvopt.kernels.compiled import folders
+from kvopt.kernels.compiled import compile_here, folders, functions_compiled
 from kvopt.problem.clocks import Seconds
 from kvopt.search import plan
 from kvopt.search.exact.forward import Forward
@@ -53,9 +52,7 @@ class Warmed(NamedTuple):
     compiled
         Functions that had to be compiled.
     seconds
-        Wall time of compilation.
-    wall_seconds
-        Wall time in all.
+        Wall time.
     folders
         Folders of the stored code, None if some cannot be stored.
     """
@@ -63,7 +60,6 @@ class Warmed(NamedTuple):
     name: str
     compiled: int
     seconds: float
-    wall_seconds: float
     folders: list[Path | None]
 
 
@@ -83,11 +79,11 @@ def warm_up() -> Iterator[Warmed]:
 
 def _warmed(name: str) -> Warmed:
     """Compile one part, in a process that Ctrl-C ends from outside."""
-    began, count, seconds = monotonic(), compiling().started, compile_seconds()
+    compile_here()
+    began, count = monotonic(), functions_compiled()
     for call in _PARTS[name]:
         call()
-    took = compile_seconds() - seconds
-    return Warmed(name, compiling().started - count, took, monotonic() - began, folders())
+    return Warmed(name, functions_compiled() - count, monotonic() - began, folders())
 
 
 _BRIEF = SolveParams.of(

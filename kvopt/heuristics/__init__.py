@@ -12,7 +12,7 @@ from kvopt.heuristics.resumable import Turn, take_one
 from kvopt.incumbent import shares
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.shares import share_of
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: no attempt uses so many."""
@@ -25,14 +25,14 @@ def improve(search: Search, seconds: float = math.inf) -> None:
 
     All of the time is used: a strategy that ends is restarted with other random numbers.
     """
-    end = working_time() + seconds
+    end = wall_time() + seconds
     for attempt in count():
-        began = working_time()
+        began = wall_time()
         _improve(search, end - began, search.seed + attempt * _SEEDS)
-        left = end - working_time()
+        left = end - wall_time()
         if left == math.inf or left <= 0 or search.should_stop():
             return
-        if working_time() - began < _NOTHING_TO_DO:
+        if wall_time() - began < _NOTHING_TO_DO:
             return
 
 
@@ -45,19 +45,19 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.reinsertion import search_reinsertions
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
 
-    end, many = working_time() + seconds, search.params.improve.beam_requests
+    end, many = wall_time() + seconds, search.params.improve.beam_requests
     if len(search.instance) >= many and search.instance.workers == 1:
         _improve_many(search, seconds, seed)
         return
     if not are_states_priced(search):
         _anneal_until_priced(search, share_of(seconds, shares.ORDERS_FIRST), seed)
     if are_states_priced(search):
-        left = end - working_time()
+        left = end - wall_time()
         take_one(search, beams_of_states, share_of(left, shares.STATE_BEAMS), seed)
-        search_reinsertions(search, share_of(end - working_time(), shares.ORDERS_FIRST), seed)
-    take_one(search, beams_of_states, end - working_time(), seed)
+        search_reinsertions(search, share_of(end - wall_time(), shares.ORDERS_FIRST), seed)
+    take_one(search, beams_of_states, end - wall_time(), seed)
     if seconds < math.inf:  # beams may have ended
-        search_reinsertions(search, end - working_time(), seed)
+        search_reinsertions(search, end - wall_time(), seed)
 
 
 def _anneal_until_priced(search: Search, seconds: float, seed: int) -> None:
@@ -79,10 +79,10 @@ def _improve_many(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
     from kvopt.heuristics.trace_beams import search_traces
 
-    end, share = working_time() + seconds, shares.TRACE_BEAMS
+    end, share = wall_time() + seconds, shares.TRACE_BEAMS
     if are_states_priced(search):
         share = shares.STATE_BEAMS_OF_MANY
         take_one(search, beams_of_states, share_of(seconds, share), seed)
-    search_traces(search, share_of(end - working_time(), share), seed)
-    take_one(search, beams_of_states, end - working_time(), seed)
-    search_reinsertions(search, end - working_time(), seed)
+    search_traces(search, share_of(end - wall_time(), share), seed)
+    take_one(search, beams_of_states, end - wall_time(), seed)
+    search_reinsertions(search, end - wall_time(), seed)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 
 Passes = Iterator[None]
 """The passes of a search; a pass ends early when the turn is over."""
@@ -17,11 +17,11 @@ class Turn:
     """A search, and the time limit of its current turn."""
 
     def __init__(self, search: Search, seconds: float = math.inf) -> None:
-        self.search, self._end = search, working_time() + seconds
+        self.search, self._end = search, wall_time() + seconds
 
     def is_late(self) -> bool:
         """Tell whether the turn is over."""
-        return working_time() >= self._end or self.search.should_stop()
+        return wall_time() >= self._end or self.search.should_stop()
 
     def go_through(self, passes: Passes, most: int | None = None) -> bool:
         """Make passes until the turn is over; return whether there may be more."""

@@ -25,7 +25,7 @@ from kvopt.heuristics.dispatch import Trace, room_for
 from kvopt.heuristics.layers import BeamPlan, go_again, next_effort, run_beam
 from kvopt.heuristics.nodes import Made, Requests
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 
 _DRAWS, _STRETCHES, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
 """Ranges: expansions of a node, requests started in a layer at full memory, and look-ahead in mean
@@ -43,17 +43,17 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
         return
     if fluid_end(instance.pooled()) > search.params.lagrangian.longest:
         return
-    end, (requests, keys), effort = working_time() + seconds, line_of(search), 0.0
+    end, (requests, keys), effort = wall_time() + seconds, line_of(search), 0.0
     widest = search.memory_left // (_BYTES * len(instance))
     widest = min(search.params.improve.widest_beam, widest)
     random = np.random.default_rng(seed)
 
     def is_late() -> bool:
-        return working_time() >= end or search.should_stop()
+        return wall_time() >= end or search.should_stop()
 
     with ThreadPoolExecutor(search.threads) as pool:
         while widest and not is_late():
-            began = working_time()
+            began = wall_time()
             trace, plan = drawn_trace(search, requests, keys, random), _plan(requests, random)
             each = _effort(requests, plan)
             width = min(max(1, int(effort / each)), widest)
@@ -61,7 +61,7 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
             made = started_by_beam(pool, search.threads, trace, plan, is_late)
             starts, workers = made.starts.tolist(), made.workers.tolist()
             search.offer_starts(starts, "beams over the whole trace", workers)
-            effort = next_effort(width * each, working_time() - began, end - working_time())
+            effort = next_effort(width * each, wall_time() - began, end - wall_time())
             if width == widest or not effort:
                 return
 

@@ -15,13 +15,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from kvopt.errors import MissingSolver, SolverFault, TooLarge
+from kvopt.errors import MissingSolver, SolverFault, Stopped, TooLarge
 from kvopt.incumbent.in_time import Ceiling, InTime, attained_in
 from kvopt.incumbent.limits import Limits, Observer, StopCriterion, ignore
 from kvopt.incumbent.proofs import CheckedBound, Proof
 from kvopt.incumbent.result import BoundSource, Progress, SolveResult, StageLog, Status, StopReason
 from kvopt.kernels import memory
-from kvopt.kernels.compile_clock import compile_seconds, working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
@@ -91,7 +91,7 @@ class Search:
         self.signal_number: int | None = None
         self.checked: CheckedBound | None = None
         self._criterion = limits.criterion
-        self._began, self._compiled = working_time(), compile_seconds()
+        self._began = wall_time()
         self._deadline = self._began + limits.time_limit
         self._interrupted = threading.Event()
         self._out_of_time = threading.Event()
@@ -277,14 +277,14 @@ class Search:
     @contextmanager
     def counting(self, stage: str) -> Iterator[None]:
         """Count the time of a stage, and its gains."""
-        began, objective, bound = working_time(), self.objective, self.lower_bound
+        began, objective, bound = wall_time(), self.objective, self.lower_bound
         try:
             yield
         finally:
             now = self.objective
             fell = 0 if objective is None or now is None else objective - now
             rose = (self.lower_bound or 0) - (bound or 0)
-            seconds, is_first = working_time() - began, objective is None and now is not None
+            seconds, is_first = wall_time() - began, objective is None and now is not None
             log = StageLog(stage, seconds, fell, rose, found=is_first)
             _LOGGER.debug("%s", log)
             with self._lock:
@@ -298,11 +298,11 @@ class Search:
     @contextmanager
     def timing(self, phase: str) -> Iterator[None]:
         """Count the time of a block as ``build`` or ``solve``."""
-        begin = working_time()
+        begin = wall_time()
         try:
             yield
         finally:
-            self.count_time(phase, working_time() - begin)
+            self.count_time(phase, wall_time() - begin)
 
     def count_time(self, phase: str, seconds: float) -> None:
         """Add time spent elsewhere, for instance in a child process, to ``build`` or ``solve``."""
@@ -313,18 +313,13 @@ class Search:
 
     @property
     def seconds(self) -> float:
-        """Wall time since the search began, without `compile_seconds`."""
-        return working_time() - self._began
-
-    @property
-    def compile_seconds(self) -> float:
-        """Wall time since the search began in which something was compiled."""
-        return compile_seconds() - self._compiled
+        """Wall time since the search began."""
+        return wall_time() - self._began
 
     @property
     def remaining(self) -> float:
         """Remaining seconds, infinite without a limit, never negative."""
-        return max(0.0, self._deadline - working_time())
+        return max(0.0, self._deadline - wall_time())
 
     @property
     def objective(self) -> int | None:
@@ -351,7 +346,7 @@ class Search:
     @property
     def is_out_of_time(self) -> bool:
         """Whether the time limit ended it, or a solver that kept that limit."""
-        return self._out_of_time.is_set() or working_time() >= self._deadline
+        return self._out_of_time.is_set() or wall_time() >= self._deadline
 
     def should_stop(self) -> bool:
         """Whether engines have to return."""
@@ -397,10 +392,12 @@ class Search:
     def surviving(self, name: str | None = None) -> Iterator[None]:
         """End a block that is too large, or lacks memory or a package, with a note.
 
-        Without a name the note names the current engine.
+        A block that had to stop ends without one.  Without a name it names the current engine.
         """
         try:
             yield
+        except Stopped:
+            pass
         except (MissingSolver, TooLarge) as error:
             self.note(f"{name or self.engine}: {error}")
         except MemoryError:
@@ -425,7 +422,6 @@ class Search:
                 found_by=self.found_by,
                 bounded_by=self.bounded_by,
                 seconds=self.seconds,
-                compile_seconds=self.compile_seconds,
                 build_seconds=self._spent["build"],
                 solve_seconds=self._spent["solve"],
                 seed=self.seed,

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.compile_clock import compiling, left_when
+from kvopt.kernels import compiler
 
 _GRACE = 1.2
 """Seconds for a solver to return after a request; limits are kept within 2 s."""
@@ -35,7 +36,7 @@ def run_in_thread(
         Calls the solver.
     cancel
         Asks the solver to return, repeatedly.  Work that checks the search itself needs none.
-        During a compilation it is not waited for, since it cannot check before the end.
+        While it waits for the compiler it is not waited for, since it cannot check.
 
     Returns
     -------
@@ -48,6 +49,8 @@ def run_in_thread(
     def guarded() -> None:
         try:
             work()
+        except Stopped:
+            pass  # its findings until then count
         except BaseException as error:
             errors.append(error)
 
@@ -68,7 +71,7 @@ def run_in_thread(
         if asked_at is not None and cancel is not None:
             cancel()  # repeatedly: a solver that is about to begin ignores the first request
         if asked_at is not None and (
-            time.monotonic() - asked_at > _GRACE or (cancel is None and compiling().is_running)
+            time.monotonic() - asked_at > _GRACE or (cancel is None and compiler.is_running())
         ):
             break
     if is_full and not thread.is_alive():  # else its memory stays in use, and others must wait
@@ -82,16 +85,25 @@ def run_in_thread(
 def signals_interrupt(search: Search) -> Iterator[None]:
     """Turn Ctrl-C and SIGTERM into an orderly end of the search.
 
-    If the main thread is waiting for compilation, the block ends there.
+    If the block waits for the compiler then, or at its limit, it ends there.
     """
-    if threading.current_thread() is not threading.main_thread():
+    with signals_remembered(search.interrupt), waiting_within(search):
         yield
-        return
-    with (
-        signals_remembered(search.interrupt),
-        left_when(lambda: search.signal_number is not None),
-    ):
-        yield
+
+
+@contextmanager
+def waiting_within(search: Search) -> Iterator[None]:
+    """Leave a block that waits for the compiler at the limit of a search, and at a signal."""
+
+    def is_over() -> bool:
+        return search.signal_number is not None or not search.remaining
+
+    try:
+        with compiler.wait_until(is_over):
+            yield
+    except Stopped:
+        if not is_over():
+            raise
 
 
 @contextmanager

@@ -53,7 +53,7 @@ class Limits:
     Parameters
     ----------
     time_limit
-        Seconds of work; compiling is not counted.
+        Seconds of wall time.
     threads
         By default all cores that this process may use.
     seed

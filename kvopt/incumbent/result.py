@@ -133,9 +133,7 @@ class SolveResult(Summarised):
     found_by, bounded_by
         Sources of schedule and bound.
     seconds, build_seconds, solve_seconds
-        Wall time in all, in building models, and inside solvers; without ``compile_seconds``.
-    compile_seconds
-        Wall time without compilation, whose result is stored for the next time.
+        Wall time in all, in building models, and inside solvers.
     signal_number
         The signal that interrupted the search, if any.
     checked
@@ -171,7 +169,6 @@ class SolveResult(Summarised):
     checked: CheckedBound | None = None
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    compile_seconds: float = 0.0
     stages: tuple[StageLog, ...] = ()
     in_time: InTime | None = None
 
@@ -270,7 +267,6 @@ class SolveResult(Summarised):
             "threads": self.threads,
             "time_limit": None,
             "seconds": round(self.seconds, 3),
-            "compile_seconds": round(self.compile_seconds, 3),
             "stop_reason": str(stopped),
             "found_by": self.found_by,
             "bounded_by": None if lower is None else lower.bounded_by,
@@ -364,7 +360,6 @@ class SolveResult(Summarised):
             "bounded_by": self.bounded_by,
             "build_seconds": round(self.build_seconds, 6),
             "solve_seconds": round(self.solve_seconds, 6),
-            "compile_seconds": round(self.compile_seconds, 6),
             "seed": self.seed,
             "threads": self.threads,
             "versions": dict(self.versions),
@@ -394,8 +389,8 @@ class SolveResult(Summarised):
 class BoundResult(Summarised):
     """A lower bound on total latency, proved in integers; ``value`` is None if unknown.
 
-    ``value`` is in rounds, or in nanoseconds on such a clock.  ``seconds`` is wall time without
-    ``compile_seconds``, the time of compilation; ``scope`` names the schedules that it covers.
+    ``value`` is in rounds, or in nanoseconds on such a clock.  ``seconds`` is wall time;
+    ``scope`` names the schedules that it covers.
     """
 
     method: str
@@ -404,7 +399,6 @@ class BoundResult(Summarised):
     note: str | None = None
     signal_number: int | None = None
     checked: CheckedBound | None = None
-    compile_seconds: float = 0.0
     scope: Scope = Scope.RUNS
     clock: Clock = ROUNDS
 
@@ -431,7 +425,6 @@ class BoundResult(Summarised):
             "scope": str(self.scope),
             f"value{self.clock.suffix}": self.value,
             "seconds": round(self.seconds, 6),
-            "compile_seconds": round(self.compile_seconds, 6),
             "note": self.note,
         }
 

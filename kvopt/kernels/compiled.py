@@ -6,8 +6,10 @@ cache of the user, else in a temporary folder that only the user can access.
 
 from __future__ import annotations
 
+import importlib
 import os
 import stat
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -17,11 +19,9 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 from numba import config, njit
-from numba.core import event
-from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types import unliteral
 
-from kvopt.kernels import compile_clock as compiling
+from kvopt.kernels.compiler import Place, compile_elsewhere
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -136,42 +136,60 @@ def _temporary_folder() -> Path | None:
     return folder if mine and stat.S_ISDIR(found.st_mode) else None
 
 
-# ---- time of compilation --------------------------------------------------------------------
+# ---- who compiles ---------------------------------------------------------------------------
 
 
 class _Call(threading.local):
-    """Stack of compilations of a thread."""
+    """Number of functions that this thread is compiling, each for the one before."""
 
-    nested = 0
-    compiles = False
+    depth = 0
 
 
 _call = _Call()
+_compiles_here = False
 
 
-class _Listener(event.Listener):
-    """Called by the compiling thread when numba compiles; only one thread compiles at a time."""
-
-    def on_start(self, event: Any) -> None:
-        """Stop the clock until the compiled code of the call is on the disk."""
-        if _call.nested and not _call.compiles:
-            _call.compiles = True
-            compiling.begins(ours=False)
-        module = event.data["dispatcher"].py_func.__module__ or ""
-        compiling.begins(ours=module.partition(".")[0] == "kvopt")
-
-    def on_end(self, event: Any) -> None:  # noqa: ARG002
-        """Restart the clock, unless the function was compiled within another one."""
-        compiling.ends()
+def compile_here() -> None:
+    """Compile in this process from now on: it has no limit to keep."""
+    global _compiles_here
+    _compiles_here = True
 
 
-_events: Any = event  # it has no types
-_events.register("numba:compile", _Listener())
-_lock: Any = global_compiler_lock
+def functions_compiled() -> int:
+    """Return how many functions of kvopt this process compiled itself."""
+    return sum(sum(dispatcher.stats.cache_misses.values()) for dispatcher in _dispatchers)
+
+
+def dispatcher_at(place: Place) -> Any:
+    """Return the dispatcher of a function."""
+    function = getattr(importlib.import_module(place.module), place.name)
+    return _watched(function) if place.is_python else function
+
+
+def _place_of(dispatcher: Any) -> Place | None:
+    """Return where another process finds a function, None if it is no name of a module of kvopt."""
+    loaded = [name for name in sys.modules if name.startswith("kvopt.")]
+    for module in loaded:
+        for name, value in vars(sys.modules[module]).items():
+            if value is dispatcher:
+                return Place(module, name, is_python=False)
+    function = dispatcher.py_func
+    is_named = getattr(sys.modules.get(function.__module__), function.__name__, None) is function
+    return Place(function.__module__, function.__name__, is_python=True) if is_named else None
+
+
+def _is_stored(dispatcher: Any, signature: Any) -> bool:
+    """Whether the code of a function is on disk, or never will be."""
+    cache = dispatcher._cache
+    if not getattr(cache, "_enabled", False):
+        return True
+    key, file = cache._index_key(signature, dispatcher.targetctx.codegen()), cache._cache_file
+    name = file._load_index().get(key)
+    return name is not None and Path(file._data_path(name)).exists()
 
 
 def _watched(function: Function, **options: bool) -> Function:
-    """Let another thread compile instead of the main one, and tolerate a full disk.
+    """Let another process compile, and tolerate a full disk.
 
     The replaced method is called for new signatures only, so nothing else is slower.  With
     ``NUMBA_DISABLE_JIT=1`` the function itself runs: slow, but visible to measures of coverage.
@@ -182,25 +200,20 @@ def _watched(function: Function, **options: bool) -> Function:
     plain_type: Any = unliteral  # it has no types
     plain, typed = dispatcher.compile, dispatcher.get_call_template
 
-    def kept(signature: Any) -> Any:
-        _call.nested += 1
+    def watched(signature: Any) -> Any:
+        # What is compiled here for another function is no call of its own.
+        if not (_compiles_here or _call.depth or _is_stored(dispatcher, signature)):
+            place = _place_of(dispatcher)
+            if place is not None:
+                compile_elsewhere(place, signature)
+        _call.depth += 1
         try:
             return plain(signature)
         except OSError:  # the code exists, but cannot be stored
             dispatcher._cache.disable()
             return plain(signature)
         finally:
-            _call.nested -= 1
-            if _call.compiles and not _call.nested:
-                _call.compiles = False
-                compiling.ends()
-
-    def watched(signature: Any) -> Any:
-        main = threading.current_thread() is threading.main_thread()
-        # The thread with the lock compiles a function that needs this one: another would wait.
-        if main and not _lock.is_locked():
-            return compiling.awaited(lambda: kept(signature))
-        return kept(signature)
+            _call.depth -= 1
 
     def alike(arguments: Any, named: Any) -> Any:
         return typed([*map(plain_type, arguments)], {k: plain_type(v) for k, v in named.items()})
@@ -209,5 +222,4 @@ def _watched(function: Function, **options: bool) -> Function:
     # numba would compile a function again for each literal number in a call.
     dispatcher.get_call_template = alike
     _dispatchers.append(dispatcher)
-    compiling.known_one_more()
     return cast("Function", dispatcher)

@@ -6,19 +6,35 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
+from kvopt.errors import Stopped
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def machine_code(function: Function) -> Function:
-    """Return a compiled function, the same one at each call."""
-    return cast("Function", _compiled(function))
+def machine_code(function: Function, *, or_python: bool = False) -> Function:
+    """Return a compiled function, the same one at each call.
+
+    With ``or_python`` it runs in Python if the time is over before it is compiled.
+    """
+    return cast("Function", _compiled(function, or_python))
 
 
 @cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def _compiled(function: Callable[..., Any], or_python: bool) -> Callable[..., Any]:
     from kvopt.kernels.compiled import compiled  # it loads numba
 
-    return interruptible(compiled(function))
+    quick = interruptible(compiled(function))
+    if not or_python:
+        return quick
+
+    @wraps(function)
+    def called(*arguments: Any) -> Any:
+        try:
+            return quick(*arguments)
+        except Stopped:
+            return function(*arguments)
+
+    return called
 
 
 def interruptible(quick: Function) -> Function:
@@ -34,11 +50,6 @@ def interruptible(quick: Function) -> Function:
             return quick(*arguments)
         except SystemError as error:
             if isinstance(error.__cause__, KeyboardInterrupt):
-                raise KeyboardInterrupt from None
-            raise
-        except RuntimeError as error:
-            # The first call compiles.  Ctrl-C during it is dropped, and so is the awaited result.
-            if "no compiled object yet" in str(error):
                 raise KeyboardInterrupt from None
             raise
 

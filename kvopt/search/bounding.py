@@ -15,7 +15,7 @@ from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.incumbent.result import BoundResult
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
@@ -151,7 +151,6 @@ def bound(
         note,
         result.signal_number,
         result.checked,
-        result.compile_seconds,
         problem.scope,
         problem.clock,
     )
@@ -203,12 +202,12 @@ def bounds_by_workers(
     """
     problem = as_problem(instance, clock=clock, scope=scope)
     refuse_extras(problem.instance, "bounds by workers", ("prefix",))
-    limits, began = limits_of(options), working_time()
+    limits, began = limits_of(options), wall_time()
     found: dict[int, CheckedBound] = {}
     best: CheckedBound | None = None
     left = sorted(set(counts), reverse=True)
     for place, workers in enumerate(left):
-        seconds = max(0.0, began + limits.time_limit - working_time()) / (len(left) - place)
+        seconds = max(0.0, began + limits.time_limit - wall_time()) / (len(left) - place)
         fleet = problem.of(replace(problem.instance, workers=workers))
         search = Search(fleet, replace(limits, time_limit=seconds), checkable=True)
         if problem.is_restricted:

@@ -1,4 +1,4 @@
-"""Let a solver prove the optimum of few requests while loops of other engines are compiled."""
+"""Let a solver work while the machine code of other engines is being compiled."""
 
 from __future__ import annotations
 
@@ -10,33 +10,37 @@ from contextlib import contextmanager
 from kvopt.errors import UnsupportedDependency
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.compile_clock import compiling
+from kvopt.kernels import compiler
+from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.search.registry import ENGINES
 
-MOST_REQUESTS = 10
-"""Up to so many requests a solver is usually faster than the compiler."""
+FEW_REQUESTS = 10
+"""Up to so many requests a solver usually ends before the other engines."""
 
-_GLANCE = 0.02
-"""Seconds between two checks for compilation."""
+_PAUSE = 0.02
+"""Seconds between two checks whether something is being compiled."""
+_BETWEEN = 1.0
+"""Seconds without a wait for the compiler after which it has finished."""
 
 
 @contextmanager
 def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
-    """Let a solver work in parallel once the block has to compile a function.
+    """Let a solver work in parallel once the block has to wait for the compiler.
 
-    Both offer to one incumbent, so a proof of one ends the other.  There is no solver if the bound
-    has to be checkable: its claim would end the search without such a bound.  Its claim is about
-    starts in rounds, without pauses, and counts tokens.
+    Both offer to one incumbent.  Of few requests it may prove the optimum; of more it ends once the
+    engines of the block can work.  Its claims do not count if the bound has to be checkable: they
+    would end the search without such a bound.  They are about starts in rounds, without pauses, and
+    count tokens.
     """
-    if search.checkable or not search.problem.is_plain or len(search.instance) > MOST_REQUESTS:
+    if not search.problem.is_plain:
         yield
         return
     is_over = threading.Event()
 
     def work() -> None:
-        while not is_over.wait(_GLANCE):
-            if compiling().is_running:
+        while not is_over.wait(_PAUSE):
+            if compiler.is_running():
                 try:
                     _prove(search, is_over, presolve)
                 except UnsupportedDependency as error:  # the requested engine continues
@@ -53,18 +57,26 @@ def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
 
 
 def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
-    """Solve on an inner search: a solver's clock continues; its limit must not end the outer."""
+    """Solve on an inner search, whose end by its limit is none of the outer one."""
+    is_few, waited = len(search.instance) <= FEW_REQUESTS, wall_time()
+
+    def has_to_end(_: object) -> bool:
+        nonlocal waited
+        if compiler.is_running():
+            waited = wall_time()
+        is_ready = wall_time() - waited > _BETWEEN
+        return is_over.is_set() or search.should_stop() or (is_ready and not is_few)
 
     def work(inner: Search) -> None:
-        inner.engine = prover(inner)
+        inner.engine, inner.threads = prover(inner), max(1, search.threads - 1)  # one compiles
         ENGINES.find(inner.engine)(inner, presolve=presolve)
 
     search.work_inside(
         search.instance,
         work,
-        takes=["schedules", "claims"],
+        takes=["schedules"] if search.checkable else ["schedules", "claims"],
         known=True,
-        stop=lambda _: is_over.is_set() or search.should_stop(),
+        stop=has_to_end,
     )
 
 

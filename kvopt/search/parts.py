@@ -28,7 +28,7 @@ from kvopt.incumbent.proofs import (
 )
 from kvopt.incumbent.result import Progress
 from kvopt.incumbent.shares import share_of
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.parts import Part, split
 
 _PAUSE = 20.0
@@ -74,10 +74,10 @@ class Divided:
 
         Small parts come first.  Parts that ran out of time are repeated while much time remains.
         """
-        search, began = self._search, working_time()
+        search, began = self._search, wall_time()
 
         def remaining() -> float:
-            return min(search.remaining, began + seconds - working_time())
+            return min(search.remaining, began + seconds - wall_time())
 
         if not self._sides:
             with search.surviving():
@@ -129,10 +129,10 @@ class Divided:
         """Take the new result of a part; report to the whole at intervals."""
         self._search.engine = progress.engine
         side.learn(search)
-        if working_time() >= self._due:
-            began = working_time()
+        if wall_time() >= self._due:
+            began = wall_time()
             self._tell()
-            self._due = working_time() + _PAUSE * (working_time() - began)
+            self._due = wall_time() + _PAUSE * (wall_time() - began)
 
     def _tell(self) -> None:
         """Offer the sums of both sides to the whole."""

@@ -21,7 +21,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices
 from kvopt.incumbent.shares import SHARING_BEAMS, share_of
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.search.meanwhile import prover
 from kvopt.search.registry import ENGINES
 from kvopt.simulate.running import run
@@ -93,10 +93,10 @@ def improve_sharing(search: Search, seconds: float) -> None:
     from kvopt.heuristics.trace_beams import search_traces
 
     def work() -> None:
-        end = working_time() + min(seconds, search.remaining)
+        end = wall_time() + min(seconds, search.remaining)
         offer_central_lines(search)
-        search_traces(search, share_of(end - working_time(), SHARING_BEAMS), search.seed)
-        search_reinsertions(search, end - working_time(), search.seed)
+        search_traces(search, share_of(end - wall_time(), SHARING_BEAMS), search.seed)
+        search_reinsertions(search, end - wall_time(), search.seed)
 
     with search.surviving("beams"):
         run_in_thread(search, work)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kvopt.errors import InvalidInput, PolicyFault, TooLarge, shown
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
@@ -106,7 +106,7 @@ def run(
         return _checked(replace(made, instance=instance, note=note))
     if kind is Retraction and not clock.is_even:
         raise InvalidInput("is simulated in rounds, not in seconds", field=label)
-    began, fleet = working_time(), instance.workers > 1
+    began, fleet = wall_time(), instance.workers > 1
     way = router_from(router) if isinstance(router, str) and fleet else router
     if kind is Server and fleet and not isinstance(way, ArrivalRouter):
         reason = "every server has a line of its own: name a router that sends requests on arrival"
@@ -121,7 +121,7 @@ def run(
         **_columns(workload, workers),
         clock=clock,
         policy=label,
-        wall_seconds=working_time() - began,
+        wall_seconds=wall_time() - began,
         note=_note(workers),
         router=None if not fleet else router if isinstance(router, str) else router.name,
     )

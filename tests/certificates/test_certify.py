@@ -255,7 +255,7 @@ class TestCommands:
         command = ("certify", large, "-P", "mc-sf", "-t", 1, "--threads", 1, "-o", target)
         assert run(*command)[0] == 0
         took = time.process_time() - began
-        assert took - json.loads(target.read_text())["provenance"]["compile_seconds"] < 1 + 3
+        assert took < 1 + 3
         assert run("verify", target)[0] == 0
 
     @pytest.mark.slow

@@ -42,7 +42,7 @@ def test_a_second_call_has_nothing_to_compile(run: Run) -> None:
 def test_json_counts_what_was_compiled(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    parts = [Warmed("one", 2, 1.5, 2.0, [tmp_path]), Warmed("other", 1, 0.5, 0.7, [tmp_path])]
+    parts = [Warmed("one", 2, 2.0, [tmp_path]), Warmed("other", 1, 0.7, [tmp_path])]
     monkeypatch.setattr(warmup, "warm_up", lambda: iter(parts))
     code, out, _ = run("warmup", "--json")
     found = json.loads(out)

@@ -24,7 +24,6 @@ from known import known
 from kvopt import BatchTime, Instance, Line, Request, certify, generate, write_instance
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.kernels.interruptible import interruptible
 from kvopt.problem.clocks import Seconds
 
 COMMAND = [sys.executable, "-m", "kvopt"]
@@ -206,16 +205,6 @@ def test_ctrl_c_while_modules_are_loaded() -> None:
         out, err = child.communicate(timeout=120)
     assert (child.returncode, out) == (130, "")
     assert "Traceback" not in err
-
-
-def test_ctrl_c_while_the_compiler_works_is_ctrl_c() -> None:
-    def dropped(message: str) -> None:
-        raise RuntimeError(message)
-
-    with pytest.raises(KeyboardInterrupt):
-        interruptible(dropped)("no compiled object yet for <Library>")
-    with pytest.raises(RuntimeError, match="else"):
-        interruptible(dropped)("something else")
 
 
 def test_a_solver_that_begins_late_is_asked_again_to_return() -> None:

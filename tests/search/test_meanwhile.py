@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kvopt import generate
+from kvopt import generate, solve
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.result import BoundSource
-from kvopt.kernels import compile_clock as compiling
-from kvopt.kernels import dependencies
+from kvopt.kernels import compiler, dependencies
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
@@ -34,18 +33,10 @@ print(found.status, found.objective, found.lower_bound, found.bound_source, "num
 """
 
 
-@pytest.fixture(autouse=True)
-def few_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let solvers work, which other tests do without."""
-    monkeypatch.setattr(meanwhile, "MOST_REQUESTS", 10)
-
-
 @pytest.fixture
-def compiler(compile_clock: None) -> Iterator[None]:  # noqa: ARG001
+def compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have something compiled that takes as long as a test does."""
-    compiling.begins(ours=True)
-    yield
-    compiling.ends()
+    monkeypatch.setattr(compiler, "is_running", lambda: True)
 
 
 def search_of(n: int, *, checkable: bool = False, workers: int = 1) -> Search:
@@ -58,7 +49,7 @@ def search_of(n: int, *, checkable: bool = False, workers: int = 1) -> Search:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("compiler")
+@pytest.mark.usefixtures("compiling")
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("solver", ["cpsat", "highs"])
 def test_a_solver_proves_what_waits_for_the_compiler(
@@ -74,17 +65,36 @@ def test_a_solver_proves_what_waits_for_the_compiler(
     assert search.bounded_by == {"cpsat": "CP-SAT", "highs": "HiGHS"}[solver]
 
 
-@pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize(("n", "checkable"), [(11, False), (5, True)])
-def test_no_claim_takes_the_place_of_a_proof_that_can_be_checked(n: int, checkable: bool) -> None:
-    search = search_of(n, checkable=checkable)
-    before = search.lower_bound
+@pytest.mark.usefixtures("compiling")
+def test_no_claim_takes_the_place_of_a_proof_that_can_be_checked() -> None:
+    search = search_of(5, checkable=True)
+    before, optimum = search.lower_bound, solve(search.instance, "cpsat").objective
     with solver_while_compiling(search, presolve=True):
-        time.sleep(0.1)
+        while search.objective != optimum:
+            time.sleep(0.01)
     assert (search.lower_bound, search.proved) == (before, False)
 
 
-@pytest.mark.usefixtures("compiler")
+def test_the_solver_of_many_ends_when_the_others_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = threading.Event()
+    waits.set()
+    monkeypatch.setattr(meanwhile, "_BETWEEN", 0.05)
+    monkeypatch.setattr(compiler, "is_running", waits.is_set)
+
+    def works() -> bool:
+        return any(thread.name == "kvopt-solver" for thread in threading.enumerate())
+
+    search = search_of(40)
+    with solver_while_compiling(search, presolve=True):
+        while not works():
+            time.sleep(0.01)
+        waits.clear()
+        while works():
+            time.sleep(0.01)
+    assert not search.should_stop()
+
+
+@pytest.mark.usefixtures("compiling")
 @pytest.mark.parametrize(
     "problem",
     [
@@ -103,7 +113,6 @@ def test_the_optimum_of_starts_is_claimed_of_nothing_else(
     assert not begun
 
 
-@pytest.mark.usefixtures("compile_clock")
 def test_nothing_is_begun_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[Search] = []
     monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
@@ -112,7 +121,7 @@ def test_nothing_is_begun_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPa
     assert not begun
 
 
-@pytest.mark.usefixtures("compiler")
+@pytest.mark.usefixtures("compiling")
 def test_an_end_of_the_others_ends_the_solver() -> None:
     search = search_of(10)
     with solver_while_compiling(search, presolve=True):
@@ -120,7 +129,7 @@ def test_an_end_of_the_others_ends_the_solver() -> None:
     assert not search.proved
 
 
-@pytest.mark.usefixtures("compiler")
+@pytest.mark.usefixtures("compiling")
 def test_a_release_that_is_refused_is_missed_and_that_is_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,7 +16,7 @@ from kvopt.bounds.configurations.states import Knots
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.shares import share_of
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 
 _FINE = 64
 """Refinement at which all times are knots, for instances that can be proved."""
@@ -83,11 +83,11 @@ def rising_bounds(
     Patient stages end after that share of the time, so that callers can use the rest.
     """
     assert search.schedule is not None
-    began, limit = working_time(), min(time_limit, search.remaining)
+    began, limit = wall_time(), min(time_limit, search.remaining)
     share = 1.0
 
     def is_over() -> bool:
-        return search.should_stop() or working_time() - began >= share_of(limit, share)
+        return search.should_stop() or wall_time() - began >= share_of(limit, share)
 
     last, params = search.schedule.makespan, search.params.configuration
     rising = Rising(search.instance, last, search.threads, is_over)
@@ -114,10 +114,10 @@ def rising_large_bounds(search: Search, time_limit: float = math.inf) -> Iterato
         If states and times take too much memory, or too long to check.
     """
     assert search.schedule is not None
-    end, params = working_time() + min(time_limit, search.remaining), search.params.configuration
+    end, params = wall_time() + min(time_limit, search.remaining), search.params.configuration
 
     def is_over() -> bool:
-        return search.should_stop() or working_time() >= end
+        return search.should_stop() or wall_time() >= end
 
     last = search.schedule.makespan
     rising = Rising(search.instance, last, search.threads, is_over, few_knots=True)

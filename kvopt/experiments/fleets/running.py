@@ -26,7 +26,7 @@ from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, better, keep, r
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import Limits, limits_of
 from kvopt.incumbent.proofs import CheckedBound
-from kvopt.kernels.compile_clock import Abandoned, left_when
+from kvopt.kernels.compiler import wait_until
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance, refuse_extras
@@ -187,7 +187,7 @@ def fleet_sizes(
             if counts is None:
                 chosen = work.numbers(goal.most, match.workers if match else None)
             work.look_at({*chosen, *([match.workers] if match else [])}, directory)
-        except (Stopped, Abandoned):
+        except Stopped:
             if work.signal_number is None:
                 raise
     if goal is None:
@@ -287,7 +287,7 @@ class _Work:
         """Return bounds for all numbers of workers at once; they share results."""
         self.tell(f"bounds for {', '.join(map(str, self.left))} machines")
         limits = replace(each, time_limit=each.time_limit * len(self.left))
-        with left_when(self.is_over):
+        with wait_until(self.is_over):
             return bounds_by_workers(
                 self.measure.instance,
                 self.left,
@@ -323,7 +323,7 @@ class _Work:
                 key = name if workers == 1 else label
                 self.tell(f"{counted(workers, 'machine')}: {label}")
                 if key not in found:
-                    with left_when(self.is_over):
+                    with wait_until(self.is_over):
                         found[key] = run(
                             self.fleet(workers),
                             name,

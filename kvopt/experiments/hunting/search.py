@@ -15,7 +15,7 @@ from kvopt.errors import Stopped
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order
 from kvopt.incumbent.limits import LimitOptions, limits_of
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
@@ -174,7 +174,7 @@ def hunt(
     >>> found.ratio, found.proved, found.verified
     (Fraction(11, 8), True, True)
     """
-    began = working_time()
+    began = wall_time()
     limits = limits_of({"time_limit": 60.0, **options})
     chosen = [policy_from(label) for label in policies]
     covered = _scope(scope, chosen, policies)
@@ -184,17 +184,17 @@ def hunt(
         raise InvalidInput(f"must be at most {MOST_REQUESTS}, got {n}", field="--n")
     space = Space(memory, n, last_arrival, equal_prompts, needs_order(chosen))
     deadline, end = began + _SEARCH_SHARE * limits.time_limit, began + limits.time_limit
-    judge = Judge(chosen, lambda: working_time() > deadline, covered)
+    judge = Judge(chosen, lambda: wall_time() > deadline, covered)
     search = Chase(space, judge, Random(limits.seed), watch, deadline)
     interrupted = search.run()
     certificate = runs = None
     if search.worst is not None:
-        patient = Judge(chosen, lambda: working_time() > end, covered)
+        patient = Judge(chosen, lambda: wall_time() > end, covered)
         try:
             small = shrunk(search.worst, patient, space.holds)
         except KeyboardInterrupt:  # the result so far is reported
             small, interrupted = search.worst, True
-        runs, certificate = _certified(small, policies, covered, end - working_time())
+        runs, certificate = _certified(small, policies, covered, end - wall_time())
     sides = [certificate_text(found) for found in (certificate, runs) if found is not None]
     verified = bool(sides) and all(verify_text(text).valid for text in sides)
     return Hunt(
@@ -205,7 +205,7 @@ def hunt(
         judge.tried,
         judge.livelocks,
         interrupted,
-        working_time() - began,
+        wall_time() - began,
         covered,
         runs,
     )
@@ -255,9 +255,9 @@ class Chase:
 
     def exhaust(self) -> None:
         """Try every instance of one request, then of two, and so on until time is over."""
-        began = working_time()
+        began = wall_time()
         for count in range(1, self.space.most + 1):
-            now = working_time()
+            now = wall_time()
             each = (now - began) / self.judge.tried if self.judge.tried > 1000 else _SECONDS_EACH
             if self.space.size(count) * each > _ENUMERATION_SHARE * (self.deadline - now):
                 return

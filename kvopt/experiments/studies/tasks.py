@@ -37,7 +37,7 @@ from kvopt.experiments.studies.records import (
 )
 from kvopt.experiments.studies.sources import Source
 from kvopt.files.atomic import write_atomically
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import versions
 from kvopt.kernels.modules import import_modules
 from kvopt.simulate.routers.registry import parts_of
@@ -235,7 +235,7 @@ def _earlier_runs(path: Path | None) -> dict[str, PolicyRun]:
 
 def _run(limits: Limits, instance: Instance, label: str) -> Result:
     """Return the run of a policy, or its error."""
-    end = working_time() + limits.policy_time_limit
+    end = wall_time() + limits.policy_time_limit
     router, policy = parts_of(label)
     try:
         return run(
@@ -244,7 +244,7 @@ def _run(limits: Limits, instance: Instance, label: str) -> Result:
             router=router,
             clock=limits.clock,
             label=label,
-            should_stop=lambda: working_time() > end,
+            should_stop=lambda: wall_time() > end,
         )
     except Stopped:
         return PolicyRun.unknown(instance, label, Outcome.UNFINISHED, limits.clock)

@@ -21,7 +21,7 @@ import numpy as np
 
 from kvopt.errors import TooLarge
 from kvopt.incumbent.shares import ORDERS_IN_TIME
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.deadlines import Aim
 from kvopt.problem.instance import Instance
@@ -90,10 +90,10 @@ def attaining_in_rounds(
     empty = _empty(instance, allowed, aim)
     if empty is None:
         return None
-    began = working_time()
+    began = wall_time()
 
     def is_over(share: float = 1.0) -> bool:
-        return should_stop() or working_time() > began + share * time_limit
+        return should_stop() or wall_time() > began + share * time_limit
 
     random, orders_over = np.random.default_rng(seed), partial(is_over, ORDERS_IN_TIME)
     places, count = _filled(instance, empty, costs, random, orders_over)

@@ -22,7 +22,7 @@ import numpy as np
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.incumbent.shares import RUNS_IN_TIME
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.kernels.magnitudes import LARGEST_SUM, fits
 from kvopt.problem.arrays import Flags, Floats, Integers, columns_of
 from kvopt.problem.batch_time import BatchTime
@@ -85,10 +85,10 @@ def attaining_in_seconds(
     table = Table.of(instance, model, allowed, costs)
     if table is None:
         return None
-    began, workers = working_time(), instance.workers
+    began, workers = wall_time(), instance.workers
 
     def is_over(share: float = 1.0) -> bool:
-        return should_stop() or working_time() > began + share * time_limit
+        return should_stop() or wall_time() > began + share * time_limit
 
     def served(members: Integers, way: Way = _FIRST_WAY) -> Server:
         return Server(table.some(members), instance.memory, model, aim, seed, way)

@@ -25,7 +25,7 @@ from kvopt.heuristics.fleets.placing import Placing, Tries, place_next
 from kvopt.heuristics.reduced_costs import summed
 from kvopt.heuristics.reinsertion import nowhere, refuse_too_long
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
 
@@ -83,18 +83,18 @@ def search_fluid_orders(search: Search, seconds: float, seed: int = 0) -> None:
     """
     if len(search.instance) < 2:
         return
-    end = working_time() + seconds
+    end = wall_time() + seconds
     with ThreadPoolExecutor(search.threads) as pool:
         paces = _Paces(search, pool, end)
         best = paces.first()
         step, orders, idle, turn = _FIRST_STEP, _FIRST_ORDERS, 0, 0
         while idle < _IDLE_TURNS and not paces.is_over():
-            began, before, turn = working_time(), search.objective, turn + 1
+            began, before, turn = wall_time(), search.objective, turn + 1
             found = paces.best_of([best, best + step], Tries(orders, seed + turn))
             step = max(step / 2, _LEAST_STEP) if found == best else step
             best = found
             idle = idle + 1 if search.objective == before else 0
-            orders = _next_orders(orders, working_time() - began, end - working_time())
+            orders = _next_orders(orders, wall_time() - began, end - wall_time())
 
 
 def _next_orders(orders: int, took: float, left: float) -> int:
@@ -117,7 +117,7 @@ class _Paces:
 
     def is_over(self) -> bool:
         """Whether time is up, or the search has to stop."""
-        return working_time() >= self._end or self._search.should_stop()
+        return wall_time() >= self._end or self._search.should_stop()
 
     def first(self) -> float:
         """Return the best of the first paces, without other orders."""

@@ -8,7 +8,7 @@ from kvopt.errors import TooLarge
 from kvopt.heuristics import improve
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.shares import EACH_WORKER, PLACED_FEW, PLACED_MANY, share_of
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 
 _SOON_IN_LINE = 2_000
 """Up to so many requests all rules of one line are fast."""
@@ -20,11 +20,11 @@ def improve_fleet(search: Search, seconds: float = math.inf) -> None:
     """Improve the schedule of a fleet for so long, or until nothing improves any more."""
     from kvopt.heuristics.reinsertion import search_reinsertions
 
-    end, turn, turn_length = working_time() + seconds, 0, 2.0
+    end, turn, turn_length = wall_time() + seconds, 0, 2.0
     _place(search, seconds)
-    while not search.should_stop() and working_time() < end and search.schedule is not None:
+    while not search.should_stop() and wall_time() < end and search.schedule is not None:
         before = search.schedule.objective
-        left = min(end - working_time(), math.inf if seconds == math.inf else turn_length)
+        left = min(end - wall_time(), math.inf if seconds == math.inf else turn_length)
         search_reinsertions(search, (1 - EACH_WORKER) * left, search.seed + turn)
         improve_workers(search, share_of(left, EACH_WORKER) if left < math.inf else turn_length)
         if seconds == math.inf and search.schedule.objective == before:
@@ -65,9 +65,9 @@ def improve_workers(search: Search, seconds: float) -> None:
     """Improve the schedule of each worker by itself, with a share of the time by its requests."""
     schedule = search.schedule
     assert schedule is not None
-    starts, end, left = list(schedule.starts), working_time() + seconds, len(schedule.starts)
+    starts, end, left = list(schedule.starts), wall_time() + seconds, len(schedule.starts)
     for members, part in zip(schedule.members, schedule.parts, strict=True):
-        limit = (end - working_time()) * len(members) / max(left, 1)
+        limit = (end - wall_time()) * len(members) / max(left, 1)
         left -= len(members)
         if len(members) < 2 or search.should_stop() or limit <= 0:
             continue

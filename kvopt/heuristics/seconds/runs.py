@@ -19,7 +19,7 @@ from random import Random
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.base import Policy
@@ -98,7 +98,7 @@ def offer_one_by_one(search: Search) -> None:
 
     The next request goes to the worker that is free first.
     """
-    instance, model, began = search.instance, search.clock.batch_time, working_time()
+    instance, model, began = search.instance, search.clock.batch_time, wall_time()
     arrivals, count = search.clock.arrivals(instance), len(instance)
     starts, workers = [0] * count, [0] * count
     resumed: list[dict[int, int]] = [{} for _ in range(instance.workers)]
@@ -175,7 +175,7 @@ class _Dealt:
     def __init__(self, search: Search, made: PolicyRun) -> None:
         self._search = search
         self._keys = list(made.start_times)
-        self._began = working_time()
+        self._began = wall_time()
         self._line = sorted(range(len(self._keys)), key=self._keys.__getitem__)
         self._members, self._parts = made.members, list(made.parts)
 
@@ -248,5 +248,5 @@ def joined_run(
         clock=search.clock,
         resumed=resumed,
         policy=label,
-        wall_seconds=working_time() - began,
+        wall_seconds=wall_time() - began,
     )

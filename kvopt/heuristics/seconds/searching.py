@@ -23,7 +23,7 @@ from kvopt.heuristics.seconds.beams import (
 )
 from kvopt.heuristics.seconds.dispatch import LATENCY, WAITS, TimedNode
 from kvopt.heuristics.seconds.servers import server_of
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance import Instance
@@ -77,28 +77,28 @@ def beams_in_seconds(
     should_stop
         Checked now and then.
     """
-    start = working_time()
+    start = wall_time()
     end = start + time_limit
     beams = _beams_of(instance, clock, lines, threads, seed, room)
     if beams is None:
         return None
 
     def is_over() -> bool:
-        return should_stop() or working_time() >= end
+        return should_stop() or wall_time() >= end
 
     turn, idle, effort, widest = 0, 0, 0.0, beams.widest
     if time_limit == math.inf:
         widest = max(1, min(WIDEST_WITHOUT_LIMIT, _MOST_WITHOUT_LIMIT // len(instance), widest))
     with ThreadPoolExecutor(threads) as pool:
         while idle < IDLE_TURNS and not is_over():
-            began, before, each = working_time(), beams.best.objective, beams.effort(turn)
+            began, before, each = wall_time(), beams.best.objective, beams.effort(turn)
             width = max(1, min(int(effort / each), widest))
             beams.search(pool, turn, width, is_over)
             turn, idle = turn + 1, 0 if beams.best.objective != before else idle + 1
-            effort = next_effort(width * each, working_time() - began, end - working_time())
+            effort = next_effort(width * each, wall_time() - began, end - wall_time())
             if not effort or (time_limit == math.inf and width == widest):
                 break
-    return replace(beams.best, wall_seconds=working_time() - start)
+    return replace(beams.best, wall_seconds=wall_time() - start)
 
 
 def _beams_of(

@@ -20,7 +20,7 @@ from kvopt.heuristics.state_beams.rooms import Plan, beam_from, starts_of, with_
 from kvopt.heuristics.state_beams.rounds import CROWDED, ENDED, go_on
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import ConfigurationProof
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import Integers
 
 _FIRST = Plan(
@@ -129,13 +129,13 @@ class Going:
     def finish(self, is_late: Callable[[], bool]) -> Integers | None:
         """Return all starts, None if time runs out before."""
         while not is_late():
-            began = working_time()
+            began = wall_time()
             outcome = go_on(self._guide, self._plan, self._beam, self._rounds)
             if outcome == ENDED:
                 self.is_over = True
                 return starts_of(self._beam, self._starts)
             if outcome == CROWDED:
                 self._beam = with_room(self._beam)
-            elif working_time() - began < _SLICE:
+            elif wall_time() - began < _SLICE:
                 self._rounds *= 2
         return None

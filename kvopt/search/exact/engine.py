@@ -20,7 +20,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.shares import CLIMB_BEFORE_SEARCH, LOCAL_SEARCH_BESIDE, share_of
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.search.exact.forward import (
     FIRST_WIDTH,
     NAME,
@@ -92,7 +92,7 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
     params, count = search.params.exact, len(search.instance)
     width, labels, forward, optimum = min(FIRST_WIDTH, params.width), _FIRST_LABELS, None, None
     patience = CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
-    began, searching = working_time(), 0.0
+    began, searching = wall_time(), 0.0
     try:
         for rising, evaluation in rising_bounds(search, rule_out=presolve, patience=patience):
             if count > MOST_REQUESTS:
@@ -101,12 +101,12 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             forward.search_with_beam(width, _HORIZON if count > params.unaided else 0)
             width = min(_FACTOR * width, params.width)
             # Half of the time at most: a better bound makes the next search shorter.
-            since = working_time()
+            since = wall_time()
             if count <= params.searchable and 2.0 * searching <= since - began:
                 seconds = min(2.0 * (since - began), search.remaining / 2.0)
                 if forward.raises(labels) or forward.excludes_all(label_limit(search), seconds):
                     optimum = search.schedule.objective
-                searching += working_time() - since
+                searching += wall_time() - since
             labels = min(_FACTOR * labels, RISING_LABELS)
         if forward and not optimum:
             if forward.finishes(params.width):

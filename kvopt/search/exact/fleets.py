@@ -15,7 +15,7 @@ from kvopt.errors import Stopped
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.instance import Instance
 
 MOST_REQUESTS = 12
@@ -42,7 +42,7 @@ def run(search: Search, seconds: float = math.inf) -> None:
     if search.schedule is None:
         offer_list_schedules(search)
     search.engine = _NAME
-    deadline = working_time() + seconds
+    deadline = wall_time() + seconds
     # Compilation and compiled loops ignore signals: this thread watches for them.
     run_in_thread(search, lambda: _run(search, deadline))
 
@@ -99,7 +99,7 @@ def _best_of(
         part.memory,
         [(r.arrival, *r.shape) for r in part],
         target,
-        lambda: search.should_stop() or working_time() >= deadline,
+        lambda: search.should_stop() or wall_time() >= deadline,
     )
 
 

@@ -17,7 +17,7 @@ from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import ConfigurationProof, SearchProof
 from kvopt.incumbent.shares import COMPLETIONS
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 
 NAME = "exact"
 """Name of the engine in `bounded_by` of its bounds."""
@@ -120,7 +120,7 @@ class Forward:
         With many requests completion bounds come first, and targets that rise.
         """
         deadline = self._deadline
-        self._deadline = min(deadline, working_time() + seconds)
+        self._deadline = min(deadline, wall_time() + seconds)
         try:
             if len(self._search.instance) > self._params.unaided:
                 self.complete(COMPLETIONS * seconds)
@@ -166,7 +166,7 @@ class Forward:
         last = _NOTHING._replace(rise=float(known)) if look_ahead else _NOTHING
         while not self._should_stop():
             target = min(least + math.ceil(rise), self._objective())
-            began = working_time()
+            began = wall_time()
             try:
                 kept = math.log(self.exclude(target, most_labels, look_ahead=look_ahead) + 1)
             except TooWide:
@@ -177,7 +177,7 @@ class Forward:
             if target >= self._objective():
                 return True
             growth = max(kept - last.kept, 0.1) / (rise - last.rise)
-            self._before, self._last = last, _Effort(rise, kept, working_time() - began)
+            self._before, self._last = last, _Effort(rise, kept, wall_time() - began)
             last = self._last
             more = min(_MORE_WORK, self._affordable() / max(last.seconds, _INSTANT))
             if more < 1.0:
@@ -210,19 +210,19 @@ class Forward:
         known = self._completions = Completions(states, evaluation, self._budget)
         window = max(1, int(_COMPLETION_WINDOW * self._budget))
         sets, before = min(_FIRST_SETS, most_sets), -1
-        deadline = working_time() + seconds
+        deadline = wall_time() + seconds
 
         def should_stop() -> bool:
-            return self._should_stop() or working_time() >= deadline
+            return self._should_stop() or wall_time() >= deadline
 
         while True:
-            began = working_time()
+            began = wall_time()
             with suppress(Stopped):
                 known.fill(sets, window, should_stop)
             proved = -(-(evaluation.total + known.rise) // evaluation.denominator)
             self._offer(min(proved, self._objective()), (), known, look_ahead=True)
-            last = max(working_time() - began, _INSTANT)
-            in_time = sets * _MARGIN * (deadline - working_time()) / last
+            last = max(wall_time() - began, _INSTANT)
+            in_time = sets * _MARGIN * (deadline - wall_time()) / last
             in_memory = known.sets_within(self._search.memory_left // 2)
             more = min(_MORE_SETS * sets, most_sets, in_time, in_memory)
             if more < _WORTH_IT * sets or known.rise == before:
@@ -231,7 +231,7 @@ class Forward:
 
     def _affordable(self) -> float:
         """Return the seconds that the next search may take."""
-        return _MARGIN * min(self._search.remaining, self._deadline - working_time())
+        return _MARGIN * min(self._search.remaining, self._deadline - wall_time())
 
     def exclude(self, target: int, most_labels: int, *, look_ahead: bool) -> int:
         """Exclude schedules below a target, or find the best; return the number of kept labels.
@@ -304,7 +304,7 @@ class Forward:
     # ---- both -------------------------------------------------------------------------
 
     def _should_stop(self) -> bool:
-        return self._search.should_stop() or working_time() >= self._deadline
+        return self._search.should_stop() or wall_time() >= self._deadline
 
     def _objective(self) -> int:
         assert self._search.schedule is not None

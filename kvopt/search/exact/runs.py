@@ -21,7 +21,7 @@ from kvopt.bounds.deadlines import least_times
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.heuristics.seconds.runs import joined_run
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.deadlines import Aim
@@ -233,7 +233,7 @@ def search_all(search: Search, _: float = math.inf) -> None:
     if (longest := max(request.output for request in instance)) > _LONGEST:
         search.note(f"{_NAME}: an output has {longest:,} tokens; the limit is {_LONGEST:,}")
         return
-    began, rounds = working_time(), 0
+    began, rounds = wall_time(), 0
 
     def is_over() -> bool:
         nonlocal rounds

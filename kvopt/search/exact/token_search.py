@@ -17,14 +17,14 @@ from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices
 from kvopt.incumbent.shares import CLIMB_OF_TOKENS, share_of
-from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.clock import wall_time
 from kvopt.search.exact.forward import FIRST_WIDTH, NAME, RISING_LABELS, Forward
 
 
 def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
     """Raise the bound by searches below higher and higher targets, and run beams in between."""
     assert search.schedule is not None
-    deadline = working_time() + seconds
+    deadline = wall_time() + seconds
     prices = _prices(search, share_of(min(seconds, search.remaining), CLIMB_OF_TOKENS))
     if prices is None or search.should_stop() or search.instance.workers > 1:
         return

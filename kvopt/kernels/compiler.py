@@ -1,0 +1,173 @@
+"""A child process that compiles, so that limits are wall time.
+
+The first use after an installation compiles for up to a minute, and a compiler can be neither
+interrupted nor run beside Python.  So a child compiles, and stores the machine code on disk.  The
+thread that needs it waits, others continue, and the wait ends with the limit or at a signal.
+
+This module does not load numba; `kvopt.kernels.compiled` does, which asks for what is not stored.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple
+
+from kvopt.errors import Stopped
+
+FIRST_USE = "compiling in another process, as the first use after an installation does"
+"""Message when the first function is missing."""
+
+_PAUSE = 0.02
+"""Seconds between two checks of a thread that waits; shorter ones cost time."""
+_DONE, _FAILED = b"1", b"0"
+"""Answers of the child to a request."""
+_SERVE = "import sys; sys.path[:] = {!r}; from kvopt.kernels import compiler; compiler.serve()"
+
+
+class Place(NamedTuple):
+    """Where a function is found: its module and name, and whether a loop compiles it on demand."""
+
+    module: str
+    name: str
+    is_python: bool
+
+
+class _State:
+    """The child, those that end, how many threads wait, and how often waits were ended."""
+
+    child: Any = None  # a `Popen`, whose pipes are there
+    ending: ClassVar[list[Any]] = []
+    waiting = ended = 0
+    is_announced = False
+
+
+_turn = threading.Lock()
+"""Held by the thread whose function the child compiles."""
+_ends: list[Callable[[], bool]] = []
+"""Whether the blocks that `wait_until` opened are over."""
+
+
+def is_running() -> bool:
+    """Whether a thread waits for a function that is being compiled."""
+    return _State.waiting > 0
+
+
+@contextmanager
+def wait_until(is_over: Callable[[], bool]) -> Iterator[None]:
+    """End waits for the compiler in a block when a condition is true, by raising `Stopped`.
+
+    The child ends with the outermost block.
+    """
+    _ends.append(is_over)
+    try:
+        yield
+    finally:
+        _ends.remove(is_over)
+        if not _ends:
+            _State.ended += 1  # a thread that was left behind may wait still
+            stop()
+
+
+def compile_elsewhere(place: Place, signature: Any) -> bool:
+    """Wait until the child has compiled and stored a function; return whether it could.
+
+    Raises
+    ------
+    Stopped
+        If a block of `wait_until` is over.
+    """
+    _announce()
+    ended = _State.ended
+
+    def check() -> None:
+        if _State.ended > ended or any(is_over() for is_over in _ends):
+            raise Stopped
+
+    _State.waiting += 1
+    try:
+        while not _turn.acquire(timeout=_PAUSE):
+            check()
+        try:
+            check()
+            return _answer(pickle.dumps((place, signature)), check)
+        except (OSError, ValueError, pickle.PicklingError):  # no child, or a type unknown to it
+            check()  # `stop` closes its input
+            stop()
+            return False
+        except BaseException:
+            stop()
+            raise
+        finally:
+            _turn.release()
+    finally:
+        _State.waiting -= 1
+
+
+def _answer(request: bytes, check: Callable[[], None]) -> bool:
+    """Send a request to the child, and wait for its answer."""
+    child = _State.child = _State.child or _begin()
+    child.stdin.write(request)
+    child.stdin.flush()
+    while not select.select([child.stdout], [], [], _PAUSE)[0]:
+        check()
+    return os.read(child.stdout.fileno(), 1) == _DONE
+
+
+def _begin() -> Any:
+    for ended in [child for child in _State.ending if child.poll() is not None]:
+        _State.ending.remove(ended)
+        ended.stdout.close()
+    return subprocess.Popen(
+        [sys.executable, "-c", _SERVE.format(sys.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is for the parent, which ends the child
+    )
+
+
+def stop() -> None:
+    """Let the child end once its function is stored; else a short limit would never be enough."""
+    child, _State.child = _State.child, None
+    if child is not None:
+        child.stdin.close()
+        _State.ending.append(child)
+
+
+def _announce() -> None:
+    """Explain the delay once: in the log of a command, else on standard error."""
+    if _State.is_announced:
+        return
+    _State.is_announced = True
+    logger = logging.getLogger("kvopt")
+    if logger.handlers:
+        logger.info(f"kvopt: {FIRST_USE}")
+    elif sys.stderr is not None:
+        print(f"kvopt: {FIRST_USE}", file=sys.stderr, flush=True)
+
+
+def serve() -> None:
+    """Compile what the parent asks for on standard input, until it ends."""
+    from kvopt.kernels.compiled import compile_here, dispatcher_at
+
+    compile_here()
+    requests, answers = sys.stdin.buffer, os.dup(1)
+    os.dup2(2, 1)  # what a compiler prints is no answer
+    while True:
+        try:
+            place, signature = pickle.load(requests)
+        except EOFError:
+            return
+        try:
+            dispatcher_at(place).compile(signature)
+            os.write(answers, _DONE)
+        except Exception:
+            os.write(answers, _FAILED)
