@@ -172,14 +172,17 @@ def bound_shares(search: Search, seconds: float) -> None:
 
     Its first step is completed under any limit: no other stage gives a bound.
     """
+    limit, began = min(seconds, search.remaining), search.seconds
     bound = seconds_bound(
         search.instance,
         search.clock.batch_time,
         scope=search.problem.scope,
-        time_limit=min(seconds, search.remaining),
+        time_limit=limit,
         should_stop=search.should_stop,
     )
     search.offer_checked(bound.value_ns, "shares", bound.proof)
+    if len(search.instance) and search.seconds - began < limit and not search.should_stop():
+        search.note("the bound in seconds is final: more time can only improve the schedule")
 
 
 # ---- schedules and proofs ---------------------------------------------------------------------
