@@ -11,21 +11,18 @@ from kvopt.cli.app import MESSAGES, app
 from kvopt.cli.common import filled_in
 from kvopt.incumbent.params import DEFAULT
 
-_MARK = re.compile(r"^## `kvopt (.+)`\n(?:(?!^## ).*\n)*?<!-- options -->\n", re.MULTILINE)
+_OPTIONS = re.compile(r"^Options: `kvopt (.+) --help`\.\n", re.MULTILINE)
+_PARAMETERS = "`kvopt info --params` prints all of them.\n"
 
 
 def with_options(text: str) -> str:
-    """Return a page with a table of options at each mark, for the command of its section."""
-
-    def filled(section: re.Match[str]) -> str:
-        return section[0].replace("<!-- options -->\n", table_of(command_named(section[1])))
-
-    return _MARK.sub(filled, text)
+    """Return a page with a table of options at each line that names the help."""
+    return _OPTIONS.sub(lambda sentence: table_of(command_named(sentence[1])), text)
 
 
 def with_parameters(text: str) -> str:
-    """Return a page with what ``--params`` may change at the mark for it."""
-    return text.replace("<!-- parameters -->", f"```toml\n{DEFAULT.to_toml()}```")
+    """Return a page that shows what ``--params`` may change."""
+    return text.replace(_PARAMETERS, f"{_PARAMETERS}\n```toml\n{DEFAULT.to_toml()}```\n")
 
 
 def command_named(name: str) -> Any:
