@@ -12,8 +12,7 @@ printed and ends this with status 1.  A rival that is not installed is left out 
 The limit counts seconds of the processor, not of the clock, so that a busy machine is no
 disadvantage; CAASDy and Pumpkin, which have a clock only, get as much more of it as the machine is
 busy when they begin.  A cell has the processor seconds to a proof, in bold, or else bound and total
-latency when the limit was over.  After a draw without a proof a rival is not asked
-for larger ones of that seed, unless ``--all-sizes`` is given.
+latency when the limit was over.
 """
 
 from __future__ import annotations
@@ -102,13 +101,10 @@ def main() -> None:
     for family in options.family:
         print(f"\n{load()}\n\n| {family} | best known | {' | '.join(rivals)} |")
         print("|---|---|" + "---|" * len(rivals), flush=True)
-        given_up: set[tuple[str, int]] = set()
         for n in options.n:
-            here = []
+            here: list[Outcome] = []
             for seed in options.seeds:
-                asked = [name for name in rivals if (name, seed) not in given_up]
-                here += (found := row(family, n, seed, asked, rivals, options))
-                given_up |= {(each.rival, seed) for each in found if not each.proved}
+                here += row(family, n, seed, rivals, options)
             outcomes += here
             proofs = Counter(each.rival for each in here if each.proved)
             cells = " | ".join(f"{proofs[name]}" for name in rivals)
@@ -150,19 +146,13 @@ def installed(name: str) -> bool:
 
 
 def row(
-    family: str,
-    n: int,
-    seed: int,
-    asked: Sequence[str],
-    rivals: Sequence[str],
-    options: argparse.Namespace,
+    family: str, n: int, seed: int, rivals: Sequence[str], options: argparse.Namespace
 ) -> list[Outcome]:
-    """Ask rivals about a draw, print its row and return what was found."""
+    """Run rivals on a draw, print its row and return what was found."""
     instance = generate(family, n, seed=seed)
-    found = [judged(name, instance, answers(name, (family, n, seed), options)) for name in asked]
+    found = [judged(name, instance, answers(name, (family, n, seed), options)) for name in rivals]
     best = against_each_other(found)
-    cells = {each.rival: each.cell() for each in found}
-    texts = " | ".join(cells.get(name, "not run") for name in rivals)
+    texts = " | ".join(each.cell() for each in found)
     print(f"| {instance.name} | {best} | {texts} |", flush=True)
     return found
 
