@@ -101,7 +101,6 @@ _CHAT = generate("conversation", n=20, memory=1_000, seed=1)
 _FEW = generate("arrival-1", n=8, seed=3)
 _BACKLOG = generate("conversation", n=40, memory=500, seed=1)
 """Requests of which some have to wait."""
-_PAIR = replace(generate("arrival-1", n=4, seed=3), workers=2)
 _SHARED = generate("sessions", n=16, memory=2_000, seed=1)
 _CLOCK = Seconds(BatchTime([Line(10_000_000, 10_000)]))
 
@@ -180,7 +179,7 @@ _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
     "exact search": (partial(solve, _FEW, "exact", params=_BRIEF),),
     "beam search": (partial(solve, _FEW, "exact", params=_AS_MANY), _completions),
     "local search": (_local,),
-    "schedules of fleets": (_fleets, partial(solve, _PAIR, "exact", quick_start=False)),
+    "schedules of fleets": (_fleets,),
     "bounds by prices": (
         partial(bound, _CHAT, "lagrangian", params=_BRIEF),
         partial(bound, generate("arrival-1", n=20, seed=1), "slots", params=_BRIEF),

@@ -21,7 +21,6 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.incumbent.shares import share_of
 from kvopt.search import attaining, restricted, stages
-from kvopt.search.exact import fleets
 from kvopt.search.exact.runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
 from kvopt.search.parts import Divided
@@ -120,10 +119,6 @@ def has_few_with_pauses(search: Search) -> bool:
     return search.problem.has_segments and few
 
 
-def _is_small_fleet(search: Search) -> bool:
-    return _fleet(search) and len(search.instance) <= fleets.MOST_REQUESTS
-
-
 def _has_time(search: Search) -> bool:
     """Whether a limit is set and time remains that no other stage can use."""
     return math.isfinite(search.remaining)
@@ -207,9 +202,6 @@ PRICES = (
 """Bounds if there are too many configurations to search: prices climb, then a small LP."""
 
 BOUNDS = (
-    Stage("sets of requests",
-          lambda s: _is_small_fleet(s) and s.problem.is_plain and not s.checkable,
-          fleets.run, "bound_share"),
     Stage("states", lambda s: _fleet(s) and _is_priced_by_states(s),
           stages.climb_states, "bound_share"),
     Stage("prices", _is_priced_by_tokens, PRICES, "bound_share"),
@@ -245,8 +237,6 @@ SEARCHES = (
     Stage("exact", lambda s: _alone(s) and has_configurations(s), stages.run_exact),
     Stage("search under prices", lambda s: _alone(s) and _is_large(s) and stages.has_few_starts(s),
           stages.search_tokens, "tokens_share"),
-    Stage("sets of requests", lambda s: _is_small_fleet(s) and s.checkable,
-          fleets.run, "bound_share"),
     Stage("better schedules", lambda s: _plain(s) and _is_large(s) and _is_provable(s)
           and (s.problem.is_fleet or len(s.instance) > _PROVED_AT_ONCE),
           stages.improve, 0.3),

@@ -22,13 +22,12 @@ from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refus
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, restricted, stages
-from kvopt.search.exact.fleets import run as search_fleet
 from kvopt.search.registry import engines_for
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.running import GivenSchedule, given_schedule, run
 from kvopt.timetable.schedule import Schedule
 
-_OF_FLEETS = ("auto", "exact", "highs", "cpsat", "pyomo")
+_OF_FLEETS = ("auto", "highs", "cpsat", "pyomo")
 """Engines that support several workers."""
 
 Engine = Callable[[Search], None]
@@ -218,8 +217,6 @@ def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> No
         stages.as_longer_prompts(search, lambda inner: plan.divided(inner).work(partial(_on, work)))
         plan.run(plan.LAYERS, search)
         return
-    if engine != "auto" and problem.is_fleet:
-        work = search_fleet if engine == "exact" else work
     if problem.is_restricted and engine in restricted.ENGINES_THAT_KNOW:
         with search.surviving():
             _on(work, search, search.remaining)

@@ -55,7 +55,6 @@ def proved(instance: Instance, engine: str) -> SolveResult:
 @pytest.mark.parametrize(
     "engine",
     [
-        "exact",
         "cpsat",
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("highs", "pyomo")),
     ],
@@ -75,19 +74,9 @@ def begun(instance: Instance) -> Search:
     return search
 
 
-def test_the_exhaustive_search_starts_from_nothing_good() -> None:
-    """Its optimum is found by itself, not by what came before."""
-    from kvopt.search.exact.fleets import run
-
-    for seed in range(many(30)):
-        search = begun(drawn_fleet(seed))
-        run(search)
-        assert search.objective == search.lower_bound == best_of(search.instance), seed
-
-
 def test_more_workers_are_never_worse() -> None:
     requests = generate("arrival-2", n=9, seed=4).requests
-    values = [solve(Instance(50, requests, workers=m), "exact").objective for m in (2, 3, 4)]
+    values = [solve(Instance(50, requests, workers=m)).objective for m in (2, 3, 4)]
     assert None not in values
     assert values == sorted(values, key=lambda value: -(value or 0))
     assert solve(Instance(50, requests, workers=30)).objective == sum(r.output for r in requests)

@@ -27,7 +27,7 @@ from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.deadlines import Aim
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
-from kvopt.search.exact.fleets import Known, best_partition, members_of, places_of
+from kvopt.search.exact.partitions import Known, best_partition, members_of, places_of
 
 MOST_REQUESTS = 6
 """Limit of requests for latency."""
