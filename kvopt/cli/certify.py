@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,14 @@ from kvopt.cli.tables import show, table
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.reading import is_standard_input
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import refuse_prefixes
-from kvopt.show.summary import counted, percent
+from kvopt.problem.problem import as_problem
+from kvopt.problem.scopes import least_scope
+from kvopt.show.summary import counted, percent, ratio, rounded
 from kvopt.simulate.routers.registry import router as router_from
+from kvopt.timetable.measurements import Measurements
 from kvopt.timetable.measures import waiting_cells
 from kvopt.timetable.run_files import read_run
+from kvopt.timetable.timing import timed
 from kvopt.verify import Verdict
 from kvopt.verify.apart import verify_apart
 
@@ -55,21 +59,24 @@ class ProblemOptions(common.MemoryOptions):
         )
         return self.file or self.run or Path()
 
-    def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun]]:
-        """Return the instance, that of a recorded run if given, and this run on a clock."""
+    def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun], Measurements | None]:
+        """Return the instance, that of a recorded run if given, this run on a clock, and its times.
+
+        In seconds the run may hold more tokens than memory has.
+        """
         if self.run is None:
-            return self.read_from(self.source), []
+            return self.read_from(self.source), [], None
         for name in ("memory", "workers"):
             no_run = "goes without a recorded run, which has its own"
             refuse(f"--{name}", no_run, getattr(self, name) is not None)
         found = read_run(self.source)
-        instance, schedule = found.instance, found.schedule
+        schedule = found.schedule if clock.is_even else found.with_chunks
         if self.block_size is not None:
-            instance = replace(instance, block_size=self.block_size)
-            schedule = replace(schedule, instance=instance)
+            in_blocks = replace(found.instance, block_size=self.block_size)
+            schedule = replace(schedule, instance=in_blocks)
         made = PolicyRun.of(schedule, found.policy)
         if clock.is_even:
-            return instance, [made]
+            return made.instance, [made], None
         with blamed_on(self.run):
             if found.chunks is None:
                 reason = (
@@ -77,11 +84,7 @@ class ProblemOptions(common.MemoryOptions):
                     "know no cached ones"
                 )
                 raise InvalidInput(reason, field="chunks")
-            refuse_prefixes(instance, "a recorded run in seconds")  # its cache hits are unknown
-            made = made.timed(clock, found.chunks)
-            if broken := made.violations():
-                raise InvalidInput(broken[0])
-        return instance, [made]
+            return made.instance, [timed(made, clock)], found.measured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,17 +125,19 @@ def certify_command(
     no_seconds = "goes without --seconds: it is in rounds"
     refuse("--schedule", no_seconds, timing.seconds and judged.schedule is not None)
     clock, source, began = timing.clock(), problem.source, time.monotonic()
-    instance, made = problem.read(clock)
+    instance, made, measured = problem.read(clock)
     common.refuse_router(judged.router, instance)
     reading = time.monotonic() - began
     timing.check(source, instance, judged.deadline)
+    beyond = [run for run in made if not clock.is_even and run.violations()]
+    # The scope of a run that does not fit into memory suits what was measured.
+    needed = least_scope(run.scope for run in beyond) if beyond else None
     with common.undisturbed():  # a signal between search and file must not lose the answer
         with common.searching(source, clock=clock) as observer:
             found = certify(
-                instance,
-                [*made, *names],
+                as_problem(instance, clock=clock, scope=needed),
+                [*(run for run in made if run not in beyond), *names],
                 judged.schedule,
-                clock=clock,
                 router=judged.router,
                 scope=scope,
                 deadline=judged.deadline,
@@ -142,9 +147,55 @@ def certify_command(
                 observer=observer,
                 **vars(limits),
             )
+        found = _with_record(found, made, beyond, measured)
         with written(output, write_certificate, found, CHECKED):
             show(found.to_json(), _lines(found))
     finish(found.signal_number, common.NOTHING_FOUND * (found.upper is None))
+
+
+def _with_record(
+    found: Certificate,
+    recorded: Sequence[PolicyRun],
+    beyond: Sequence[PolicyRun],
+    measured: Measurements | None,
+) -> Certificate:
+    """Return a certificate with what a server measured, and with the run that does not fit."""
+    notes = [
+        f"{run.policy}: not compared: on this clock requests begin in other rounds than recorded, "
+        f"and then {run.violations()[0]}"
+        for run in beyond
+    ]
+    provenance = found.provenance
+    if measured is not None and (model := found.clock.model) is not None:
+        sides = found.optimum_of(recorded[0])
+        ends = sides.ends if sides and measured.is_slower_than(model) else (None, None)
+        row = {
+            "policy": recorded[0].policy,
+            **measured.beside(model, len(found.instance)),
+            "ratio": [ratio(measured.latency_ns, end) for end in ends],
+        }
+        provenance = {**provenance, "measured": row}
+    return replace(found, notes=(*found.notes, *notes), provenance=provenance)
+
+
+def _measured(row: dict[str, Any]) -> Iterator[str]:
+    """Yield lines about the times that a server measured."""
+    yield (
+        f"{row['policy']}, measured and not checked: mean {row['mean_seconds']:.6f} s; "
+        f"{row['rounds']:,} rounds took {row['rounds_seconds']:.4g} s, by the model "
+        f"{row['model_seconds']:.4g} s, a round is typically off by {percent(row['typical_error'])}"
+    )
+    low, high = (
+        rounded(end if end is None else Fraction(end), up=up)
+        for end, up in zip(row["ratio"], (False, True), strict=True)
+    )
+    if high == "-":
+        yield "the measured mean has no ratio: rounds were shorter than by the model"
+    else:
+        yield (
+            "no round was shorter than by the model: the measured mean is at least "
+            f"{low} and at most {high} times the optimum"
+        )
 
 
 def _lines(found: Certificate) -> Iterator[str]:
@@ -166,6 +217,8 @@ def _lines(found: Certificate) -> Iterator[str]:
         )
     rows = [_row(found, run, count) for run, count in zip(found.runs, found.attained, strict=True)]
     yield from table(rows, ("outcome",), _OPTIONAL)
+    if "measured" in found.provenance:
+        yield from _measured(found.provenance["measured"])
     if found.in_time is not None:
         yield found.in_time.sentence
     if found.lower_bound is not None or found.in_time is not None:

@@ -145,8 +145,10 @@ def plot_command(
     no_schedule = "goes without a recorded run, which is one"
     refuse("--schedule", no_schedule, recorded is not None and schedule is not None)
     given = ProblemOptions(**{**vars(problem), "file": None if recorded else file}, run=recorded)
-    instance, runs = given.read(clock)
+    instance, runs, _ = given.read(clock)
     with blamed_on(file):
+        if wrong := [text for run in runs for text in run.violations()]:
+            raise InvalidInput(f"on this clock: {wrong[0]}")
         for name, each in zip(names, chosen, strict=True):
             runs.append(simulate(instance, each, clock=clock, label=name))
     made = None if schedule is None else read_schedule(schedule, instance)

@@ -352,8 +352,7 @@ class Certificate(Summarised):
             "policies": judged,
         }
         if apart:
-            late = [run.policy for run in self.runs if run.outcome is Outcome.UNFINISHED]
-            return {**said, "unfinished": late, "provenance": self.provenance}
+            said["unfinished"] = [r.policy for r in self.runs if r.outcome is Outcome.UNFINISHED]
         return {**said, "provenance": self.provenance, "notes": list(self.notes)}
 
     def _sides(self, optimum: Optimum) -> dict[str, Any]:

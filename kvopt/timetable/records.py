@@ -7,8 +7,8 @@ s + j - 1 tokens are stored, and the last one is never stored.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from math import isfinite
+from collections.abc import Iterable, Mapping
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from kvopt.problem.hardware.fitting import Measured, read_table
 from kvopt.problem.instance import Instance
 from kvopt.problem.prefixes import check_forest, numbered
 from kvopt.problem.requests import Request, checked_integer
+from kvopt.timetable.measurements import Measurements
 from kvopt.timetable.replay import SCHEMA, Replay, Seen, replayed
 from kvopt.timetable.run_files import RecordedRun
 from kvopt.timetable.schedule import Schedule
@@ -148,15 +149,29 @@ def _of_replay(replay: Replay, name: str | None) -> RecordedRun:
     if "admission" in settings:
         label += f", admission {settings['admission']}, slack {settings.get('slack')}"
     chunks = [[i, *row] for i, seen in enumerate(done) for row in _chunks(seen)]
+    is_known = not (replay.has_gaps or any(shared))
     try:
         return RecordedRun(
-            label, schedule, settings["block"], notes, None if replay.has_gaps else chunks
+            label,
+            schedule,
+            settings["block"],
+            notes,
+            chunks if is_known else None,
+            _measurements(replay, done),
         )
     except InvalidInput as error:
         if not replay.outside:
             raise
         reason = f"{replay.outside} shares a block that is not of both prompts: {error}"
         raise InvalidInput(reason, field="prefix_caching") from None
+
+
+def _measurements(replay: Replay, done: Iterable[Seen]) -> Measurements | None:
+    """Return the measured times, None unless all are in the record."""
+    latency = sum(seen.ended - seen.since if seen.since < inf else inf for seen in done)
+    if not (replay.batches and isfinite(latency)):
+        return None
+    return Measurements(int(latency), replay.round, replay.batches)
 
 
 def _chunks(seen: Seen) -> list[list[int]]:

@@ -49,8 +49,8 @@ class Seen:
     ----------
     name, arrival, prompt, priority
         Data at its arrival; the prompt as the server counts it.
-    since
-        Nanoseconds of the record at its arrival, if it has times.
+    since, ended
+        Nanoseconds of the record at its arrival and at its end, if it has times.
     tokens
         Rounds that yielded a token.
     stored
@@ -74,6 +74,7 @@ class Seen:
     prompt: int
     priority: int
     since: float = math.inf
+    ended: float = math.inf
     tokens: list[int] = field(default_factory=list)
     stored: int = 0
     preempted: list[int] = field(default_factory=list)
@@ -100,7 +101,7 @@ class Replay:
         The last round.
     batches
         Rounds with their lengths, from the end of the one before or, after an idle time, from the
-        arrival that ended it; empty if the record has no times.
+        last arrival that it processes; empty if the record has no times.
     has_gaps
         Whether a prompt waited half processed, was restarted at once, or was cached in part: runs
         cannot express that.
@@ -203,10 +204,10 @@ class Replay:
         for name in line["finished"]:
             seen = self._request(name, number)
             seen.is_finished = bool(seen.tokens)
+            seen.ended = line.get("ns", math.inf)
             self._store(seen, 0)
-        arrivals = (self.seen[name].since for name in stored)
         ended = line.get("ns", 0)
-        took = ended - max(self._ended, min(arrivals, default=math.inf))
+        took = ended - max([self._ended, *(self.seen[name].since for name in stored)])
         self._ended = ended
         if took > 0:
             prompts = processed - len(line["tokens"])  # work without a token is on a prompt

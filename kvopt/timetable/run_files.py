@@ -21,11 +21,14 @@ from kvopt.files.reading import (
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json, instance_to_json
 from kvopt.problem.requests import can_be_written, checked_integer
+from kvopt.timetable.measurements import Measurements, measurements_from_json
 from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.work import Chunks
 
 SCHEMA = "kvopt.run/1"
 
 _NEEDED = ("schema", "policy", "value", "block", "segments", "instance")
+_OPTIONAL = ("notes", "chunks", "measured")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class RecordedRun:
     chunks
         Prompts in pieces: the position of a request, the begin of the first round without a token,
         and the tokens that this round and the next ones process.  None if unknown.
+    measured
+        Times by the clock of the server; None if unknown.
     """
 
     policy: str
@@ -52,6 +57,7 @@ class RecordedRun:
     block: int = 1
     notes: Mapping[str, Any] = field(default_factory=dict)
     chunks: Sequence[Sequence[int]] | None = None
+    measured: Measurements | None = None
 
     def __post_init__(self) -> None:
         checked_integer(self.block, "block", 1)
@@ -60,13 +66,19 @@ class RecordedRun:
         for row in self.chunks or ():
             _check_chunks(row, len(self.instance))
         in_blocks = replace(self.instance, block_size=self.block)
-        if broken := replace(self.schedule, instance=in_blocks).violations():
+        if broken := replace(self.with_chunks, instance=in_blocks).violations():
             raise InvalidInput(broken[0])
 
     @property
     def instance(self) -> Instance:
         """The requests."""
         return self.schedule.instance
+
+    @property
+    def with_chunks(self) -> Schedule:
+        """The schedule with the work on pieces of prompts."""
+        pieces = [Chunks(i, start, tuple(tokens)) for i, start, *tokens in self.chunks or ()]
+        return replace(self.schedule, chunks=pieces)
 
 
 def _check_chunks(row: Sequence[int], requests: int) -> None:
@@ -90,6 +102,8 @@ def write_run(run: RecordedRun, path: str | Path) -> None:
     }
     if run.chunks is not None:
         top["chunks"] = run.chunks
+    if run.measured is not None:
+        top["measured"] = run.measured.to_json()
     segments = ",\n".join(map(json.dumps, run.schedule.segments))
     instance = instance_to_json(run.instance)
     rows = ",\n".join(map(json.dumps, instance.pop("requests")))
@@ -116,13 +130,14 @@ def read_run(path: str | Path) -> RecordedRun:
         If the value differs from that of the segments.
     """
     with blamed_on(path):
-        top = check_fields(parse_json(read_text(path)), "run", _NEEDED, ("notes", "chunks"), SCHEMA)
+        top = check_fields(parse_json(read_text(path)), "run", _NEEDED, _OPTIONAL, SCHEMA)
         for name, kind in (("policy", str), ("segments", list), ("notes", dict), ("chunks", list)):
             if not isinstance(top.get(name, kind()), kind):
                 reason = f"must be {'text' if kind is str else f'a {kind.__name__}'}"
                 raise InvalidInput(f"{reason}, got {shown(top[name])}", field=name)
         schedule = Schedule(instance_from_json(top["instance"]), segments=top["segments"])
-        more = top.get("notes", {}), top.get("chunks")
+        measured = measurements_from_json(top["measured"]) if "measured" in top else None
+        more = top.get("notes", {}), top.get("chunks"), measured
         found = RecordedRun(top["policy"], schedule, top["block"], *more)
         if type(top["value"]) is not int or top["value"] != schedule.objective:
             reason = f"says {shown(top['value'])}, the segments give {schedule.objective}"

@@ -94,23 +94,6 @@ class Timetable(Summarised):
         segments = [[(time, time) for time in active] for active in times]
         return cls(instance, segments=segments)
 
-    def timed(self, clock: Clock, chunks: Iterable[Sequence[int]]) -> Self:
-        """Return the same decisions on a clock in seconds, with these prompts in pieces.
-
-        Each of these is a request, the round at which it begins, and the tokens of each round.
-        Rounds follow one another at once, unless one has to wait for the arrival of its requests.
-        """
-        pieces = [Chunks(i, start, tuple(tokens)) for i, start, *tokens in chunks]
-        found = replace(self, clock=clock, chunks=pieces)
-        due, resumed, time = defaultdict[int, int](int), dict[int, int](), 0
-        for i, start, _ in found.pieces():
-            due[start] = max(due[start], found.arrivals[i])
-        for stretch in found.stretches:
-            if due[stretch.round] > time:
-                resumed[stretch.round] = time = due[stretch.round]
-            time += stretch.ended - stretch.began
-        return replace(found, resumed=[resumed])
-
     @property
     def is_complete(self) -> bool:
         """Whether every request finishes."""
@@ -291,7 +274,7 @@ class Timetable(Summarised):
         """
         found, forest = defaultdict[int, int](int), self.instance.forest
         if self.clock.is_even or not forest.weights:
-            for start, _, _, tokens in self._work():
+            for start, _, _, tokens, *_ in self.work():
                 found[start] += tokens
             return found
         starts, ends = defaultdict[int, list[int]](list), defaultdict[int, list[Piece]](list)
@@ -325,7 +308,7 @@ class Timetable(Summarised):
         if self.is_plain:
             found = swept(self.starts, self._ends, [r.prompt for r in self.instance])
         else:
-            columns = tuple(zip(*self._work(), strict=True)) or ((), (), ())
+            columns = tuple(zip(*self.work(), strict=True)) or ((), (), ())
             found = swept(*columns[:3])
         if "prefix" not in self.instance.extras:
             return found
@@ -334,24 +317,28 @@ class Timetable(Summarised):
         ]
         return sharing(found, works, self.instance.forest)
 
-    def _work(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield start and end of all work, earlier tokens, and tokens processed then."""
+    def work(self) -> Iterator[tuple[int, int, int, int, int, bool]]:
+        """Yield start and end of all work, earlier tokens, and tokens processed then.
+
+        Also the request, -1 at the end of an idle time, and whether the work is on a piece of a
+        prompt, which yields no token.
+        """
         requests = self.instance.requests
         for i, start, end in self.lost:
-            yield start, end, requests[i].prompt, requests[i].prompt
+            yield start, end, requests[i].prompt, requests[i].prompt, i, False
         kept = [chunks for chunks in self.chunks if not chunks.is_lost]
         done = {(chunks.request, chunks.end): sum(chunks.tokens) for chunks in kept}
         for i, rows in enumerate(self.spans):
             before = requests[i].prompt
             for first, last in rows:
-                yield first - 1, last, before, before - done.get((i, first - 1), 0)
+                yield first - 1, last, before, before - done.get((i, first - 1), 0), i, False
                 before += last - first + 1
-        for chunks in self.chunks:
-            processed = zip(chunks.tokens, accumulate(chunks.tokens), strict=True)
-            for number, (tokens, held) in enumerate(processed, chunks.start):
-                yield number, number + 1, held - 1, tokens
+        for i, start, pieces, _ in self.chunks:
+            processed = zip(pieces, accumulate(pieces), strict=True)
+            for number, (tokens, held) in enumerate(processed, start):
+                yield number, number + 1, held - 1, tokens, i, True
         for number in chain.from_iterable(self.resumed):
-            yield number, number, 0, 0  # no work, and a new interval
+            yield number, number, 0, 0, -1, False  # no work, and a new interval
 
     @cached_property
     def peak_memory(self) -> int:

@@ -29,7 +29,8 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.work import Lost
+from kvopt.timetable.timing import timed
+from kvopt.timetable.work import Chunks, Lost
 
 SHARED = Instance(6, [Request(0, 4, 1, prefix=["system"])] * 2, block_tokens=4)
 """The case of the page: both fit only as they share."""
@@ -222,10 +223,10 @@ def test_scope_is_sharing_where_prefixes_are_known(caplog: pytest.LogCaptureFixt
     assert Problem(SHARED.without_prefixes(), scope=Scope.SHARING_AND_PAUSES).scope is Scope.PAUSES
     assert not caplog.records
     clock = Seconds(BatchTime([Line(10, 1)]))
-    timed = Instance(6, [replace(r, arrival_seconds=0) for r in SHARED], block_tokens=4)
-    assert as_problem(timed, clock=clock).scope is Scope.SHARING
+    in_seconds = Instance(6, [replace(r, arrival_seconds=0) for r in SHARED], block_tokens=4)
+    assert as_problem(in_seconds, clock=clock).scope is Scope.SHARING
     assert not caplog.records
-    made = as_problem(timed, deadline="3")
+    made = as_problem(in_seconds, deadline="3")
     assert made.scope is Scope.RUNS
     assert "prefix" not in made.instance.extras
     assert [r.getMessage() for r in caplog.records] == [
@@ -237,12 +238,14 @@ def test_scope_is_sharing_where_prefixes_are_known(caplog: pytest.LogCaptureFixt
     ]  # fmt: skip
     for known in more:
         with pytest.raises(InvalidInput, match="prefix: is not known by"):
-            Problem(timed, **{"scope": Scope.SHARING, **known})
+            Problem(in_seconds, **{"scope": Scope.SHARING, **known})
 
 
 def test_pieces_of_prompts_are_refused() -> None:
     with pytest.raises(InvalidInput, match="prefix: is not known by work in pieces"):
-        Schedule(SHARED, (0, 0)).timed(Seconds(BatchTime([Line(10, 1)])), [(0, 0, 2)])
+        Schedule(SHARED, (0, 0), chunks=[Chunks(0, 0, (2,))])
+    with pytest.raises(InvalidInput, match="prefix: is not known by a recorded run in seconds"):
+        timed(Schedule(SHARED, (0, 0)), Seconds(BatchTime([Line(10, 1)])))
     with pytest.raises(InvalidInput, match="prefix: is not known by"):
         run(SHARED, "vllm-fcfs")
 

@@ -21,6 +21,7 @@ from kvopt.timetable.replay import Replay
 from kvopt.timetable.run_files import RecordedRun, read_run, write_run
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.timing import timed
 
 RECORDS = Path(__file__).parent / "records"
 FILES = {path.stem: path for path in RECORDS.glob("*.jsonl")}
@@ -382,7 +383,7 @@ PIECES: list[dict[str, Any]] = [
 
 def in_seconds(record: RecordedRun, clock: Seconds = CLOCK) -> PolicyRun:
     """Return what was decided, timed by a model."""
-    found = PolicyRun.of(record.schedule, record.policy).timed(clock, record.chunks or ())
+    found = timed(PolicyRun.of(record.with_chunks, record.policy), clock)
     assert found.violations() == []
     return found
 
@@ -397,12 +398,83 @@ def test_recorded_rounds_last_as_the_model_says(tmp_path: Path) -> None:
     record = of_lines(PIECES, tmp_path / "record")
     assert record.chunks == [[0, 0, 2]]
     found = in_seconds(record)
-    # From 5: 12 for two tokens, 11 for the last and the first token; from 50: 13 for three, 11.
-    assert found.resumed == ({0: 5 * MILLISECOND, 2: 50 * MILLISECOND},)
-    assert found.first_tokens == (28 * MILLISECOND, 63 * MILLISECOND)
-    assert found.completions == (63 * MILLISECOND, 74 * MILLISECOND)
-    assert found.objective == (58 + 24) * MILLISECOND
+    # From 5: 12 for two tokens, 11 for the last and the first token, 11; from 50: 12 for two, 11.
+    assert found.resumed == ({0: 5 * MILLISECOND, 3: 50 * MILLISECOND},)
+    assert found.first_tokens == (28 * MILLISECOND, 62 * MILLISECOND)
+    assert found.completions == (39 * MILLISECOND, 73 * MILLISECOND)
+    assert found.objective == (34 + 23) * MILLISECOND
     assert found.scope == "chunks"
+
+
+def measured(path: Path, *ends: int) -> Path:
+    """Write the run of a record whose four rounds end at these milliseconds."""
+    rows = [{**row, "ns": row.get("ns", 0)} for row in PIECES]
+    for place, end in zip((4, 6, 8, 10), ends, strict=True):
+        rows[place]["ns"] = end * MILLISECOND
+    write_run(of_lines(rows, path / "record"), path / "run.json")
+    model = {"schema": "kvopt.batch-time/1", "kv_ns": 0, "prompt_ns": 0,
+             "lines": [{"round_ns": 10 * MILLISECOND, "token_ns": MILLISECOND}]}  # fmt: skip
+    (path / "model.json").write_text(json.dumps(model))
+    return path / "run.json"
+
+
+@pytest.mark.parametrize(
+    ("ends", "total", "is_slower"),
+    [
+        # By the model rounds last 12, 11, 13 and 11.
+        ((60, 80, 100, 120), 95 + 70, True),
+        ((17, 28, 63, 74), 58 + 24, True),  # the third begins when its second request came
+        ((17, 28, 62, 74), 57 + 24, False),
+    ],
+)
+def test_measured_times_stand_beside_the_model(
+    run: Run, ends: tuple[int, ...], total: int, is_slower: bool, tmp_path: Path
+) -> None:
+    """They have a ratio if no round was shorter than by the model: only then bounds hold."""
+    source, cert = measured(tmp_path, *ends), tmp_path / "c.json"
+    given = "--run", source, "--seconds", "--batch-time", tmp_path / "model.json"
+    judge = ("certify", *given, "-t", "1", "-o", cert)
+    code, out, _ = run(*judge, "--json")
+    found = json.loads(out)
+    assert (code, found["policies"][0]["value_ns"]) == (0, 57 * MILLISECOND)
+    row = found["provenance"]["measured"]
+    assert (row["rounds"], row["model_seconds"]) == (4, pytest.approx(0.047))
+    assert row["mean_seconds"] == pytest.approx(total / 2000)
+    ends_ns = [found["upper_ns"], found["lower_ns"]]
+    ratio = [total * MILLISECOND / end for end in ends_ns] if is_slower else [None, None]
+    assert row["ratio"] == ratio
+    assert read_certificate(cert).provenance["measured"] == row
+    _, out, _ = run(*judge)
+    assert f"measured and not checked: mean {total / 2000:.6f} s; 4 rounds took" in out
+    assert ("has no ratio: rounds were shorter than by the model" in out) != is_slower
+
+
+def test_a_run_that_memory_does_not_hold_on_a_clock_is_not_compared(
+    run: Run, tmp_path: Path
+) -> None:
+    """The second one came with round 3, here with the last of the third, which needs all memory."""
+    rows: list[dict[str, Any]] = [
+        {**LINES[0], "ns": 0},
+        {"arrived": "a", "round": 0, "prompt": 1, "ns": 0},
+        {"arrived": "b", "round": 0, "prompt": 1, "ns": 80 * MILLISECOND},
+        {"arrived": "c", "round": 0, "prompt": 1, "ns": 0},
+    ]
+    for number, names in enumerate(("a", "a", "ab", *"cccccc"), 1):
+        done = dict.fromkeys(names, 1)
+        rows.append({"round": number, "processed": done, "preempted": [], "ns": 0})
+        last, ns = {3: ["a", "b"], 9: ["c"]}.get(number, []), 50 * number * MILLISECOND
+        rows.append({"tokens": done, "round": number, "finished": last, "ns": ns})
+    source, cert = measured(tmp_path, 60, 80, 100, 120), tmp_path / "c.json"
+    write_run(of_lines(rows, tmp_path / "record"), source)
+    given = "--run", source, "--seconds", "--batch-time", tmp_path / "model.json"
+    code, _, err = run("certify", *given, "-t", "1", "-o", cert, "--policy", "svf")
+    assert code == 0, err
+    found = read_certificate(cert)
+    assert [each.policy for each in found.runs] == ["svf"]
+    reason = "vllm, fcfs: not compared: on this clock requests begin in other rounds than recorded"
+    assert any(note.startswith(reason) and "memory is 6" in note for note in found.notes)
+    assert reason in err
+    assert found.provenance["measured"]["policy"] == "vllm, fcfs"
 
 
 def test_work_that_a_preemption_lost_takes_its_time(tmp_path: Path) -> None:
@@ -505,7 +577,7 @@ def test_arrivals_in_rounds_alone_are_no_seconds(run: Run, tmp_path: Path) -> No
 # ---- times -----------------------------------------------------------------------------
 
 
-def timed(*times: int) -> str:
+def with_times(*times: int) -> str:
     """Return the record with milliseconds in its lines."""
     return lines(*((number, {"ns": ms * MILLISECOND}) for number, ms in enumerate(times)))
 
@@ -528,7 +600,7 @@ def test_a_line_that_ends_in_the_middle_costs_that_line_only(run: Run, tmp_path:
 
 def test_rounds_last_from_the_end_of_the_one_before_or_from_an_arrival(tmp_path: Path) -> None:
     path = tmp_path / "record"
-    path.write_text(timed(0, 5, 6, 7, 15, 17, 35, 36, 40))
+    path.write_text(with_times(0, 5, 6, 7, 15, 17, 35, 36, 40))
     batches, is_profile = read_batches(path, 1, 1)
     assert not is_profile
     assert batches == [Measured(2, 10, 1, 2), Measured(3, 20, 1, 5), Measured(1, 5, 0, 3)]

@@ -53,6 +53,10 @@ class Measured:
     prompts: int = 0
     held: int = 0
 
+    def round_ns(self, model: BatchTime) -> int:
+        """Return the nanoseconds by a model, in whose formula tokens are A + S."""
+        return model.round_ns(self.tokens - self.prompts, self.prompts, self.held)
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -190,9 +194,8 @@ def fit_linear(rows: Sequence[Measured]) -> Fit:
 
 def judged(model: BatchTime, rows: Sequence[Measured]) -> Fit:
     """Return a model with its errors on a table."""
-    # Only sums of the formula matter: tokens are A + S.
-    made = np.array([model.round_ns(r.tokens - r.prompts, r.prompts, r.held) for r in rows])
-    took, made = _times(rows) / MILLISECOND, made / MILLISECOND
+    took = np.array([row.milliseconds for row in rows])
+    made = np.array([row.round_ns(model) for row in rows]) / MILLISECOND
     errors = made / took - 1
     return Fit(
         model,
