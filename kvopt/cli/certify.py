@@ -205,6 +205,8 @@ def _lines(found: Certificate) -> Iterator[str]:
         f"{what} {found.worded_total(found.objective, up=True)}{unit}, proved to be at least "
         f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {percent(found.gap)}"
     )
+    if not in_rounds and found.upper is not None:
+        yield f"best schedule: {found.provenance['found_by']}"
     if found.undecided is not None:
         yield found.undecided
     for optimum in found.narrower:

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from kvopt.bounds.coarse import has_large_requests
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
-from kvopt.heuristics.seconds.runs import offer_policies, search_runs
+from kvopt.heuristics.seconds.runs import offer_policies, offer_servers, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.incumbent.shares import share_of
+from kvopt.problem.scopes import Scope
 from kvopt.search import attaining, restricted, stages
 from kvopt.search.exact.runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
@@ -253,6 +254,8 @@ SEARCHES = (
     *LAYERS,
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
     Stage("policies", _in_seconds, offer_policies),
+    Stage("servers", lambda s: _in_seconds(s) and s.problem.scope.covers(Scope.CHUNKS)
+          and not s.instance.extras, offer_servers, 0.3),
     Stage("exact", _in_seconds, search_all),
     Stage("beams", lambda s: _in_seconds(s) and not (s.problem.is_fleet or s.instance.extras),
           stages.search_beams_in_seconds),

@@ -29,6 +29,10 @@ from kvopt.timetable.runs import PolicyRun
 
 POLICIES = ("svf", "mc-sf", "fcfs")
 """First policies to try."""
+_SERVERS = ("vllm-priority:by=volume,block=1", "vllm-fcfs:block=1")
+"""Servers to try where prompts may be processed in pieces."""
+_BUDGETS, _CAP, _CAPS = (512, 1024, 256, 2048, 4096, 8192), 256, (64, 128, 512, 1024)
+"""Their tokens a round, and limits of active requests: one, and others with the best budget."""
 ROUTERS = (
     "central", "least-volume", "least-requests", "two-choices", "round-robin", "least-tokens",
     "random",
@@ -124,6 +128,33 @@ def offer_policies(search: Search, _: float) -> None:
             _offer_policy(search, label, label)
 
 
+def offer_servers(search: Search, seconds: float) -> None:
+    """Offer the runs of servers with several budgets, then with other limits of requests.
+
+    A small budget keeps rounds short, and a large one begins prompts early; few active requests
+    are rarely better than many.  In a fleet each server has a line of its own.
+    """
+    end = search.seconds + seconds
+    for server in _SERVERS:
+        labels = {budget: f"{server},budget={budget}" for budget in _BUDGETS}
+        totals = {
+            budget: _offer_server(search, f"{label},max_seqs={_CAP}", end)
+            for budget, label in labels.items()
+        }
+        best = min(_BUDGETS, key=totals.__getitem__)
+        for cap in _CAPS:
+            if cap <= best:
+                _offer_server(search, f"{labels[best]},max_seqs={cap}", end)
+
+
+def _offer_server(search: Search, server: str, end: float) -> float:
+    """Offer the run of a server; return its total latency, infinite if the time is over."""
+    is_fleet, router = search.problem.is_fleet, "least-requests"
+    label = f"{server} behind {router}" if is_fleet else server
+    made = _offer_policy(search, server, label, router if is_fleet else "central", end)
+    return math.inf if made is None else made.objective
+
+
 def search_routed(search: Search) -> None:
     """Offer the runs of orders behind routers."""
     instance = search.instance
@@ -136,10 +167,19 @@ def search_routed(search: Search) -> None:
 
 
 def _offer_policy(
-    search: Search, policy: str | Policy, label: str, router: str = "central"
-) -> None:
-    if search.should_stop():
-        return
+    search: Search,
+    policy: str | Policy,
+    label: str,
+    router: str = "central",
+    end: float = math.inf,
+) -> PolicyRun | None:
+    """Offer the run of a policy and return it, None if the time is over before it ends."""
+
+    def is_over() -> bool:
+        return search.should_stop() or search.seconds >= end
+
+    if is_over():
+        return None
     with suppress(Stopped):
         made = run(
             search.instance,
@@ -147,9 +187,11 @@ def _offer_policy(
             router=router,
             clock=search.clock,
             label=label,
-            should_stop=search.should_stop,
+            should_stop=is_over,
         )
         search.offer(made, label)
+        return made
+    return None
 
 
 def search_moves(search: Search, seed: int = 0) -> None:
