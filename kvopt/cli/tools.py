@@ -55,12 +55,14 @@ def policies_command(
 def _described(kind: type[Policy]) -> dict[str, Any]:
     shared = {item.name for item in fields(Policy)}
     own = (item for item in fields(kind) if item.init and item.name not in shared)
+    presets = {"preset": "|".join(kind.presets)} if kind.presets else {}
     return {
         "policy": kind.name,
         "summary": first_line(kind),
         "source": kind.source,
         "needs": [str(need) for need in kind.needs],
-        "parameters": {
+        "parameters": presets
+        | {
             item.name: None if item.default in (MISSING, None) else str(item.default)
             for item in own
         },

@@ -16,6 +16,7 @@ from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
 from kvopt.problem.problem import Problem, as_problem
+from kvopt.show.summary import counted
 from kvopt.simulate.fleets import route, share
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
@@ -167,12 +168,11 @@ def _note(workers: list[Any]) -> str | None:
         notes = [(name, worker.note) for name, worker in zip(names, workers, strict=True)]
         return "; ".join(f"{name}{note}" for name, note in notes if note is not None) or None
     pauses = sum(max(len(rows) - 1, 0) for worker in workers for rows in worker.found)
-    told = f"{pauses:,} pause{'s' * (pauses != 1)}"
+    told = counted(pauses, "pause")
     if isinstance(workers[0], Retraction):
-        told += f", {workers[0].retractions:,} of them retractions"
-    else:
-        told += " with tokens kept"
-    return told if pauses else None
+        return f"{told}, {workers[0].retractions:,} of them retractions" if pauses else None
+    paused = f"; {told} with tokens kept" if pauses else ""
+    return f"{workers[0].policy.limits}{paused}"
 
 
 def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:

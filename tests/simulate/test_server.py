@@ -32,6 +32,7 @@ from kvopt.errors import Stopped
 from kvopt.experiments.hunting import hunt
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.scopes import Scope
+from kvopt.simulate.policies.registry import policy
 from kvopt.simulate.routers.base import ArrivalRouter, Load
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
@@ -39,6 +40,7 @@ from kvopt.timetable.work import Chunks
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
+DEFAULT = "budget 2,048, 1,024 requests"
 MODEL = BatchTime([Line(90, 1), Line(0, 10)], kv_ns=3, prompt_ns=2)
 
 
@@ -402,7 +404,10 @@ def test_what_is_said_of_a_fleet_of_servers() -> None:
     requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
     fleet = Instance(16, [r for r in requests for _ in range(2)], workers=2)
     found = simulate(fleet, "vllm-fcfs:block=1", router="round-robin")
-    assert (found.objective, found.note) == (58, "4 pauses with tokens kept")
+    assert (found.objective, found.note) == (
+        58,
+        "budget 2,048, 1,024 requests; 4 pauses with tokens kept",
+    )
     assert found.schedule is not None
     assert (found.schedule.pauses, found.schedule.objective) == (4, 58)
     said = found.to_json()
@@ -411,3 +416,44 @@ def test_what_is_said_of_a_fleet_of_servers() -> None:
     assert found.facts()["pauses"] == 4
     with pytest.raises(Stopped):
         simulate(fleet, "vllm-fcfs", router="random", should_stop=lambda: True)
+
+
+# ---- presets ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("vllm-fcfs", (2048, 1024, False)),
+        ("vllm-fcfs:preset=serve-h100", (8192, 1024, True)),
+        ("vllm-priority:preset=serve-a100,by=volume", (2048, 256, True)),
+        ("vllm-fcfs:preset=serve-h100-0.13", (8192, 1024, False)),
+        ("vllm-fcfs:max_seqs=64,preset=serve-b200,asynchronous=0", (16384, 64, False)),
+    ],
+)
+def test_presets_are_the_defaults_of_versions_and_machines(
+    text: str, limits: tuple[int, int, bool]
+) -> None:
+    """Other keys beside a preset replace its values."""
+    found: Any = policy(text)
+    assert (found.budget, found.max_seqs, found.asynchronous) == limits
+    budget, requests, is_asynchronous = limits
+    made = simulate(Instance(160, [Request(0, 3, 2)]), text)
+    more = ", asynchronous" * is_asynchronous
+    assert made.note == f"budget {budget:,}, {requests:,} requests{more}"
+
+
+def test_a_preset_of_sglang_has_the_prompts_of_a_round() -> None:
+    found: Any = policy("sglang:preset=serve-a10")
+    assert (found.prefill, found.max_running) == (4096, 2048)
+
+
+def test_unknown_presets_are_refused_with_the_known_ones(run: Run) -> None:
+    with pytest.raises(InvalidInput, match="serve-h100"):
+        policy("vllm-fcfs:preset=serve-h10")
+    with pytest.raises(InvalidInput, match="preset: is not a key of svf"):
+        policy("svf:preset=serve-h100")
+    _, out, _ = run("policies", "--json")
+    rows = {row["policy"]: row["parameters"] for row in json.loads(out)["policies"]}
+    assert rows["vllm-fcfs"]["preset"].startswith("serve-h100|")
+    assert "preset" not in rows["svf"]

@@ -10,7 +10,7 @@ for any other policy every use of them raises an error.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from fractions import Fraction
@@ -206,6 +206,8 @@ class Policy(Extensible, ABC):
     """Data that it needs."""
     draws: ClassVar[bool] = False
     """Whether it draws random numbers while it runs, so that a repeated state is not a loop."""
+    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Values of its parameters by the name of a preset, as on the command line."""
 
     pred: Believed = field(default="exact", kw_only=True)
     intervals: Intervals = field(default="file", kw_only=True)

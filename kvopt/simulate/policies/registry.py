@@ -76,8 +76,13 @@ def list_policies() -> Names:
 def policy(text: str) -> Policy:
     """Return the policy that ``NAME[:key=value,...]`` describes."""
     name, _, rest = text.partition(":")
-    label = f"policy {name}"
-    return made(POLICIES.find(name), pairs(rest, label), label)
+    label, kind = f"policy {name}", POLICIES.find(name)
+    keys = pairs(rest, label)
+    if kind.presets and (preset := keys.pop("preset", None)) is not None:
+        if preset not in kind.presets:
+            raise unknown_name(preset, kind.presets, "preset")
+        keys = {**kind.presets[preset], **keys}
+    return made(kind, keys, label)
 
 
 def registered(kind: Own, base: type, registry: Registry[Any]) -> Own:

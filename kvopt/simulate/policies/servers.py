@@ -12,8 +12,31 @@ from kvopt.errors import InvalidInput
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import checked_integer, volume_of
 from kvopt.problem.scopes import Scope
+from kvopt.show.summary import counted
 from kvopt.simulate.policies.base import Policy, View, fraction_below_one
 from kvopt.simulate.policies.registry import register
+
+
+def _vllm(budget: int, max_seqs: int, *, asynchronous: bool) -> dict[str, str]:
+    """Return limits of a server as values of keys."""
+    limits = {"budget": budget, "max_seqs": max_seqs, "asynchronous": int(asynchronous)}
+    return {name: str(value) for name, value in limits.items()}
+
+
+_VLLM_PRESETS = {
+    "serve-h100": _vllm(8192, 1024, asynchronous=True),
+    "serve-a100": _vllm(2048, 256, asynchronous=True),
+    "serve-b200": _vllm(16384, 1024, asynchronous=True),
+    "serve-h100-0.13": _vllm(8192, 1024, asynchronous=False),
+    "serve-a100-0.13": _vllm(2048, 256, asynchronous=False),
+}
+"""Defaults of ``vllm serve`` by GPU; ``docs/vllm.md`` has the versions and the source."""
+_SGLANG_PRESETS = {
+    "serve-h100": {"prefill": "8192", "max_running": "2048"},
+    "serve-b200": {"prefill": "16384", "max_running": "2048"},
+    "serve-a10": {"prefill": "4096", "max_running": "2048"},
+}
+"""Those of SGLang by memory of the GPU."""
 
 
 def uncovered(needed: Scope) -> str:
@@ -59,6 +82,7 @@ class ServerPolicy(PausingPolicy):
     """
 
     source = "vLLM 0.33.0, v1 scheduler"
+    presets = _VLLM_PRESETS
 
     block: int = 16
     max_seqs: int = 1024
@@ -78,6 +102,12 @@ class ServerPolicy(PausingPolicy):
     def scope(self, *, rounds: bool) -> Scope:
         """Return the scope that the server may use: pauses, and in seconds prompts in pieces."""
         return Scope.PAUSES if rounds or not self.chunked else Scope.PAUSES_AND_CHUNKS
+
+    @property
+    def limits(self) -> str:
+        """Limits of a round, in words."""
+        more = ", asynchronous" if self.asynchronous else ""
+        return f"budget {self.budget:,}, {counted(self.max_seqs, 'request')}{more}"
 
     @abstractmethod
     def priorities(self, instance: Instance) -> Sequence[int]:
@@ -158,6 +188,7 @@ class Sglang(PausingPolicy):
 
     name = "sglang"
     source = "SGLang, schedule_policy and retract_decode"
+    presets = _SGLANG_PRESETS
 
     page: int = 1
     max_running: int = 1024
