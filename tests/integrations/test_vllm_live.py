@@ -38,19 +38,13 @@ FEW = ("--max-num-seqs", "12", "--num-gpu-blocks-override", "97")
 TIGHT = ("--num-gpu-blocks-override", "49")
 CASES = {
     "recorder, shared": ("Recorder", "--no-async-scheduling", "--enable-prefix-caching", *FEW),
-    "asynchronous": ("AsyncRecorder", "--async-scheduling", "--no-enable-prefix-caching", *TIGHT),
-    "adapter, shared": (
-        "AsyncKvoptScheduler", "--async-scheduling", "--enable-prefix-caching", *TIGHT,
-    ),
+    "async class": ("AsyncRecorder", "--no-enable-prefix-caching", *TIGHT),
+    "adapter, shared": ("AsyncKvoptScheduler", "--enable-prefix-caching", *TIGHT),
     "recorder": ("Recorder", "--no-async-scheduling", "--no-enable-prefix-caching", *TIGHT),
-    "asynchronous, shared": (
-        "AsyncRecorder", "--async-scheduling", "--enable-prefix-caching", *FEW,
-    ),
-    "adapter": (
-        "AsyncKvoptScheduler", "--async-scheduling", "--no-enable-prefix-caching", *TIGHT,
-    ),
-}  # fmt: skip
-"""What serves, and how."""
+    "async class, shared": ("AsyncRecorder", "--enable-prefix-caching", *FEW),
+    "adapter": ("AsyncKvoptScheduler", "--no-enable-prefix-caching", *TIGHT),
+}
+"""What serves, and how.  Asynchronous scheduling is off on a CPU, whatever the class."""
 
 
 def prompt_of(i: int) -> list[int]:
