@@ -60,6 +60,9 @@ class TriedOptions:
     )
     threads: common.Threads
     scope: common.CoveredScope
+    gpus: int | None = option(
+        "GPUs of a machine, for numbers of GPUs; default: as --batch-time says.", "N", min=1
+    )
 
 
 def fleet_command(
@@ -110,6 +113,7 @@ def fleet_command(
             threads=tried.threads,
             out=out,
             scope=tried.scope,
+            gpus=tried.gpus,
             observer=say if is_watched() else detail,
             command=command_line(),
         )

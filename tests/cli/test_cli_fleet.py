@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from commands import Run
 
 QUICK = ("-t", "0.2")
@@ -27,7 +28,10 @@ def test_the_answer_is_a_sentence(run: Run, ec1: Path) -> None:
     code, out, err = run("fleet", ec1, *args, *QUICK)
     first, second, heads, *rows = out.splitlines()
     assert code == 0
-    assert first.startswith("No covered schedule reaches what round-robin + fcfs does on 2")
+    assert first.startswith("Any covered scheduler needs at least 2 machines for what round-robin")
+    assert first.endswith(
+        "As a scheduler, round-robin + fcfs needs 2 machines; round-robin + svf needs 2 machines."
+    )
     assert second.startswith("target: ")
     assert heads.split()[:4] == ["machines", "mean", "at", "least"]
     assert "round-robin + fcfs" in heads
@@ -75,13 +79,28 @@ def test_seconds(run: Run, ec1: Path) -> None:
     assert "assumed: --batch-time" in err
 
 
+@pytest.mark.parametrize(
+    ("options", "gpus"),
+    [((), 2), (("--batch-time", "llama-3-70b@4xh100"), 4), (("--gpus", "8"), 8)],
+)
+def test_machines_are_counted_in_gpus_too(
+    run: Run, ec1: Path, options: tuple[str, ...], gpus: int
+) -> None:
+    """The default model is of two GPUs."""
+    args = ("--seconds", "--target", "mean=1s", "--counts", "1..2", *options)
+    _, out, _ = run("fleet", ec1, *args, *QUICK)
+    assert f"with 1 machine ({gpus} GPUs) a schedule is known that does" in out
+    assert f"As a scheduler, least-volume + svf needs 1 machine ({gpus} GPUs)." in out
+    assert json.loads(run("fleet", ec1, *args, "--json", *QUICK)[1])["gpus"] == gpus
+
+
 def test_misses_of_a_deadline(run: Run, ec1: Path, tmp_path: Path) -> None:
     out = tmp_path / "fleets"
     late = ("--target", "misses=0%", "--deadline", "4", "--counts", "1..2", "--out", out)
     code, printed, _ = run("fleet", ec1, *late, *QUICK)
     first, second, heads, *rows = printed.splitlines()
     assert code == 0
-    assert first.startswith("No covered schedule reaches at most 0% misses within 4 rounds with")
+    assert first.startswith("Any covered scheduler needs at least 2 machines for at most 0% misses")
     assert second == "target: at most 0 of 4 requests miss"
     assert heads.split()[:4] == ["machines", "misses", "at", "least"]
     assert [row.split()[:3] for row in rows] == [

@@ -29,6 +29,7 @@ from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.compiler import wait_until
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
+from kvopt.problem.hardware.roofline import gpus_of
 from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import checked_integer
@@ -117,6 +118,7 @@ def fleet_sizes(
     clock: Clock | str | None = None,
     scope: Scope | str | None = None,
     out: str | Path | None = None,
+    gpus: int | None = None,
     **effort: Unpack[Effort],
 ) -> FleetSizes:
     """Return the number of machines for a target: the proved minimum, and a sufficient number.
@@ -141,6 +143,8 @@ def fleet_sizes(
     out
         A folder for a certificate of each number of machines.  Finished work in it is not
         done again.
+    gpus
+        GPUs of a machine, by default those in the name of the batch-time model.
     effort
         See `Effort`; ``time_limit`` is 10 seconds by default.
 
@@ -194,7 +198,10 @@ def fleet_sizes(
         raise KeyboardInterrupt
     asked = replace(instance, workers=match.workers) if match else instance
     bands = bands_of(known, measure)
-    return FleetSizes(asked, goal, bands, measure, scope, tuple(work.left), work.signal_number)
+    if gpus is None and clock.model is not None:
+        gpus = gpus_of(clock.model)
+    left = tuple(work.left)
+    return FleetSizes(asked, goal, bands, measure, scope, left, work.signal_number, gpus)
 
 
 def _pairs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,6 +93,8 @@ class FleetSizes(Summarised):
         Numbers of machines that were not evaluated, after Ctrl-C.
     signal_number
         The signal that ended the work, if any.
+    gpus
+        GPUs of a machine, None if unknown.
     """
 
     instance: Instance
@@ -101,6 +104,7 @@ class FleetSizes(Summarised):
     scope: Scope = Scope.RUNS
     left: tuple[int, ...] = ()
     signal_number: int | None = None
+    gpus: int | None = None
 
     @property
     def machines(self) -> tuple[int | None, int | None]:
@@ -127,26 +131,59 @@ class FleetSizes(Summarised):
         return band.upper is not None and band.upper <= self.target.most
 
     @property
+    def needs(self) -> dict[str, int | None]:
+        """The fewest machines on which each scheduler reached the target, None if on none."""
+        enough = {
+            label: [
+                band.workers
+                for band in self.bands
+                if (value := band.runs.get(label)) is not None and value <= self.target.most
+            ]
+            for label in self.labels
+        }
+        if self.target.run is not None:
+            workers, label = self.target.run
+            enough.setdefault(label, []).append(workers)
+        return {label: min(counts, default=None) for label, counts in enough.items()}
+
+    @property
     def answer(self) -> str:
         """Return the conclusions from the certificates, in sentences."""
         least, known = self.machines
         if least is None:
             return "Nothing is known yet."
-        fewest = counted(least, "machine")
         said = (
-            f"No covered schedule reaches {self.target.said} with fewer than {fewest}"
+            f"Any covered scheduler needs at least {self._counted(least)} for {self.target.said}"
             if least > 1
             else f"No number of machines is ruled out for {self.target.said}"
         )
         if known is None:
-            return f"{said}; no schedule is known that does."
+            return f"{said}; no schedule is known that does.{self._needed}"
         name = self._enough()[known]
-        with_ = f"with {counted(known, 'machine')} a schedule is known that does ({name})"
-        return f"{said}; {with_}{self._between(least, known)}."
+        with_ = f"with {self._counted(known)} a schedule is known that does ({name})"
+        return f"{said}; {with_}{self._between(least, known)}.{self._needed}"
+
+    def _counted(self, machines: int) -> str:
+        """Return a number of machines, and of their GPUs."""
+        gpus = "" if self.gpus is None else f" ({counted(machines * self.gpus, 'GPU')})"
+        return counted(machines, "machine") + gpus
+
+    @property
+    def _needed(self) -> str:
+        """Return what each scheduler needs behind its best router, as a sentence."""
+        most = self._counted(max((band.workers for band in self.bands), default=0))
+        best: dict[str, tuple[str, int | None]] = {}
+        for label, count in sorted(self.needs.items(), key=lambda row: row[1] or math.inf):
+            best.setdefault(label.rpartition(" + ")[2], (label, count))
+        said = [
+            f"{label} needs {f'more than {most}' if count is None else self._counted(count)}"
+            for label, count in best.values()
+        ]
+        return f" As a scheduler, {'; '.join(said)}." if said else ""
 
     def _between(self, least: int, known: int) -> str:
         if least == known:
-            return ", so that is the least"
+            return ", so with hindsight that is the least"
         open_ = str(least) if least == known - 1 else f"{least} to {known - 1}"
         gaps = {band.workers: relative_gap(band.upper, band.lower) for band in self.bands}
         apart = far_apart(gaps.get(least))
@@ -181,6 +218,8 @@ class FleetSizes(Summarised):
         return {
             "fleets": [band.to_json() for band in self.bands],
             "machines": list(self.machines),
+            "needs": self.needs,
+            "gpus": self.gpus,
             "target": self.target.most,
             "target_said": self.target.said,
             "unit": self.measure.unit,

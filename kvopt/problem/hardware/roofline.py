@@ -52,6 +52,8 @@ MOSTLY, EXTREMES = (0.8, 1.25), (0.6, 1.45)
 """Roofline over measured time: 93 rounds of 100, and all (``docs/seconds.md``)."""
 
 _NAME = re.compile(r"([^@]+)@(?:(\d{1,3})x)?([^@]+)", re.IGNORECASE)
+_GPUS = re.compile(r"[@-](\d{1,3})x(\w+)", re.IGNORECASE)
+"""Numbers of GPUs in the names of batch-time models."""
 
 
 def is_roofline(text: str) -> bool:
@@ -87,6 +89,20 @@ def parts(text: str) -> tuple[ModelShape, Gpu, int]:
     if gpus < least_gpus(shape, device):  # perhaps with less cache than by default
         capacity(shape, device.memory, gpus, SHARE)
     return shape, device, gpus
+
+
+def gpus_of(model: BatchTime) -> int | None:
+    """Return the GPUs of a machine by the name of its model, ``llama-3-70b@4xh100`` say.
+
+    Examples
+    --------
+    >>> gpus_of(roofline(*parts("llama-3-70b@4xh100")))
+    4
+    """
+    for count, gpu in _GPUS.findall(model.name or ""):
+        if gpu.lower() in ANY_GPU:
+            return int(count)
+    return None
 
 
 def least_gpus(shape: ModelShape, gpu: Gpu) -> int:
