@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack
 
-from kvopt.certificates.judging import attempt, offer_run, refuse_misfit
+from kvopt.certificates.judging import attempt, limit_note, offer_run, refuse_misfit
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
 from kvopt.incumbent.certificate import Certificate, Optimum
@@ -31,6 +31,7 @@ from kvopt.search import plan
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.orders import Svf
 from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.base import Router
 from kvopt.simulate.running import GivenSchedule, given_schedule
 from kvopt.timetable.runs import Outcome, PolicyRun
@@ -280,6 +281,10 @@ def _judged(
             offer_run(search, made)
             if made.note is not None:
                 search.note(f"{label}: {made.note}")
+            if isinstance(policy, PausingPolicy) and (
+                limited := limit_note(made, policy.most_active)
+            ):
+                search.note(limited)
             made.measures()  # within the limit
             yield made
 

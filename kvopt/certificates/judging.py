@@ -11,6 +11,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import waiting_within
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
+from kvopt.show.summary import counted
 from kvopt.simulate.policies.base import Need, Policy
 from kvopt.simulate.routers.base import Router
 from kvopt.simulate.running import run
@@ -24,6 +25,17 @@ def offer_run(search: Search, made: PolicyRun) -> None:
         search.offer(made, made.policy)
     elif made.schedule is not None:
         search.offer(replace(made.schedule, instance=search.instance), f"policy {made.policy}")
+
+
+def limit_note(made: PolicyRun, most: int) -> str | None:
+    """Return a note on a limit of active requests that a run reached, None if it did not."""
+    active = max((max(part.sweep.active, default=0) for part in made.parts), default=0)
+    if not made.is_complete or active < most:
+        return None
+    return (
+        f"{made.policy}: reached its limit of {counted(most, 'active request')} on a machine, "
+        "which bounds ignore: its ratio has the price of that limit in it"
+    )
 
 
 def refuse_misfit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +14,7 @@ import typer
 
 from kvopt import Certificate, Instance, PolicyRun, certify, policy, read_schedule
 from kvopt.certificates import write_certificate
+from kvopt.certificates.judging import limit_note
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, option, refuse
 from kvopt.cli.messages import command_line, is_json, say
@@ -26,9 +27,8 @@ from kvopt.problem.problem import as_problem
 from kvopt.problem.scopes import least_scope
 from kvopt.show.summary import counted, percent, ratio, rounded
 from kvopt.simulate.routers.registry import router as router_from
-from kvopt.timetable.measurements import Measurements
 from kvopt.timetable.measures import waiting_cells
-from kvopt.timetable.run_files import read_run
+from kvopt.timetable.run_files import RecordedRun, read_run
 from kvopt.timetable.timing import timed
 from kvopt.verify import Verdict
 from kvopt.verify.apart import verify_apart
@@ -59,8 +59,8 @@ class ProblemOptions(common.MemoryOptions):
         )
         return self.file or self.run or Path()
 
-    def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun], Measurements | None]:
-        """Return the instance, that of a recorded run if given, this run on a clock, and its times.
+    def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun], RecordedRun | None]:
+        """Return the instance, and a recorded run if given: on a clock, and as it is.
 
         In seconds the run may hold more tokens than memory has.
         """
@@ -76,7 +76,7 @@ class ProblemOptions(common.MemoryOptions):
             schedule = replace(schedule, instance=in_blocks)
         made = PolicyRun.of(schedule, found.policy)
         if clock.is_even:
-            return made.instance, [made], None
+            return made.instance, [made], found
         with blamed_on(self.run):
             if found.chunks is None:
                 reason = (
@@ -84,7 +84,7 @@ class ProblemOptions(common.MemoryOptions):
                     "know no cached ones"
                 )
                 raise InvalidInput(reason, field="chunks")
-            return made.instance, [timed(made, clock)], found.measured
+            return made.instance, [timed(made, clock)], found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ def certify_command(
     no_seconds = "goes without --seconds: it is in rounds"
     refuse("--schedule", no_seconds, timing.seconds and judged.schedule is not None)
     clock, source, began = timing.clock(), problem.source, time.monotonic()
-    instance, made, measured = problem.read(clock)
+    instance, made, recorded = problem.read(clock)
     common.refuse_router(judged.router, instance)
     reading = time.monotonic() - began
     timing.check(source, instance, judged.deadline)
@@ -147,35 +147,46 @@ def certify_command(
                 observer=observer,
                 **vars(limits),
             )
-        found = _with_record(found, made, beyond, measured)
+        if recorded is not None:
+            found = _with_record(found, made[0], recorded, fits=not beyond)
         with written(output, write_certificate, found, CHECKED):
             show(found.to_json(), _lines(found))
     finish(found.signal_number, common.NOTHING_FOUND * (found.upper is None))
 
 
 def _with_record(
-    found: Certificate,
-    recorded: Sequence[PolicyRun],
-    beyond: Sequence[PolicyRun],
-    measured: Measurements | None,
+    found: Certificate, run: PolicyRun, recorded: RecordedRun, *, fits: bool
 ) -> Certificate:
-    """Return a certificate with what a server measured, and with the run that does not fit."""
-    notes = [
-        f"{run.policy}: not compared: on this clock requests begin in other rounds than recorded, "
-        f"and then {run.violations()[0]}"
-        for run in beyond
-    ]
-    provenance = found.provenance
+    """Return a certificate with what a server measured, and notes on its run.
+
+    Parameters
+    ----------
+    found
+        The certificate.
+    run, recorded
+        The run of the server on its clock, and as recorded.
+    fits
+        Whether memory holds it on this clock.
+    """
+    notes = [*found.notes]
+    if not fits:
+        notes.append(
+            f"{run.policy}: not compared: on this clock requests begin in other rounds than "
+            f"recorded, and then {run.violations()[0]}"
+        )
+    if (most := recorded.most_active) is not None and (limited := limit_note(run, most)):
+        notes.append(limited)
+    provenance, measured = found.provenance, recorded.measured
     if measured is not None and (model := found.clock.model) is not None:
-        sides = found.optimum_of(recorded[0])
+        sides = found.optimum_of(run)
         ends = sides.ends if sides and measured.is_slower_than(model) else (None, None)
         row = {
-            "policy": recorded[0].policy,
+            "policy": run.policy,
             **measured.beside(model, len(found.instance)),
             "ratio": [ratio(measured.latency_ns, end) for end in ends],
         }
         provenance = {**provenance, "measured": row}
-    return replace(found, notes=(*found.notes, *notes), provenance=provenance)
+    return replace(found, notes=tuple(notes), provenance=provenance)
 
 
 def _measured(row: dict[str, Any]) -> Iterator[str]:
@@ -235,8 +246,10 @@ def _lines(found: Certificate) -> Iterator[str]:
 def _row(found: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, object]:
     in_rounds, (least, most) = found.clock.is_even, found.worded_ratio(run)
     outside = "" if found.scope.covers(run.scope) else f" with {run.scope}: not covered"
+    sides = found.optimum_of(run)
     return {
         "policy": run.policy,
+        **({"scope": sides and sides.scope} if found.narrower else {}),
         **({} if found.in_time is None else {"in time": in_time}),
         "latency" if in_rounds else "mean s": found.worded_total(run.objective, up=True),
         "x optimum, at least": least,

@@ -247,6 +247,9 @@ class Certificate(Summarised):
             ],
             "at_least": [self.ratio(run)[0] for run in self.runs],
             "at_most": [self.ratio(run)[1] for run in self.runs],
+            "bound_scope": [
+                (sides := self.optimum_of(run)) and str(sides.scope) for run in self.runs
+            ],
             "evictions": [run.evictions for run in self.runs],
         }
         if self.slower is not None:
@@ -333,6 +336,7 @@ class Certificate(Summarised):
                 "ratio": list(self.ratio(run)),
                 **self._slower_member(run),
                 "scope": str(run.scope),
+                "bound_scope": (sides := self.optimum_of(run)) and str(sides.scope),
                 **(self.measures(run) or dict.fromkeys(MEASURES)),
                 **({} if self.in_time is None else {"attained": attained}),
             }

@@ -75,6 +75,12 @@ class RecordedRun:
         return self.schedule.instance
 
     @property
+    def most_active(self) -> int | None:
+        """Most requests that the server lets run at once, None if unknown."""
+        limit = self.notes.get("max_seqs", self.notes.get("max_num_seqs"))
+        return limit if isinstance(limit, int) else None
+
+    @property
     def with_chunks(self) -> Schedule:
         """The schedule with the work on pieces of prompts."""
         pieces = [Chunks(i, start, tuple(tokens)) for i, start, *tokens in self.chunks or ()]

@@ -9,7 +9,7 @@ import pytest
 from commands import Run
 from strategies import instance_of
 
-from kvopt import Instance, Request, generate, write_instance
+from kvopt import Instance, Request, generate, read_certificate, write_instance
 from kvopt.problem.scopes import Scope
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import write_schedule
@@ -98,6 +98,51 @@ def test_a_recorded_run_is_judged_in_seconds(run: Run, tmp_path: Path) -> None:
         0,
         True,
     )
+
+
+def test_the_table_has_the_scope_of_each_row(run: Run, tmp_path: Path) -> None:
+    """A run without pauses is compared with an optimum without pauses, which is worse."""
+    file = tmp_path / "four.json"
+    kinds = (2, 7), (2, 2), (4, 9), (0, 5)
+    write_instance(Instance(16, [Request(0, s, o) for s, o in kinds]), file)
+    named = ("-P", "svf", "-P", "vllm-fcfs:block=1", "-t", "2", "-o", tmp_path / "c.json")
+    _, out, _ = run("certify", file, *named)
+    heads, svf, server = out.splitlines()[-3:]
+    assert "scope" in heads.split()
+    assert "runs" in svf.split()
+    assert "pauses" in server.split()
+    _, out, _ = run("certify", file, *named, "--json")
+    rows = json.loads(out)["policies"]
+    assert [row["bound_scope"] for row in rows] == ["runs", "pauses"]
+    _, out, _ = run("certify", file, *named, "--scope", "runs", "--json")
+    assert [row["bound_scope"] for row in json.loads(out)["policies"]] == ["runs", None]
+    _, out, _ = run("certify", file, *named[:2], *named[4:])
+    assert "scope" not in out
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_reached"),
+    [("vllm-fcfs:block=1,max_seqs=1", True), ("sglang:max_running=1", True),
+     ("vllm-fcfs:block=1,max_seqs=9", False), ("svf", False)],
+)  # fmt: skip
+def test_what_a_limit_of_requests_costs_is_part_of_the_ratio(
+    run: Run, pair: Path, policy: str, is_reached: bool
+) -> None:
+    cert = pair.with_name("c.json")
+    sentence = (
+        f"{policy}: reached its limit of 1 active request on a machine, which bounds ignore: its "
+        "ratio has the price of that limit in it"
+    )
+    _, _, err = run("certify", pair, "-P", policy, "-t", "1", "-o", cert)
+    assert (f"kvopt: {sentence}\n" in err) == is_reached
+    assert (sentence in read_certificate(cert).notes) == is_reached
+
+
+def test_the_limit_of_a_recorded_server_is_named(run: Run, tmp_path: Path) -> None:
+    made, cert = tmp_path / "run.json", tmp_path / "c.json"
+    run("import-run", IN_PIECES, "-o", made)
+    _, _, err = run("certify", "--run", made, "-t", "0.5", "-o", cert)
+    assert "vllm 0.33.0, priority: reached its limit of 12 active requests" in err
 
 
 @pytest.mark.parametrize("policies", [(), ("-P", "vllm-priority:by=volume")])

@@ -52,6 +52,11 @@ def uncovered(needed: Scope) -> str:
 class PausingPolicy(Policy):
     """A scheduler that interrupts requests and keeps their tokens, with a simulator of its own."""
 
+    @property
+    @abstractmethod
+    def most_active(self) -> int:
+        """Most requests that run at once on a machine."""
+
     def admit(self, view: View) -> Iterable[int]:
         """Raise an error: admission depends on blocks, which only its own simulator has."""
         raise InvalidInput("is a server of its own and admits for no other", field=self.name)
@@ -102,6 +107,11 @@ class ServerPolicy(PausingPolicy):
     def scope(self, *, rounds: bool) -> Scope:
         """Return the scope that the server may use: pauses, and in seconds prompts in pieces."""
         return Scope.PAUSES if rounds or not self.chunked else Scope.PAUSES_AND_CHUNKS
+
+    @property
+    def most_active(self) -> int:
+        """Most requests that run at once on a machine."""
+        return self.max_seqs
 
     @property
     def limits(self) -> str:
@@ -195,6 +205,11 @@ class Sglang(PausingPolicy):
     prefill: int = 16384
     conservative: Fraction = Fraction(1)
     mixed: bool = False
+
+    @property
+    def most_active(self) -> int:
+        """Most requests that run at once."""
+        return self.max_running
 
     def __post_init__(self) -> None:
         for name in ("page", "max_running", "prefill"):
