@@ -71,7 +71,7 @@ kvopt export a.json --formulation relaxed --format lp -o -
 kvopt info
 kvopt info --params
 kvopt warmup
-kvopt hardware capacity --model mistral-7b --gpu a10-24gb --gpus 1
+kvopt hardware capacity llama-3-70b@4xh100
 kvopt hardware fit samples/batches.csv --kv-ns 40 -o mine.json
 kvopt hardware list
 kvopt hardware show llama-3-8b@h100

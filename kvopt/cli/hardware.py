@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from kvopt import BatchTime
-from kvopt.cli.common import Json, OptionalOutput, argument, label, option, say_assumed
+from kvopt.cli.common import Json, OptionalOutput, argument, label, option, refuse, say_assumed
 from kvopt.cli.messages import is_json, say, warn
 from kvopt.cli.outputs import name_of, written
 from kvopt.cli.tables import show, table
@@ -20,7 +20,7 @@ from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
 from kvopt.problem.hardware.fitting import Fit, Measured, fit_linear, fit_roof
 from kvopt.problem.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, SHARE, capacity, preset
-from kvopt.problem.hardware.roofline import pairs
+from kvopt.problem.hardware.roofline import pairs, parts
 from kvopt.timetable.records import read_batches
 
 _OF_THE_PAPERS = ("jaillet-2025-v1", "llama-2-70b")
@@ -59,6 +59,9 @@ class ShapeOptions:
 def capacity_command(
     *,
     context: typer.Context,
+    name: str | None = argument(
+        "[MACHINE]", "MODEL@GPU or MODEL@NxGPU, as for --batch-time; else the options.", None
+    ),
     machine: MachineOptions,
     own: ShapeOptions,
     gpu_memory: str | None = option("10^9 bytes of one GPU.", "GB"),
@@ -73,27 +76,36 @@ def capacity_command(
     x bytes), rounded down; GPUs beyond the KV heads hold copies and add none.  Options replace
     values of a preset.
     """
-    shape = preset(MODELS, machine.model, "--model")
-    shape = replace(shape, **{name: number for name, number in vars(own).items() if number})
-    if gpu_memory:
-        memory = int(_number(gpu_memory, "--gpu-memory") * GIGABYTE)
-    else:
-        memory = preset(ANY_GPU, machine.gpu, "--gpu").memory
-    share = _number(fraction, "--fraction")
-    tokens = capacity(shape, memory, machine.gpus, share)
     # These options describe the machine; a GPU of a given size needs no name.
-    _say_assumed(context, "model", *(() if gpu_memory else ("gpu",)), "gpus", "fraction")
+    options = ["model", "gpu", "gpus"]
+    if name is None:
+        shape, gpus = preset(MODELS, machine.model, "--model"), machine.gpus
+        if gpu_memory:
+            memory = int(_number(gpu_memory, "--gpu-memory") * GIGABYTE)
+            options.remove("gpu")
+        else:
+            memory = preset(ANY_GPU, machine.gpu, "--gpu").memory
+    else:
+        for other in (*options, "gpu_memory"):
+            is_given = not _is_default(context, other)
+            refuse("MACHINE", f"goes without --{other.replace('_', '-')}", is_given)
+        shape, gpu, gpus = parts(name, "MACHINE")
+        memory, options = gpu.memory, []
+    shape = replace(shape, **{field: number for field, number in vars(own).items() if number})
+    share = _number(fraction, "--fraction")
+    tokens = capacity(shape, memory, gpus, share)
+    _say_assumed(context, *options, "fraction")
     note = _NOTE if shape.name in _OF_THE_PAPERS else None
     said = {
         "memory": tokens,
         "kv_bytes": shape.kv_bytes,
         "weight_bytes": shape.weight_bytes,
         "gpu_memory": memory,
-        "gpus": machine.gpus,
+        "gpus": gpus,
         "fraction": float(share),
         "note": note,
     }
-    used = f"{machine.gpus} x {memory:,} bytes x {fraction}"
+    used = f"{gpus} x {memory:,} bytes x {fraction}"
     lines = (
         f"{tokens:,} tokens of {shape.kv_bytes:,} bytes",
         f"weights {shape.weight_bytes:,} bytes; {used}",
@@ -108,10 +120,16 @@ def _say_assumed(context: typer.Context, *names: str) -> None:
     assumed = [
         f"--{name.replace('_', '-')} {context.params[name]}"
         for name in names
-        if (source := context.get_parameter_source(name)) is not None and source.name == "DEFAULT"
+        if _is_default(context, name)
     ]
     if assumed:
         say_assumed(", ".join(assumed), "them" if len(assumed) > 1 else assumed[0].split()[0])
+
+
+def _is_default(context: typer.Context, name: str) -> bool:
+    """Whether an option was not given."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "DEFAULT"
 
 
 def _number(text: str, field: str) -> Fraction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
+import pytest
 from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,3 +75,38 @@ def test_options_change_a_preset(run: Run) -> None:
     )  # fmt: skip
     assert json.loads(out)["memory"] // 2 in (plain["memory"], plain["memory"] - 1)
     assert json.loads(out)["gpu_memory"] == GPUS["a100-80gb"].memory
+
+
+@pytest.mark.parametrize(
+    ("name", "machine"),
+    [
+        ("llama-3-8b@h100", ("llama-3-8b", "h100", 1)),
+        ("llama-3-70b@4xh100", ("llama-3-70b", "h100", 4)),
+        ("Llama-3-70B@h100", ("llama-3-70b", "h100", 4)),  # on two its weights leave little room
+    ],
+)
+def test_a_machine_is_spelled_as_for_batch_times(
+    run: Run, name: str, machine: tuple[str, str, int]
+) -> None:
+    options = zip(("--model", "--gpu", "--gpus"), machine, strict=True)
+    expected = run("hardware", "capacity", *(word for pair in options for word in pair), "--json")
+    code, out, err = run("hardware", "capacity", name, "--json")
+    assert (code, out) == (expected[0], expected[1])
+    assert "assumed: --fraction 0.9; give" in err
+    assert "--model" not in err
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (["llama-3-8b@h100", "--gpus", "2"], "MACHINE: goes without --gpus"),
+        (["llama-3-8b@h100", "--gpu-memory", "80"], "MACHINE: goes without --gpu-memory"),
+        (["llama-3-8b"], "MACHINE: must be MODEL@GPU or MODEL@NxGPU"),
+        (["llama-3-8c@h100"], "MACHINE: model: must be one of"),
+        (["llama-3-8b@h10"], "MACHINE: GPU: must be one of"),
+    ],
+)
+def test_other_spellings_of_a_machine_are_refused(run: Run, given: list[str], reason: str) -> None:
+    code, out, err = run("hardware", "capacity", *given)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"kvopt: {reason}")

@@ -71,21 +71,24 @@ def pairs() -> list[str]:
     ]
 
 
-def parts(text: str) -> tuple[ModelShape, Gpu, int]:
-    """Return model, GPU and number of GPUs of a name ``MODEL@GPU`` or ``MODEL@NxGPU``."""
+def parts(text: str, field: str = "batch time") -> tuple[ModelShape, Gpu, int]:
+    """Return model, GPU and number of GPUs of a name ``MODEL@GPU`` or ``MODEL@NxGPU``.
+
+    Errors name the field.
+    """
     match = _NAME.fullmatch(text)
     if match is None:
         reason = f"must be MODEL@GPU or MODEL@NxGPU, llama-3-70b@4xh100 say, got {shown(text)}"
-        raise InvalidInput(reason, field="batch time")
+        raise InvalidInput(reason, field=field)
     model, count, gpu = match.groups()
-    shape = preset(SHAPES, model, "batch time: model")
-    device = preset(ANY_GPU, gpu, "batch time: GPU")
+    shape = preset(SHAPES, model, f"{field}: model")
+    device = preset(ANY_GPU, gpu, f"{field}: GPU")
     if count is None:
         return shape, device, least_gpus(shape, device)
     gpus = int(count)
     if gpus not in COUNTS:
         reason = f"must be on {', '.join(map(str, COUNTS[:-1]))} or {COUNTS[-1]} GPUs"
-        raise InvalidInput(f"{reason}, got {shown(text)}", field="batch time")
+        raise InvalidInput(f"{reason}, got {shown(text)}", field=field)
     if gpus < least_gpus(shape, device):  # perhaps with less cache than by default
         capacity(shape, device.memory, gpus, SHARE)
     return shape, device, gpus
