@@ -5,15 +5,20 @@ method; its duals are prices on memory, at which every kind has a cheapest start
 costs less than its kind pays is a new column.  Without one the vertex is optimal for the LP over
 all columns, of which it needs a few for each kind.
 
-The first columns are those of a schedule, and minimisers of Lagrangian subproblems: starts that
-are cheapest at prices near the best ones.
+Memory rows end with the fluid (`kvopt.bounds.fluid`), and starts up to that time are columns.  A
+later start holds tokens only after the last row, so it is never cheaper.  If the vertex holds more
+than the memory after the last row, rows are added up to that time.  So in the end it is optimal for
+the LP with all rows.
+
+The first columns are starts at the last row, which always fit, and minimisers of Lagrangian
+subproblems: starts that are cheapest at prices near the best ones.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,6 +34,9 @@ from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import LARGEST_INTEGER
+
+if TYPE_CHECKING:
+    from highspy import HighsStatus
 
 Column = tuple[int, int]
 """Place of a kind, and a start."""
@@ -100,67 +108,138 @@ class Vertex(NamedTuple):
     is_optimal: bool
 
 
-def lp_vertex(
-    search: Search, starts: Sequence[int], end: int, time_limit: float = math.inf
-) -> Vertex | None:
-    """Return an optimal vertex, or the last one found in time, or None.
+def lp_vertex(search: Search, time_limit: float = math.inf) -> Vertex | None:
+    """Return an optimal vertex, or the last one in time, or None.
 
     Parameters
     ----------
     search
         The problem, and when to stop.
-    starts, end
-        Starts of a feasible schedule, and the last time of the LP, at least its makespan.
     time_limit
         Seconds for the LPs.
     """
-    highspy, highs = load_highspy(), load_highspy().Highs()
-    averaged, over = averaged_minimisers(search.instance), wall_time() + time_limit
-    kinds, found, known = averaged.kinds, None, list[Column]()
-    rows, count = list(kinds.rows()), len(kinds)
-    place_of = {kind: place for place, kind in enumerate(rows)}
-    fresh = {(place_of[r.kind], k) for r, k in zip(search.instance, starts, strict=True)}
-    for each in averaged.starts:
-        fresh.update(enumerate(np.minimum(each, end - kinds.outputs).tolist()))
-    set_options(highs, search, output_flag=False, solver="simplex")
-    solve = interruptible(highs, search)
-    memory = min(search.instance.total_memory, LARGEST_INTEGER)  # of the LP alone
-    for lower, upper in [(each, each) for each in kinds.counts] + [(0, memory)] * end:
-        highs.addRow(lower, upper, 0, [], [])
-    while fresh:
-        known += sorted(fresh)
-        for place, start in known[-len(fresh) :]:
-            arrival, prompt, output = rows[place]
-            held = np.arange(count + start, count + start + output)
-            tokens = np.arange(prompt + 1, prompt + output + 1)
+    averaged, deadline = averaged_minimisers(search.instance), wall_time() + time_limit
+    program, vertex = _RestrictedProgram(search, averaged.kinds), None
+    fresh = {column for starts in averaged.starts for column in enumerate(starts.tolist())}
+    end = fluid_end(search.instance)
+    while fresh or end > program.end:
+        if end > program.end:
+            program.add_rows(end)
+            fresh |= program.columns_at_the_end()
+        program.add_columns(fresh - {*program.columns})
+        if (solution := program.solved(deadline)) is None:
+            return vertex
+        fresh = {*program.cheaper_columns(solution)} - {*program.columns}
+        if not fresh:
+            end = program.needed_end(solution.mass)
+        is_optimal = not fresh and end == program.end
+        places, starts = np.array(program.columns).T
+        vertex = Vertex(places, starts, solution.mass, solution.prices, is_optimal)
+    return vertex
+
+
+class _Solution(NamedTuple):
+    """What each kind pays, prices of the memory rows, and how often each column starts."""
+
+    paid: Floats
+    prices: Floats
+    mass: Floats
+
+
+class _RestrictedProgram:
+    """The LP over some columns, with a row for each kind and memory rows up to its end.
+
+    Later starts are columns too.  They pay only for the times up to the end, so that all kinds
+    that start there are feasible.
+
+    Parameters
+    ----------
+    search
+        The problem, and when to stop.
+    kinds
+        The kinds of its requests.
+    """
+
+    def __init__(self, search: Search, kinds: Kinds) -> None:
+        self.columns: list[Column] = []
+        self.end = 0
+        self._search, self._kinds = search, kinds
+        self._rows = list(kinds.rows())
+        self._memory = min(search.instance.total_memory, LARGEST_INTEGER)  # of the LP alone
+        self._highs = load_highspy().Highs()
+        set_options(self._highs, search, output_flag=False, solver="simplex")
+        self._run = interruptible(self._highs, search)
+        for count in kinds.counts:
+            self._highs.addRow(count, count, 0, [], [])
+
+    def add_rows(self, end: int) -> None:
+        """Add the memory rows up to an end, with the tokens of all columns."""
+        places, starts = np.array(self.columns, dtype=np.int64).reshape(-1, 2).T
+        for time in range(self.end + 1, end + 1):
+            ages = time - starts
+            active = np.flatnonzero((ages > 0) & (ages <= self._kinds.outputs[places]))
+            tokens = self._kinds.prompts[places[active]] + ages[active]
+            self._accept(self._highs.addRow(0, self._memory, len(active), active, tokens))
+        self.end = end
+
+    def columns_at_the_end(self) -> set[Column]:
+        """Return starts of all kinds after the last row."""
+        return {(place, self.end) for place in range(len(self._rows))}
+
+    def add_columns(self, columns: set[Column]) -> None:
+        """Add starts of kinds."""
+        for place, start in sorted(columns):
+            arrival, prompt, output = self._rows[place]
+            active = min(output, self.end - start)
+            held = len(self._rows) + np.arange(start, start + active)
+            tokens = np.arange(prompt + 1, prompt + active + 1)
             index, value = np.append(held, place), np.append(tokens, 1)
-            highs.addCol(start + output - arrival, 0, highs.inf, len(index), index, value)
-        left = min(search.remaining, over - wall_time())
+            cost = start + output - arrival
+            self._accept(self._highs.addCol(cost, 0, self._highs.inf, len(index), index, value))
+            self.columns.append((place, start))
+
+    def _accept(self, status: HighsStatus) -> None:
+        if status == load_highspy().HighsStatus.kError:
+            raise TooLarge("HiGHS refused a row or column of the LP: its numbers are too large")
+
+    def solved(self, deadline: float) -> _Solution | None:
+        """Return an optimum over the columns, None if there was no time for it."""
+        statuses = load_highspy().HighsModelStatus
+        left = min(self._search.remaining, deadline - wall_time())
         if left < math.inf:
-            highs.setOptionValue("time_limit", highs.getRunTime() + max(left, 0.0))
-        if not solve():
-            return found
-        if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            if highs.getModelStatus() != highspy.HighsModelStatus.kTimeLimit:
-                raise TooLarge(f"HiGHS found no optimum of an LP of {len(known):,} columns")
-            if search.remaining <= time_limit:
-                search.ran_out_of_time()
-            return found
-        solution = highs.getSolution()
-        paid, duals = np.split(np.array(solution.row_dual), [count])
-        prices = np.maximum(-duals, 0.0)
-        fresh = {*_cheaper(kinds, paid, prices)} - {*known}
-        places, begins = np.array(known).T
-        mass = np.maximum(solution.col_value, 0.0)
-        found = Vertex(places, begins, mass, prices, not fresh)
-    return found
+            limit = self._highs.getRunTime() + max(left, 0.0)
+            self._highs.setOptionValue("time_limit", limit)
+        if not self._run():
+            return None
+        if (status := self._highs.getModelStatus()) == statuses.kTimeLimit:
+            if self._search.remaining <= max(0.0, deadline - wall_time()):
+                self._search.ran_out_of_time()
+            return None
+        if status != statuses.kOptimal:
+            raise TooLarge(f"HiGHS found no optimum of an LP of {len(self.columns):,} columns")
+        solution = self._highs.getSolution()
+        paid, duals = np.split(np.array(solution.row_dual), [len(self._rows)])
+        return _Solution(paid, np.maximum(-duals, 0.0), np.maximum(solution.col_value, 0.0))
 
+    def cheaper_columns(self, solution: _Solution) -> Iterator[Column]:
+        """Yield the cheapest column of each kind, if it costs less than its kind pays."""
+        sums = Sums.of(solution.prices, 1, self._kinds)
+        for place, kind in enumerate(self._rows):
+            costs = start_costs(sums, kind)
+            start = int(costs.argmin())
+            if costs[start] < solution.paid[place] - _TOLERANCE:
+                yield place, kind[0] + start
 
-def _cheaper(kinds: Kinds, paid: Floats, prices: Floats) -> Iterator[Column]:
-    """Yield the cheapest column of each kind at the prices, if it costs less than its kind pays."""
-    sums = Sums.of(prices, 1, kinds)
-    for place, (arrival, prompt, output) in enumerate(kinds.rows()):
-        costs = start_costs(sums, (arrival, prompt, output))[: len(prices) - output - arrival + 1]
-        start = int(costs.argmin())
-        if costs[start] < paid[place] - _TOLERANCE:
-            yield place, arrival + start
+    def needed_end(self, mass: Floats) -> int:
+        """Return the last time at which the columns hold more than the memory, or the end."""
+        used = np.flatnonzero(mass)
+        places, starts = np.array(self.columns)[used].T
+        prompts, outputs = self._kinds.prompts[places], self._kinds.outputs[places]
+        for time in np.unique(starts + outputs)[::-1].tolist():  # memory peaks at completions
+            if time <= self.end:
+                break
+            ages = time - starts
+            held = np.where((ages > 0) & (ages <= outputs), prompts + ages, 0) @ mass[used]
+            if held > self._memory * (1 + _TOLERANCE):
+                return int(time)
+        return self.end

@@ -2,8 +2,7 @@
 
 The value that an LP solver reports is a float and is not used.  The duals of the memory rows
 are prices; rounded to integers they prove a bound by themselves (`kvopt.bounds.prices`), the
-value of the relaxation up to rounding.  Nothing about the LP has to be trusted, so it may
-stop at a convenient horizon: the makespan of a list schedule, beyond which prices are 0.
+value of the relaxation up to rounding.  Nothing about the LP has to be trusted.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import math
 
 from kvopt.bounds.columns import lp_vertex
+from kvopt.bounds.fluid import fluid_end
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import price_bound, rounded_prices
 from kvopt.errors import TooLarge
@@ -39,17 +39,14 @@ def offer_lp_bound(
     TooLarge
         If it has more columns than that.
     """
-    if search.schedule is None:
-        raise ValueError("the LP needs a schedule for its horizon")
     if search.should_stop() or not len(search.instance):
         return None
-    end, kinds = search.schedule.makespan, Kinds.of(search.instance)
-    count = int((end - kinds.arrivals - kinds.outputs + 1).sum())
+    count = int((fluid_end(search.instance) - Kinds.of(search.instance).arrivals + 1).sum())
     if count > largest_columns:
         raise TooLarge(f"the LP would have {count:,} columns; the limit is {largest_columns:,}")
     search.refuse_beyond_budget(_BYTES * count)
     with search.timing("solve"):
-        vertex = lp_vertex(search, search.schedule.starts, end, time_limit)
+        vertex = lp_vertex(search, time_limit)
     if vertex is None:
         return None
     prices = rounded_prices(vertex.prices, DENOMINATOR)

@@ -1,8 +1,7 @@
 """Mean starts of requests in the LP relaxation, an order in which to start them.
 
 ``y_i = sum_k k x[i, k]`` for a solution x of the relaxed time-indexed program (wang-2025
-section 6).  They order requests and prove nothing, so the horizon may be that of any feasible
-schedule.
+section 6).
 
 Requests of one kind are interchangeable, and the LP gives only the mass of a kind at each start.
 The starts of a kind are dealt out in ascending order: the first request gets the earliest unit
@@ -19,8 +18,7 @@ best ones already, so few steps suffice, fewer for larger instances.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from operator import eq
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -34,78 +32,55 @@ from kvopt.problem.parts import split
 from kvopt.timetable.schedule import Schedule
 
 
-def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
-    """Return the mean start of each request in the LP; raise `TooLarge` if it is for HiGHS.
-
-    Parameters
-    ----------
-    instance
-        The problem.
-    starts
-        A feasible schedule; the LP ends with it.
-    """
-    return _by_parts(instance, starts, _lp_mean_starts)
+def lp_mean_starts(instance: Instance) -> list[float]:
+    """Return the mean start of each request in the LP; raise `TooLarge` if it is for HiGHS."""
+    return _by_parts(instance, _lp_mean_starts)
 
 
-def _lp_mean_starts(instance: Instance, starts: Sequence[int]) -> Floats:
-    vertex = lp_vertex(Search(instance), starts, Schedule(instance, starts).makespan)
+def lagrangian_mean_starts(instance: Instance) -> list[float]:
+    """Return the mean start of each request in averaged minimisers of the Lagrangian."""
+    return _by_parts(instance, _lagrangian_mean_starts)
+
+
+def _lp_mean_starts(instance: Instance) -> Floats:
+    vertex = lp_vertex(Search(instance))
     assert vertex is not None, "there was no limit"
     owns = (vertex.places == place for place in range(len(Kinds.of(instance))))
     return _all_dealt(instance, ((vertex.starts[own], vertex.mass[own]) for own in owns))
 
 
-def _lagrangian_mean_starts(instance: Instance, _: Sequence[int]) -> Floats:
+def _lagrangian_mean_starts(instance: Instance) -> Floats:
     averaged = averaged_minimisers(instance)
     return _all_dealt(instance, ((starts, averaged.weights) for starts in averaged.starts.T))
 
 
-def _all_dealt(instance: Instance, given: Iterable[tuple[Integers, Floats]]) -> Floats:
-    """Return the means of all requests, given starts and their mass of each of the `Kinds`."""
+def _all_dealt(instance: Instance, columns: Iterable[tuple[Integers, Floats]]) -> Floats:
+    """Return the means of all requests, from the starts of each of the `Kinds` and their mass."""
     members, means = _kinds(instance), np.empty(len(instance))
-    for kind, (starts, mass) in zip(sorted(members), given, strict=True):
+    for kind, (starts, mass) in zip(sorted(members), columns, strict=True):
         means[members[kind]] = dealt(starts, mass, len(members[kind]))
     return means
 
 
-def _by_parts(
-    instance: Instance,
-    starts: Sequence[int] | None,
-    means_of: Callable[[Instance, Sequence[int]], Floats],
-) -> list[float]:
-    """Return the means of each part by itself, with its starts if known."""
+def _by_parts(instance: Instance, means_of: Callable[[Instance], Floats]) -> list[float]:
+    """Return the means of each part by itself, arrivals if all requests can start then."""
+    arrivals = [request.arrival for request in instance]
+    if Schedule(instance, arrivals).peak_memory <= instance.memory:
+        return [float(arrival) for arrival in arrivals]
     means = np.empty(len(instance))
-    if starts is not None and all(map(eq, starts, (request.arrival for request in instance))):
-        means[:] = starts  # no other solution of the LP is optimal
-    else:
-        for part in split(instance):
-            found = means_of(part.instance, part.starts_of(starts) if starts else ())
-            means[list(part.members)] = part.begin + found
+    for part in split(instance):
+        means[list(part.members)] = part.begin + means_of(part.instance)
     return [float(mean) for mean in means]
 
 
-def lp_nonzeros(instance: Instance, starts: Sequence[int]) -> int:
-    """Return how many nonzeros the LP of `lp_mean_starts` has."""
-    return _nonzeros(_kinds(instance), Schedule(instance, starts).makespan)
-
-
-def lp_nonzeros_at_least(instance: Instance) -> int:
-    """Return a lower bound on `lp_nonzeros`, for any schedule.
-
-    No schedule of a backlog ends before its volume has gone through the memory.
-    """
-    return 0 if instance.last_arrival else _nonzeros(_kinds(instance), fluid_end(instance))
-
-
-def _nonzeros(kinds: Iterable[Kind], end: int) -> int:
-    return sum(max(end - arrival - output + 1, 0) * (output + 1) for arrival, _, output in kinds)
-
-
-def lagrangian_mean_starts(instance: Instance, starts: Sequence[int] | None = None) -> list[float]:
-    """Return the mean start of each request in averaged minimisers of the Lagrangian.
-
-    A feasible schedule is needed only to see whether all requests can start on arrival.
-    """
-    return _by_parts(instance, starts, _lagrangian_mean_starts)
+def lp_nonzeros(instance: Instance) -> int:
+    """Return how many nonzeros the LP of `lp_mean_starts` has up to the end of the fluid."""
+    end, nonzeros = fluid_end(instance), 0
+    for arrival, _, output in _kinds(instance):
+        rounds = end - arrival
+        rows = min(output, rounds)
+        nonzeros += rounds + 1 + rows * (rows + 1) // 2 + (rounds - rows) * rows
+    return nonzeros
 
 
 def dealt(starts: Integers, mass: Floats, count: int) -> Floats:

@@ -40,7 +40,6 @@ def _volume(search: Search) -> None:
 
 @register("lp")
 def _lp(search: Search) -> None:
-    stages.offer_lists(search)
     with search.surviving("lp"):
         offer_lp_bound(search)
 
@@ -56,7 +55,6 @@ def _lagrangian(search: Search) -> None:
     stages.climb(search)
     kinds = {(r.arrival, r.prompt, r.output) for r in search.instance}
     if len(kinds) <= _LP_KINDS and search.problem.is_plain and not search.should_stop():
-        stages.offer_lists(search)
         stages.solve_lp(search)
     if search.checked is None and not search.remaining:
         stages.offer_volume(search)

@@ -6,14 +6,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from effort import examples, many
+from effort import examples
 from hypothesis import given
-from known import known
-from scipy.optimize import linprog
+from lp_oracle import relaxed_optimum
 from scipy.stats import spearmanr
-from strategies import instances, random_instances
+from strategies import instances, plain, random_instances
 
-from kvopt import Instance, Request, Schedule, run
+from kvopt import Instance, Request
 from kvopt.bounds import fluid
 from kvopt.bounds.columns import averaged_minimisers, lp_vertex
 from kvopt.bounds.kinds import Kinds
@@ -22,56 +21,25 @@ from kvopt.bounds.mean_starts import (
     lagrangian_mean_starts,
     lp_mean_starts,
     lp_nonzeros,
-    lp_nonzeros_at_least,
 )
 from kvopt.errors import TooLarge
-from kvopt.formulations.arrays import time_indexed_arrays
-from kvopt.formulations.windows import windows_until
 from kvopt.incumbent.incumbent import Search
 from kvopt.problem.families import generate
-
-
-def listed(instance: Instance) -> tuple[int, ...]:
-    schedule = run(instance, "svf").schedule
-    return tuple(known(schedule).starts)
 
 
 def latency(instance: Instance, means: list[float]) -> float:
     return sum(y + r.output - r.arrival for y, r in zip(means, instance, strict=True))
 
 
-def lp_value(instance: Instance) -> float:
-    """Return the value of the LP that ends with the list schedule, from another reader of it."""
-    end = Schedule(instance, listed(instance)).makespan
-    windows = windows_until(instance, [end] * len(instance))
-    model = time_indexed_arrays(instance, windows, order_identical=False)
-    matrix = model.matrix.toarray()
-    once = len(instance)
-    solved = linprog(
-        model.cost, matrix[once:], model.row_upper[once:], matrix[:once], model.row_upper[:once]
-    )
-    return float(solved.fun)
-
-
-@pytest.mark.slow
-def test_lp_means_add_up_to_the_value_of_the_lp() -> None:
-    for instance in random_instances(
-        many(60), 1, least_requests=1, most_requests=8, most_memory=14
-    ):
-        means = lp_mean_starts(instance, listed(instance))
-        assert latency(instance, means) == pytest.approx(lp_value(instance), abs=1e-5)
-
-
 @pytest.mark.thorough
 def test_a_vertex_of_the_lp_is_found_at_the_size_of_table_4() -> None:
     """155,964 columns; an interior-point method on another form of the LP gave the value."""
     instance = generate("uniform", n=100, memory=100, seed=0)
-    starts = listed(instance)
-    assert latency(instance, lp_mean_starts(instance, starts)) == pytest.approx(34172.1126)
-    end, kinds = Schedule(instance, starts).makespan, list(Kinds.of(instance).rows())
-    vertex = lp_vertex(Search(instance), starts, end)
+    assert latency(instance, lp_mean_starts(instance)) == pytest.approx(34172.1126)
+    vertex = lp_vertex(Search(instance))
     assert vertex is not None
-    assert (vertex.mass > 0).sum() <= len(kinds) + end  # what no vertex has more of, its rows
+    rows = len(Kinds.of(instance)) + len(vertex.prices)
+    assert (vertex.mass > 0).sum() <= rows  # what no vertex has more of
     assert np.bincount(vertex.places, vertex.mass) == pytest.approx(Kinds.of(instance).counts)
     assert (vertex.starts >= 0).all()
 
@@ -82,9 +50,8 @@ def test_a_vertex_of_the_lp_is_found_at_the_size_of_table_4() -> None:
 def test_means_lie_between_arrival_and_the_end_and_equal_requests_are_in_order(
     instance: Instance,
 ) -> None:
-    starts = listed(instance)
-    end = max((k + r.output for k, r in zip(starts, instance, strict=True)), default=0)
-    for means in (lp_mean_starts(instance, starts), lagrangian_mean_starts(instance, starts)):
+    end = instance.last_arrival + instance.total_output
+    for means in (lp_mean_starts(instance), lagrangian_mean_starts(instance)):
         own: dict[tuple[int, int, int], list[float]] = {}
         for mean, request in zip(means, instance, strict=True):
             assert request.arrival - 1e-6 <= mean <= end
@@ -95,9 +62,8 @@ def test_means_lie_between_arrival_and_the_end_and_equal_requests_are_in_order(
 
 def test_who_can_start_at_once_does() -> None:
     instance = Instance(100, [Request(at, 3, 4) for at in (2, 0, 7)])
-    assert lp_mean_starts(instance, listed(instance)) == [2, 0, 7]
-    assert lagrangian_mean_starts(instance, listed(instance)) == [2, 0, 7]
-    assert lp_mean_starts(Instance(1, []), ()) == lagrangian_mean_starts(Instance(1, []), ()) == []
+    assert lp_mean_starts(instance) == lagrangian_mean_starts(instance) == [2, 0, 7]
+    assert lp_mean_starts(Instance(1, [])) == lagrangian_mean_starts(Instance(1, [])) == []
 
 
 def test_mass_is_dealt_out_earliest_first() -> None:
@@ -112,8 +78,8 @@ def test_mass_is_dealt_out_earliest_first() -> None:
 def test_minimisers_come_close_to_the_lp(family: str, n: int, memory: int) -> None:
     for seed in range(2):
         instance = generate(family, n=n, memory=memory, seed=seed)
-        lp = lp_mean_starts(instance, listed(instance))
-        means = lagrangian_mean_starts(instance, listed(instance))
+        lp = lp_mean_starts(instance)
+        means = lagrangian_mean_starts(instance)
         assert latency(instance, means) == pytest.approx(latency(instance, lp), rel=0.05)
         assert spearmanr(lp, means).statistic > 0.95
 
@@ -129,18 +95,19 @@ def test_minimisers_nearly_keep_the_memory() -> None:
 
 
 def test_kinds_share_columns() -> None:
+    """Each kind has a column for each start, a row for itself and rows of memory up to the end."""
     instance = Instance(30, [Request(0, 9, 5)] * 40 + [Request(0, 2, 7)] * 10)
-    starts = listed(instance)
-    end = max(k + r.output for k, r in zip(starts, instance, strict=True))
-    assert lp_nonzeros(instance, starts) == (end - 4) * 6 + (end - 6) * 8
-    means = lp_mean_starts(instance, starts)
-    assert latency(instance, means) == pytest.approx(lp_value(instance), abs=1e-3)
+    end = fluid.fluid_end(instance)
+    rows = sum(1 + min(output, end - start) for output in (5, 7) for start in range(end + 1))
+    assert lp_nonzeros(instance) == rows
+    means = lp_mean_starts(instance)
+    assert latency(instance, means) == pytest.approx(relaxed_optimum(*plain(instance)), abs=1e-3)
 
 
 def test_horizons_beyond_memory_are_refused() -> None:
     long = Instance(10**9, [Request(0, 0, 10**9)] * 2)
     with pytest.raises(TooLarge, match="rounds"):
-        lagrangian_mean_starts(long, (0, 10**9))
+        lagrangian_mean_starts(long)
 
 
 # ---- shortcuts give the same, to the last bit -----------------------------------------
@@ -156,16 +123,3 @@ def test_prices_of_a_backlog_are_those_of_its_stretches(monkeypatch: pytest.Monk
             assert fluid.fluid_prices(backlog).tobytes() == quick.tobytes()
         ends = fluid._stretches(backlog, backlog.memory).ends
         assert end == max((-(-end // backlog.memory) for end in ends), default=0)
-
-
-def test_no_schedule_has_a_smaller_lp() -> None:
-    for instance in random_instances(80, 3, most_requests=12, last_arrival=1):
-        assert lp_nonzeros_at_least(instance) <= lp_nonzeros(instance, listed(instance))
-
-
-@pytest.mark.slow
-def test_without_a_schedule_the_mean_starts_are_the_same() -> None:
-    for instance in random_instances(many(60), 4, most_requests=12, last_arrival=0):
-        if any(listed(instance)):
-            expected = lagrangian_mean_starts(instance, listed(instance))
-            assert lagrangian_mean_starts(instance) == expected

@@ -137,14 +137,12 @@ def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> 
 def test_an_lp_that_ends_before_the_deadline_ran_out_of_time() -> None:
     search = FastClock(hard_instance(), Limits(time_limit=100.0))
     search.told = 1e-3
-    offer_list_schedules(search)
     offer_lp_bound(search)
     assert search.result("lp").stop_reason is StopReason.TIME_LIMIT
 
 
 def test_a_share_of_the_time_is_not_all_of_it() -> None:
     search = Search(hard_instance(), Limits(time_limit=100.0))
-    offer_list_schedules(search)
     offer_lp_bound(search, time_limit=1e-3)
     assert search.result("lp").stop_reason is StopReason.NO_ENGINE
     assert not search.should_stop()

@@ -11,18 +11,15 @@ from kvopt.bounds.mean_starts import (
     lagrangian_mean_starts,
     lp_mean_starts,
     lp_nonzeros,
-    lp_nonzeros_at_least,
 )
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.simulate.policies.base import Need, View
-from kvopt.simulate.policies.orders import Svf
 from kvopt.simulate.policies.phase1 import Candidate, batches
 from kvopt.simulate.policies.phase1.greedy import swapped
 from kvopt.simulate.policies.planned import PlannedPolicy
 from kvopt.simulate.policies.registry import register
-from kvopt.simulate.running import run
 
 _LP = "a vertex of the LP"
 _AVERAGES = "Lagrangian averages, not the LP"
@@ -33,8 +30,6 @@ _DIGITS = 6
 @dataclass
 class LpOrderPolicy(PlannedPolicy):
     """Plan by the mean starts of the LP relaxation of all waiting requests.
-
-    The LP ends with the schedule of `svf`: it orders and proves nothing.
 
     Parameters
     ----------
@@ -49,7 +44,7 @@ class LpOrderPolicy(PlannedPolicy):
     needs = (Need.OUTPUTS, Need.LP)
 
     means: Literal["auto", "lp", "lagrangian"] = "auto"
-    nonzeros: int = 5_000_000
+    nonzeros: int = 4_000_000
 
     def __post_init__(self) -> None:
         if self.means not in ("auto", "lp", "lagrangian"):
@@ -80,14 +75,9 @@ class LpOrderPolicy(PlannedPolicy):
         return sorted(candidates, key=lambda c: (round(means[c], _DIGITS), *c[1:]))
 
     def _mean_starts(self, instance: Instance) -> list[float]:
-        if self._is_for_the_lagrangian(instance):
-            self._plans[_AVERAGES] += 1
-            return lagrangian_mean_starts(instance)
-        schedule = run(instance, Svf()).schedule
-        assert schedule is not None, "true outputs never overflow"
-        if self._affords_lp(instance, schedule.starts):
+        if self._affords_lp(instance):
             try:
-                means = lp_mean_starts(instance, schedule.starts)
+                means = lp_mean_starts(instance)
             except TooLarge:
                 if self.means == "lp":
                     raise
@@ -95,22 +85,12 @@ class LpOrderPolicy(PlannedPolicy):
                 self._plans[_LP] += 1
                 return means
         self._plans[_AVERAGES] += 1
-        return lagrangian_mean_starts(instance, schedule.starts)
+        return lagrangian_mean_starts(instance)
 
-    def _is_for_the_lagrangian(self, instance: Instance) -> bool:
-        """Whether the LP is too large even without a schedule, with too many to start at once.
-
-        Under load this is true of almost every plan, and a schedule would take most of the time.
-        """
-        crowded = sum(request.prompt + 1 for request in instance) > instance.memory
-        if self.means == "lp" or instance.last_arrival or not crowded:
-            return False
-        return self.means == "lagrangian" or lp_nonzeros_at_least(instance) > self._nonzeros_left
-
-    def _affords_lp(self, instance: Instance, starts: Sequence[int]) -> bool:
+    def _affords_lp(self, instance: Instance) -> bool:
         if self.means != "auto":
             return self.means == "lp"
-        size = lp_nonzeros(instance, starts)
+        size = lp_nonzeros(instance)
         if size > self._nonzeros_left:
             return False
         self._nonzeros_left -= size
