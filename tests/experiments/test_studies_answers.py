@@ -63,6 +63,20 @@ def test_of_many_schedulers_the_best_and_the_worst_are_named() -> None:
     assert second == "Of 6 schedulers these have the least upper end and the largest lower end."
 
 
+def test_the_largest_ratio_is_that_of_all_schedulers() -> None:
+    """Also of one that is neither best nor worst on average, and of one that did not complete."""
+    steady = [each for k in range(5) for each in runs(f"p{k}", (30 + k, 20, 20), (30 + k, 20, 20))]
+    rare = runs("rare", (20, 20, 20), (40, 20, 16))
+    endless = runs("endless", (50, 20, 20), (None, 20, 20))
+    found = [said for said in answer([*steady, *rare]) if "single runs" in said]
+    assert found == [
+        "Of single runs the largest ratio is at most 1.50 (p0); at most 1.70 (p4); "
+        "at most 2.50 (rare)."
+    ]
+    found = [said for said in answer([*steady, *endless]) if "single runs" in said]
+    assert "at most 2.50 (endless)" in found[0]
+
+
 def test_what_did_not_complete_is_said_and_not_averaged() -> None:
     found = answer([*runs("svf", (20, 20, 20)), *runs("alpha", (None, 20, 20), (90, 20, 20))])
     assert found[0].startswith("On the one instance, svf certainly takes exactly")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import partial
+from math import inf
 
 from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.intervals import (
@@ -51,7 +52,7 @@ def _of_schedulers(rows: Sequence[Runs]) -> list[str]:
     """Return the quality of each scheduler relative to one optimum."""
     partly = [row for row in rows if len(row.done) < len(row.records)]
     judged = [row for row in rows if row not in partly and row.mean.least]
-    said = _judged(judged) if judged else []
+    said = _judged(judged, rows) if judged else []
     said += [
         f"{row.policy} completed {len(row.done):,} of {len(row.records):,} runs."
         for row in partly[:_ALL]
@@ -96,8 +97,12 @@ def _worth(found: FamilyWorth) -> str:
     return f"{beside} on average over {count:,} instances, and {largest} where it is most."
 
 
-def _judged(rows: Sequence[Runs]) -> list[str]:
-    """Return the sentences that the ratios of each scheduler prove, on average and at most."""
+def _judged(rows: Sequence[Runs], everyone: Sequence[Runs]) -> list[str]:
+    """Return the sentences that the ratios of each scheduler prove, on average and at most.
+
+    The largest ratio of a single run is that of all schedulers, also of those that did not complete
+    all of their runs.
+    """
     order = sorted(rows, key=lambda row: (row.mean.most is None, row.mean.most or 0))
     if len(order) > _ALL:
         slowest = max(order, key=lambda row: row.mean.least or 0)
@@ -116,19 +121,29 @@ def _judged(rows: Sequence[Runs]) -> list[str]:
         said = [f"{place}, {best}{''.join(parts)}."]
         if (width := first.mean.width) and (apart := far_apart(float(width))):
             said.append(f"There {apart}: {UNDECIDED}.")
-        if several:
-            each = "; ".join(
-                f"at least {_rounded(row.worst.least, up=False)} ({row.policy})"
-                if row.worst.most is None
-                else f"at most {_rounded(row.worst.most, up=True)} ({row.policy})"
-                for row in order
-            )
-            said.append(f"Of single runs the largest ratio is {each}.")
     if len(order) < len(rows):
         said.append(
             f"Of {len(rows):,} schedulers these have the least upper end and the largest lower end."
         )
+    if several and any(row.mean.most is not None for row in rows):
+        ends = _with_largest(order, [row for row in everyone if row.ratios])
+        said.append(f"Of single runs the largest ratio is {'; '.join(map(_at_worst, ends))}.")
     return said
+
+
+def _with_largest(chosen: list[Runs], rows: Sequence[Runs]) -> list[Runs]:
+    """Return some schedulers, and those of all with the largest ends of a single run."""
+    rows = [*chosen, *(row for row in rows if row not in chosen)]  # the first of equal ones counts
+    proved = max(rows, key=lambda row: row.worst.least or 0)
+    possible = max(rows, key=lambda row: inf if row.worst.most is None else row.worst.most)
+    return [row for row in rows if row in (*chosen, proved, possible)]
+
+
+def _at_worst(row: Runs) -> str:
+    """Return the largest ratio of a single run of a scheduler in words."""
+    if row.worst.most is None:
+        return f"at least {_rounded(row.worst.least, up=False)} ({row.policy})"
+    return f"at most {_rounded(row.worst.most, up=True)} ({row.policy})"
 
 
 def _over(rows: Sequence[Runs]) -> str:
