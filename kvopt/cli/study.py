@@ -199,6 +199,7 @@ def report_command(
     folder: Path = argument("DIR", "The folder of a study."),
     output: Path | None = option("Default: DIR/report.html.", "FILE.html", "-o"),
     csv: Path | None = option("Default: the name of the page with .csv.", "FILE"),
+    latex: Path | None = option("A row for each entry and scheduler, for booktabs.", "FILE.tex"),
     verify: bool = option("Verify every certificate before it is linked."),
     _modules: common.Modules,
 ) -> None:
@@ -217,11 +218,13 @@ def report_command(
     if output is None and folder.is_dir():
         output = folder / PAGE
         try_outputs(output=output)
-    written = write_report(folder, output, csv, verify=verify, progress=progress)
+    written = write_report(folder, output, csv, latex=latex, verify=verify, progress=progress)
     for line in (*written.warnings, *written.faults):
         warn(line)
-    names = [name_of(path) for path in (written.page, written.table) if path is not None]
-    say(f"wrote {' and '.join(names)}: {counted(written.records, 'record')}")
+    paths = (written.page, written.table, latex)
+    names = [name_of(path) for path in paths if path is not None]
+    files = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    say(f"wrote {files}: {counted(written.records, 'record')}")
     finish(status=common.FAILED * bool(written.faults))
 
 

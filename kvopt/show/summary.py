@@ -112,7 +112,7 @@ def worded(value: object) -> str:
     return " ".join(str(value).split())
 
 
-def spread(values: list[int]) -> str | None:
+def spread(values: Sequence[int]) -> str | None:
     """Return the least and the largest of some integers, None for none."""
     if not values:
         return None

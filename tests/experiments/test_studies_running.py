@@ -554,3 +554,31 @@ def test_the_table_of_a_study_holds_its_intervals(done: tuple[Path, Path]) -> No
     cells = text.replace("\\", "").split(" & ")
     assert {*table["policy"]} <= {*cells}
     assert len(found.plot().axes) == 1
+
+
+@pytest.mark.slow
+def test_tables_have_a_row_for_each_entry_and_policy_in_its_order(tmp_path: Path, run: Run) -> None:
+    """Drawn caches and numbers of requests are ranges, and parameters tell entries apart."""
+    (tmp_path / "drawn.toml").write_text(
+        'name = "drawn"\npolicies = ["mc-sf", "fcfs"]\n[limits]\ntime_limit = 20\n'
+        '[[instances]]\nfamily = "geometric"\nn = 3\nparameters = {u = [9, 6]}\nmemory = 30\n'
+        '[[instances]]\nfamily = "arrival-1"\nn = 4\ndraws = 3\n'
+        '[[instances]]\ninline = "own"\nmemory = 9\nrequests = [[0, 1, 2]]\n'
+    )
+    found = run_study(read_study(tmp_path / "drawn.toml"), tmp_path / "out", jobs=1)
+    table = found.to_dataframe()
+    assert table["family"].tolist() == ["geometric"] * 4 + ["arrival-1"] * 2 + ["own"] * 2
+    assert table["parameters"].tolist()[:4] == ["u 9", "u 9", "u 6", "u 6"]
+    assert table["policy"].tolist() == ["mc-sf", "fcfs"] * 4
+    assert table["runs"].tolist() == [1, 1, 1, 1, 3, 3, 1, 1]
+    sizes = {r.instance.memory for r in found.records if r.instance.family == "arrival-1"}
+    row = table.iloc[4]
+    assert (row["memory_least"], row["memory_most"]) == (min(sizes), max(sizes))
+    assert len(sizes) > 1
+    text = found.to_latex()
+    assert f"arrival-1 &  & 4 & {min(sizes)} to {max(sizes)} & mc-sf & 3 & 3 &" in text
+    assert text.count("\\\\") == len(table) + 1
+    code, _, err = run("report", tmp_path / "out", "--latex", tmp_path / "table.tex")
+    assert code == 0
+    assert "table.tex" in err
+    assert (tmp_path / "table.tex").read_text() == text

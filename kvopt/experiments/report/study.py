@@ -66,6 +66,12 @@ class Study:
         except tomllib.TOMLDecodeError:
             return {}
 
+    @property
+    def entries(self) -> Sequence[Mapping[str, Any]]:
+        """The tables of instances of the description."""
+        tables = self._described.get("instances")
+        return tables if isinstance(tables, list) else ()
+
     @cached_property
     def runs(self) -> list[Record]:
         """Records of policies under their headings, without instances that failed as a whole."""
@@ -99,8 +105,8 @@ class Study:
     def _paths(self) -> dict[str, str]:
         """Files and modules of the description with a path, as a page names them."""
         found: list[object] = [_file(record) for record in self.records]
-        tables = [self._described.get(name) for name in ("instances", "modules")]
-        for entry in (entry for table in tables if isinstance(table, list) for entry in table):
+        modules = self._described.get("modules")
+        for entry in (*self.entries, *(modules if isinstance(modules, list) else ())):
             files = isinstance(entry, dict) and (entry.get("file"), entry.get("trace"))
             found += files or [entry]
         absolute = {p for p in found if isinstance(p, str) and PurePosixPath(p).is_absolute()}

@@ -15,12 +15,9 @@ from statistics import fmean
 from typing import Any
 
 from kvopt.experiments.studies.intervals import Interval, mean_of, places_of
-from kvopt.experiments.studies.records import Record, grouped
+from kvopt.experiments.studies.records import COUNTS, Record, grouped
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.show.summary import counted, rounded
-
-COUNTS = ("left_out", "unread")
-"""Keys that a trace counted, not parameters of the study."""
 
 Curve = dict[float, float]
 """Mean latency of a request by number of requests, cache or rate, in rounds or in seconds."""

@@ -18,6 +18,7 @@ from kvopt.experiments.report.layout import ENVIRONMENT
 from kvopt.experiments.report.registry import Context, sections_of
 from kvopt.experiments.report.study import Study, check_certificates, read_study
 from kvopt.experiments.report.words import times_of
+from kvopt.experiments.studies.entries import table_for_latex
 from kvopt.experiments.studies.records import Record
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.show.plots.style import PALETTE
@@ -71,6 +72,7 @@ def write_report(
     output: str | Path | None = None,
     table: str | Path | None = None,
     *,
+    latex: str | Path | None = None,
     verify: bool = False,
     progress: Callable[[int, int], None] = lambda done, count: None,  # noqa: ARG005
 ) -> Written:
@@ -84,6 +86,8 @@ def write_report(
         The page; by default ``report.html`` in the folder.
     table
         The records as CSV; by default next to the page, with the suffix ``.csv``.
+    latex
+        A row for each entry and scheduler, for the package booktabs; by default not written.
     verify
         Verify every certificate and compare it with its records; faults are on the page.
     progress
@@ -112,6 +116,9 @@ def write_report(
     made = page_text("kvopt study", study.name, title, sections, "the records of the study")
     if rows is not None:
         write_atomically(rows, _csv(study))
+    if latex is not None:
+        title = study.title or study.name
+        write_atomically(Path(latex), table_for_latex(study.records, study.entries, title))
     write_atomically(target, made)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -375,6 +376,12 @@ def resolved_text(study: Study) -> str:
         said = {"draws": draws, **entry.source.to_json(), "policies": entry.policies}
         lines += ["", "[[instances]]", *_lines(said)]
     return "\n".join(lines) + "\n"
+
+
+def resolved_entries(study: Study) -> list[dict[str, Any]]:
+    """Return the tables of instances of that text."""
+    tables: list[dict[str, Any]] = tomllib.loads(resolved_text(study))["instances"]
+    return tables
 
 
 def _lines(table: Mapping[str, Any]) -> list[str]:

@@ -15,12 +15,16 @@ from kvopt.errors import KvoptError
 from kvopt.experiments.studies import folder
 from kvopt.experiments.studies.answers import answer
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
-from kvopt.experiments.studies.description import Study, builtin_study, read_study
-from kvopt.experiments.studies.intervals import Runs, by_policy
+from kvopt.experiments.studies.description import (
+    Study,
+    builtin_study,
+    read_study,
+    resolved_entries,
+)
+from kvopt.experiments.studies.entries import EntryRuns, by_entry, table_for_latex
 from kvopt.experiments.studies.records import (
     INTERRUPTED,
     Record,
-    grouped,
     lines_of,
     read_records,
 )
@@ -29,7 +33,8 @@ from kvopt.experiments.studies.workers import workers
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import available_threads
 from kvopt.problem.requests import checked_integer
-from kvopt.show.dataframes import frame, latex
+from kvopt.show.dataframes import frame
+from kvopt.show.summary import spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +45,8 @@ if TYPE_CHECKING:
 _SILENCE = 5.0
 """Seconds without an answer after which tasks of a closed client are abandoned."""
 _COLUMNS = (
-    "family", "requests", "memory", "policy", "runs", "completed", "proved",
+    "family", "parameters", "requests_least", "requests_most", "memory_least", "memory_most",
+    "policy", "scope", "runs", "completed", "proved",
     "mean_least", "mean_most", "worst_least", "worst_most",
 )  # fmt: skip
 
@@ -128,45 +134,40 @@ class StudyResult:
         return answer(self.records, self.verdicts)
 
     def to_dataframe(self) -> DataFrame:
-        """Return a row for each family, size and policy: runs, and the ends of mean and worst."""
+        """Return a row for each entry and policy: runs, and the ends of mean and worst."""
         rows = []
-        for group, row in self._rows():
-            known = (row.mean.least, row.mean.most, row.worst.least, row.worst.most)
+        for row in self._rows():
+            sizes = (end(of) for of in (row.requests, row.memory) for end in (min, max))
+            runs, mean, worst = row.runs, row.runs.mean, row.runs.worst
+            known = (mean.least, mean.most, worst.least, worst.most)
             ends = (None if end is None else float(end) for end in known)
-            counts = len(row.records), len(row.done), row.proved
-            rows.append((*group, row.policy, *counts, *ends))
+            counts = len(runs.records), len(runs.done), runs.proved
+            names = row.name, row.parameters, *sizes, runs.policy, str(runs.scope)
+            rows.append((*names, *counts, *ends))
         columns = [*zip(*rows, strict=True)] or [()] * len(_COLUMNS)
         return frame(dict(zip(_COLUMNS, columns, strict=True)))
 
     def to_latex(self) -> str:
         """Return that table for the package booktabs, with intervals rounded outward."""
-        heads = ("family", "n>", "M>", "policy", "runs>", "mean x optimum>", "worst x optimum>")
-        rows = [
-            [str(part) for part in (*group, row.policy, len(row.records), row.mean, row.worst)]
-            for group, row in self._rows()
-        ]
-        return latex(heads, rows, f"{self.study.title}\nmultiples of the optimum, certainly inside")
+        return table_for_latex(self.records, resolved_entries(self.study), self.study.title)
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the mean of each policy as an interval of multiples of the optimum."""
         from kvopt.show.plots.charts import Bar, intervals
 
         bars = [
-            Bar(f"{row.policy}, {family}, n = {requests}", row.mean.least, row.mean.most)
-            for (family, requests, _), row in self._rows()
+            Bar(
+                f"{row.runs.policy}, {row.name}, n = {spread(row.requests)}",
+                row.runs.mean.least,
+                row.runs.mean.most,
+            )
+            for row in self._rows()
         ]
         figure: Any = intervals(bars, ax).figure
         return figure  # type: ignore[no-any-return]
 
-    def _rows(self) -> Iterator[tuple[tuple[str, int, int], Runs]]:
-        """Yield the policies of each family and size."""
-        for group, records in grouped(self.records, _group_of).items():
-            yield from ((group, row) for row in by_policy(records))
-
-
-def _group_of(record: Record) -> tuple[str, int, int]:
-    one = record.instance
-    return one.family or one.name, one.requests, one.memory
+    def _rows(self) -> list[EntryRuns]:
+        return by_entry(self.records, resolved_entries(self.study))
 
 
 def run_study(

@@ -13,7 +13,6 @@ from kvopt.experiments.report.layout import BOUND, OPTIMUM, picture, pieces, sig
 from kvopt.experiments.report.registry import TABLE, Context, gallery, pictures, section
 from kvopt.experiments.report.study import Family
 from kvopt.experiments.report.words import (
-    COUNTS,
     Curve,
     differing,
     in_words,
@@ -21,7 +20,7 @@ from kvopt.experiments.report.words import (
     natural,
 )
 from kvopt.experiments.studies.intervals import Runs, mean_seconds
-from kvopt.experiments.studies.records import Record, grouped
+from kvopt.experiments.studies.records import COUNTS, Record, grouped
 from kvopt.show.plots import style
 from kvopt.show.plots.charts import along, points, spread, stairs
 from kvopt.show.plots.embedding import panels
