@@ -121,14 +121,18 @@ def climb_slots(search: Search, seconds: float = math.inf) -> bool:
     return any(found)
 
 
-def climb_states(search: Search, seconds: float = math.inf, *, few_knots: bool = False) -> None:
+def climb_states(
+    search: Search, seconds: float = math.inf, *, few_knots: bool = False, least_gain: float = 0.0
+) -> None:
     """Climb with prices of states towards the configuration bound."""
     from kvopt.bounds.configurations.bound import offer_configuration_bound
 
     run_watched(
         search,
         "configuration",
-        lambda: offer_configuration_bound(search, seconds, few_knots=few_knots),
+        lambda: offer_configuration_bound(
+            search, seconds, few_knots=few_knots, least_gain=least_gain
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from literal import configurations as literal
 from oracle import Triple
 from strategies import instance_of, plain, random_instances
 
-from kvopt import Instance
+from kvopt import Instance, bound, generate
 from kvopt.bounds.configurations.ascent import Evaluator, Point, climb
 from kvopt.bounds.configurations.evaluation import (
     CLOSED,
@@ -339,3 +339,13 @@ class TestSmoothing:
                 rest = evaluator.knots.weights().sum() * math.log(10**4)
                 taus = float(evaluator._taus.max())
                 assert point.smooth >= point.hard - taus * (starts + rest) - 1e-9 * scale
+
+
+@pytest.mark.slow
+def test_without_a_limit_the_method_ends_when_stages_hardly_gain() -> None:
+    instance = generate("arrival-1", n=8, seed=1)
+    ended = bound(instance, "configuration")
+    assert ended.value == 253  # the optimum, and what all stages give
+    assert ended.note is not None
+    assert "configuration: ended after 6 stages" in ended.note
+    assert bound(instance, "configuration", time_limit=1000).note is None

@@ -48,12 +48,26 @@ _STAGES_AT_FEW_KNOTS = (
 
 
 def offer_configuration_bound(
-    search: Search, time_limit: float = math.inf, *, few_knots: bool = False
+    search: Search,
+    time_limit: float = math.inf,
+    *,
+    few_knots: bool = False,
+    least_gain: float = 0.0,
 ) -> None:
     """Offer better and better bounds, until they hardly rise or the search has to stop.
 
-    Prices are given at few knots on request, or if there are too many starts.
     The search needs a schedule: it sets the scale, and the target by which starts are removed.
+
+    Parameters
+    ----------
+    search
+        The problem, and when to stop.
+    time_limit
+        Seconds for it.
+    few_knots
+        Whether prices have few knots; they also have if there are too many starts.
+    least_gain
+        Share of the bound that two stages together must add, or it ends with a note.
 
     Raises
     ------
@@ -67,8 +81,16 @@ def offer_configuration_bound(
         except TooLarge:
             few_knots = True
     rise: Callable[..., Iterator[object]] = rising_large_bounds if few_knots else rising_bounds
+    values: list[int] = []
     for _ in rise(search, time_limit):
-        pass
+        assert search.checked is not None
+        values.append(search.checked.value)
+        if len(values) > 2 and values[-1] - values[-3] < least_gain * values[-1]:
+            search.note(
+                f"configuration: ended after {len(values)} stages, since two of them together "
+                f"raised the bound by less than {least_gain:.1%}; with a time limit it goes on"
+            )
+            return
 
 
 def rising_bounds(
