@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kvopt import export, generate, import_trace, write_instance
+from kvopt import Instance, export, generate, import_trace, write_instance
+from kvopt.bounds.windows import start_windows
 from kvopt.cli.common import InstanceOptions, Modules, Output, Seed, argument, option
 from kvopt.cli.messages import say
 from kvopt.cli.outputs import write_output
@@ -15,6 +16,7 @@ from kvopt.formulations.export import SUFFIXES, format_of
 from kvopt.problem.families import FAMILIES
 from kvopt.show.summary import counted
 from kvopt.simulate.policies.registry import pairs
+from kvopt.simulate.running import given_schedule
 from kvopt.timetable.records import read_record
 from kvopt.timetable.run_files import write_run
 
@@ -122,10 +124,13 @@ def export_command(
     output: Output,
     formulation: str = option("One of {formulations}.", "NAME", default="time-indexed"),
     format_: str | None = option("One of {exports}; default: as OUT ends.", "NAME"),
+    upper: int | None = option("Total latency of a schedule: no later starts.", "U", min=0),
+    schedule: Path | None = option("Take U from this schedule.", "SCHEDULE"),
 ) -> None:
     """Write the time-indexed program, its LP relaxation, or the one with pauses, as MPS or LP.
 
-    A name that ends in .gz is compressed.
+    A name that ends in .gz is compressed.  With a total latency U the program leaves out starts
+    that no schedule of at most U has.  It keeps an optimum, and has no solution if U is too low.
     """
     try:
         kind = format_ or format_of(output)
@@ -133,4 +138,19 @@ def export_command(
         names = ", ".join(SUFFIXES)
         reason = f"must end in one of {names}; another name needs --format"
         raise InvalidInput(reason, field=f"--output {error.file}") from None
-    write_output(output, partial(export, formulation=formulation, format=kind), problem.read())
+    instance = problem.read()
+    if schedule is not None:
+        if upper is not None:
+            raise InvalidInput("goes without --schedule", field="--upper")
+        upper = _latency_of(schedule, instance, formulation)
+    windows = None if upper is None else start_windows(instance, upper)
+    write = partial(export, formulation=formulation, format=kind, windows=windows)
+    write_output(output, write, instance)
+
+
+def _latency_of(schedule: Path, instance: Instance, formulation: str) -> int:
+    """Return the total latency of a schedule that is a solution of the program."""
+    found = given_schedule(instance, schedule, f"--schedule {schedule}")
+    if found.pauses and formulation != "pauses":
+        raise InvalidInput("has pauses, the program has none", field=f"--schedule {schedule}")
+    return int(found.objective)

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from commands import EC1, Run
 
+from kvopt import Instance, Request, write_instance
+
 
 def one_object(text: str) -> dict[str, Any]:
     """Return the only thing on standard output."""
@@ -245,6 +247,33 @@ def test_export_writes_what_its_name_says(
     assert code == 0
     assert "wrote" in err
     assert "memory_3" in target.read_text()
+
+
+def test_export_leaves_out_starts_that_a_schedule_makes_needless(
+    run: Run, ec1: Path, tmp_path: Path
+) -> None:
+    schedule, model, short = tmp_path / "s.json", tmp_path / "m.lp", tmp_path / "short.lp"
+    run("solve", ec1, "-o", schedule)
+    assert run("export", ec1, "-o", model)[0] == 0
+    assert run("export", ec1, "--schedule", schedule, "-o", short)[0] == 0
+    assert "x_r3_2" in short.read_text()
+    assert "x_r3_6" in model.read_text()
+    assert "x_r3_6" not in short.read_text()
+    shortest = short.read_text()
+    assert run("export", ec1, "--upper", 12, "-o", short)[0] == 0
+    assert short.read_text() == shortest
+    code, _, err = run("export", ec1, "--upper", 12, "--schedule", schedule, "-o", short)
+    assert (code, "--upper: goes without --schedule" in err) == (2, True)
+
+
+def test_export_takes_no_latency_from_a_schedule_that_pauses(run: Run, tmp_path: Path) -> None:
+    instance = Instance(10, [Request(0, 0, 10), Request(6, 5, 1)])
+    write_instance(instance, tmp_path / "i.json")
+    run("solve", tmp_path / "i.json", "--scope", "pauses", "-o", tmp_path / "s.json")
+    given = ("--schedule", tmp_path / "s.json", "-o", tmp_path / "m.lp")
+    code, _, err = run("export", tmp_path / "i.json", *given)
+    assert (code, "has pauses" in err) == (2, True)
+    assert run("export", tmp_path / "i.json", "--formulation", "pauses", *given)[0] == 0
 
 
 @pytest.mark.slow
