@@ -187,17 +187,20 @@ class Simulation(Worker):
         self._idle = True
         self._prompts = 0  # tokens to prefill in the round that begins now
         self._fruitless = 0  # evictions since the last completion
-        self._is_over = self._is_known = False
+        self._is_known = False
+        self._ending: str | None = None  # why it ended with waiting requests
         self._following: tuple[int, int] | None = None  # the next round, and its begin
         self._seen_at = 0  # its last time, or that of its last call
         policy.begin(self.view)
 
     @property
     def note(self) -> str | None:
-        """Notes for readers of the run."""
-        if self._fruitless >= MOST_EVICTIONS:
-            return f"ended after {MOST_EVICTIONS:,} evictions without a completion"
-        return self.policy.note()
+        """Notes for readers of the run: those of the policy, and why it did not complete."""
+        ending, waiting = self._ending, len(self.waiting)
+        if ending is None and waiting:
+            said = "the only waiting request" if waiting == 1 else f"any of {waiting:,} requests"
+            ending = f"does not start {said}, and nothing else happens"
+        return "; ".join(filter(None, (self.policy.note(), ending))) or None
 
     # ---- arrivals and completions -------------------------------------------------------
 
@@ -234,9 +237,9 @@ class Simulation(Worker):
         if self.is_deciding:
             return self.time
         if not self._is_known:
-            following = None if self._is_over else self._next_round()
+            following = None if self._ending else self._next_round()
             if following is not None and self.limit is not None and following[0] > self.limit:
-                self._is_over, following = True, None
+                self._ending, following = f"ended at its limit of {self.limit:,} rounds", None
             self._following, self._is_known = following, True
         return None if self._following is None else self._following[1]
 
@@ -274,9 +277,12 @@ class Simulation(Worker):
         """Let arrived requests join, and the policy evict; return whether it may start requests."""
         self.is_deciding = self._is_known = False
         self._arrive()
-        if self._evict() and (self._repeats() or self._fruitless >= MOST_EVICTIONS):
-            self._is_over = True
-        return not self._is_over
+        if self._evict():
+            if self._repeats():
+                self._ending = f"repeats itself for ever from round {self.view.now:,} on"
+            elif self._fruitless >= MOST_EVICTIONS:
+                self._ending = f"ended after {MOST_EVICTIONS:,} evictions without a completion"
+        return self._ending is None
 
     def take(self) -> list[int]:
         """Let the policy start one or several requests; return them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -218,6 +219,28 @@ def test_a_random_loop_ends_at_its_round_limit() -> None:
     instance = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])
     found = run(instance, "alpha-beta:alpha=0,beta=1,rounds=40")
     assert found.outcome is Outcome.LIVELOCK
+    assert found.note == "ended at its limit of 40 rounds"
+
+
+@pytest.mark.parametrize("text", ["fcfs", "mc-sf", "svf-private", "h-sf", "lpm", "k-lpm:k=3"])
+def test_every_loop_of_evictions_ends_when_a_state_repeats(text: str) -> None:
+    """A policy that counts its starts for ever would never be in the same state again."""
+    instance = Instance(9, [Request(0, 3, 4, predicted=Prediction(1, 4))] * 2)
+    found = run(instance, f"{text}{',' if ':' in text else ':'}pred=lower")
+    assert found.outcome is Outcome.LIVELOCK
+    assert found.evictions <= 12
+    assert found.note is not None
+    assert re.fullmatch(r"repeats itself for ever from round \d+ on", found.note)
+
+
+def test_a_livelock_without_evictions_has_a_reason_too() -> None:
+    instance = Instance(10, [Request(0, 1, 2), Request(1, 9, 1)])
+    found = run(instance, "mc-sf:alpha=0.5")
+    assert found.note == "does not start the only waiting request, and nothing else happens"
+    two = Instance(10, [Request(0, 9, 1)] * 2)
+    found = run(two, "mc-sf:alpha=0.5")
+    assert found.note == "does not start any of 2 requests, and nothing else happens"
+    assert run(two, "mc-sf").note is None
 
 
 # ---- policies of others ------------------------------------------------------------

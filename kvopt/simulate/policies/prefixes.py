@@ -98,3 +98,7 @@ class Lpm(KLpm):
         """Start with an empty line, and no turn of the oldest."""
         super().begin(view)
         self._started = 1
+
+    def learned(self) -> int:
+        """Return nothing that changes: the oldest never has a turn."""
+        return 0
