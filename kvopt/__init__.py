@@ -40,7 +40,7 @@ _HOMES = {
     "certificates": "Certificate certify read_certificate write_certificate",
     "search.bounding": "bound bounds_by_workers",
     "search.many": "solve_many",
-    "search.models": "BuiltModel build_model timetable_from",
+    "search.models": "BuiltModel build_model schedule_from",
     "search.solving": "SolveOptions solve",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
     "SolverFault TooLarge UnsupportedDependency",
@@ -66,12 +66,18 @@ _HOMES = {
 }
 """Names whose types are in `kvopt/__init__.pyi`, except `verify`."""
 
+_RENAMED = {"timetable_from": "schedule_from"}
+"""Earlier names, which are refused with the present one."""
+
 __all__ = sorted(["__version__", "verify", *" ".join(_HOMES.values()).split()])
 
 _load = lazy_names("kvopt", _HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        reason = f"module 'kvopt' has no attribute {name!r}; it is called {_RENAMED[name]}"
+        raise AttributeError(reason)
     # `verify` is a module that can be called, so that both readings of the name work.
     return import_module("kvopt.verify") if name == "verify" else _load(name)
 

@@ -36,7 +36,7 @@ from kvopt.problem.scopes import Scope
 from kvopt.problem.traces import import_trace
 from kvopt.search.bounding import bound, bounds_by_workers
 from kvopt.search.many import solve_many
-from kvopt.search.models import BuiltModel, build_model, timetable_from
+from kvopt.search.models import BuiltModel, build_model, schedule_from
 from kvopt.search.solving import SolveOptions, solve
 from kvopt.simulate.causality import check_online
 from kvopt.simulate.comparison import Comparison, compare
@@ -114,9 +114,9 @@ __all__ = [
     "read_schedule",
     "register",
     "run",
+    "schedule_from",
     "solve",
     "solve_many",
-    "timetable_from",
     "verify",
     "write_certificate",
     "write_instance",

@@ -103,8 +103,10 @@ def did_you_mean(name: object, names: Collection[str]) -> str:
     """Return an addition to a refusal: the nearest name, if one is near."""
     from difflib import get_close_matches  # takes milliseconds to load
 
-    near = get_close_matches(str(name), names, 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    given = str(name)
+    begun = [known for known in names if given and known.startswith(given.lower())]
+    near = get_close_matches(given, names, 1) or begun
+    return f"; did you mean {near[0]}?" if len(near) == 1 else ""
 
 
 def unknown_name(

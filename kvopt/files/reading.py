@@ -135,13 +135,13 @@ def check_fields(
     if isinstance(value, _Doubled):
         raise InvalidInput("is given twice", field=inside + value.twice)
     if len(value) != len(needed) or any(field not in value for field in needed):
-        for field in needed:
-            if field not in value:
-                raise InvalidInput("is missing", field=inside + field)
-        for field in value:
+        for field in value:  # first: it may be a missing one under another name
             if field not in needed and field not in optional:
                 reason = "is not a known field" + did_you_mean(field, [*needed, *optional])
                 raise InvalidInput(reason, field=inside + field)
+        for field in needed:
+            if field not in value:
+                raise InvalidInput("is missing", field=inside + field)
     return value
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, TypedDict
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, did_you_mean, shown
 from kvopt.incumbent.params import DEFAULT, SolveParams
 from kvopt.incumbent.progress_table import ProgressTable
 from kvopt.incumbent.result import Progress
@@ -122,6 +122,10 @@ class LimitOptions(TypedDict, total=False):
 def limits_of(options: LimitOptions) -> Limits:
     """Return the limits that options set."""
     given: dict[str, Any] = {**options}
+    names = LimitOptions.__annotations__
+    for name in given:
+        if name not in names:
+            raise TypeError(f"unknown option {name}{did_you_mean(name, names)}")
     before = given.pop("limits", None) or Limits()
     if given.pop("display", False):
         given["observer"] = _shown(given.get("observer") or before.observer)

@@ -93,6 +93,12 @@ class Instance(Summarised):
 
     def __post_init__(self) -> None:
         said = vars(self)  # checked as given, before any use
+        if not isinstance(self.requests, Iterable):
+            swapped = "; memory comes first: Instance(memory, requests)"
+            reason = f"must be a list of requests, got {shown(self.requests)}"
+            raise InvalidInput(
+                reason + swapped * isinstance(self.memory, Iterable), field="requests"
+            )
         said["requests"] = tuple(_named(self.requests))
         for name in ("memory", "workers", "block_size"):
             said[name] = checked_integer(said[name], name, 1)
@@ -122,6 +128,11 @@ class Instance(Summarised):
     def _check_requests(self) -> None:
         if self.block_size > 1:
             refuse_fleet(self, "memory in whole blocks")
+            if self.memory + self.block_size - 1 > LARGEST_INTEGER:  # as `inflated` adds them
+                both = f"{self.block_size} and {self.memory}"
+                raise InvalidInput(
+                    f"must be at most 2^53 together with memory, got {both}", field="block_size"
+                )
         seen: set[str | None] = set()
         for request in self.requests:
             if request.id in seen:
@@ -457,8 +468,8 @@ class Instance(Summarised):
         if self.block_size == 1:
             return self
         more = self.block_size - 1
-        requests = tuple(replace(r, prompt=r.prompt + more) for r in self.requests)
         memory = self.blocks * self.block_size + more
+        requests = tuple(replace(r, prompt=r.prompt + more) for r in self.requests)
         return replace(self, memory=memory, requests=requests, block_size=1)
 
 

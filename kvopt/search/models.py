@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,9 +39,16 @@ class BuiltModel(ABC):
     instance: Instance
     model: Any
     starts: dict[str, Any]
+    statuses: list[str] = field(default_factory=list, init=False)
+    """Statuses of the solver, one for each call of `solve`."""
+
+    def solve(self, time_limit: float = math.inf) -> str:
+        """Solve the model, and return the status of the solver."""
+        self.statuses.append(self._solved(time_limit))
+        return self.statuses[-1]
 
     @abstractmethod
-    def solve(self, time_limit: float = math.inf) -> str:
+    def _solved(self, time_limit: float) -> str:
         """Solve the model, and return the status of the solver."""
 
     @abstractmethod
@@ -56,8 +63,7 @@ class CpSatModel(BuiltModel):
     pairs: PairModel
     solver: Any
 
-    def solve(self, time_limit: float = math.inf) -> str:
-        """Solve the model, and return the status of the solver."""
+    def _solved(self, time_limit: float) -> str:
         if math.isfinite(time_limit):
             self.solver.parameters.max_time_in_seconds = time_limit
         return str(self.solver.status_name(self.solver.solve(self.model))).lower()
@@ -75,8 +81,7 @@ class CpSatModel(BuiltModel):
 class PyomoModel(BuiltModel):
     """The time-indexed program, with the variables ``model.x[i, k]``."""
 
-    def solve(self, time_limit: float = math.inf) -> str:
-        """Solve the model with HiGHS, and return its status."""
+    def _solved(self, time_limit: float) -> str:
         from kvopt.formulations.pyomo import solve
 
         return solve(self.model, None if time_limit == math.inf else time_limit)
@@ -94,8 +99,7 @@ class HighsModel(BuiltModel):
 
     program: ArrayModel
 
-    def solve(self, time_limit: float = math.inf) -> str:
-        """Solve the model, and return the status of the solver."""
+    def _solved(self, time_limit: float) -> str:
         if math.isfinite(time_limit):
             self.model.setOptionValue("time_limit", time_limit)
         self.model.HandleKeyboardInterrupt = True  # else HiGHS continues to its end
@@ -135,18 +139,18 @@ def build_model(
     Returns
     -------
     BuiltModel
-        With ``model``, ``starts`` by id, ``solve(time_limit)``, and data for `timetable_from`.
+        With ``model``, ``starts`` by id, ``solve(time_limit)``, and data for `schedule_from`.
 
     Examples
     --------
     Request r0 has to wait two rounds:
 
-    >>> from kvopt import Instance, Request, build_model, timetable_from
+    >>> from kvopt import Instance, Request, build_model, schedule_from
     >>> built = build_model(Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)]), "cpsat")
     >>> _ = built.model.add(built.starts["r0"] >= 2)
     >>> built.solve()
     'optimal'
-    >>> timetable_from(built).objective
+    >>> schedule_from(built).objective
     15
     """
     refuse_blocks(instance, "a model")
@@ -157,7 +161,7 @@ def build_model(
     return _BUILDERS[solver](instance, windows, order_identical)
 
 
-def timetable_from(built: BuiltModel) -> Schedule:
+def schedule_from(built: BuiltModel) -> Schedule:
     """Return the schedule of a solved model, checked in integers.
 
     Raises
@@ -167,7 +171,10 @@ def timetable_from(built: BuiltModel) -> Schedule:
     """
     schedule = built.read()
     if schedule is None:
-        raise InvalidInput("has no solution that is a schedule: solve it first", field="model")
+        status = built.statuses[-1] if built.statuses else "solve it first"
+        if "infeasible" in status.lower():
+            status = "infeasible; constraints that delay requests may need longer windows"
+        raise InvalidInput(f"has no solution that is a schedule: {status}", field="model")
     if broken := schedule.check().violations:
         raise InvalidInput(broken[0], field="model")
     return schedule

@@ -8,7 +8,7 @@ from itertools import accumulate
 import pytest
 from sharing_oracle import drawn, optimum_of
 
-from kvopt import Instance, Request, Schedule, build_model, timetable_from
+from kvopt import Instance, Request, Schedule, build_model, schedule_from
 from kvopt.formulations.arrays import time_indexed_arrays
 from kvopt.formulations.windows import windows_until
 
@@ -26,7 +26,7 @@ def test_solvers_find_the_optimum(solver: str, count: int, order_identical: bool
         instance = instance_of(seed)
         built = build_model(instance, solver, order_identical=order_identical)
         assert built.solve() == "optimal" or solver == "pyomo"
-        found = timetable_from(built)
+        found = schedule_from(built)
         assert found.check().feasible
         assert found.objective == optimum_of(instance), seed
 

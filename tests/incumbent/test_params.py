@@ -104,6 +104,12 @@ def drawn(source: random.Random) -> SolveParams:
     )
 
 
+def test_an_unknown_option_is_named_with_the_nearest() -> None:
+    for work in (solve, bound, certify):
+        with pytest.raises(TypeError, match="unknown option timelimit; did you mean time_limit"):
+            work(ONE, timelimit=5)  # type: ignore[call-arg]
+
+
 @pytest.mark.slow
 def test_answers_are_true_whatever_they_are() -> None:
     source = random.Random(5)

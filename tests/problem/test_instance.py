@@ -71,6 +71,17 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ("number inside", lambda: Request(0, [10**5000], 1), "prompt: must be "),  # type: ignore[arg-type]
     ("not a request", lambda: Instance(1, [(0, 1, 1)]), "position 0: requests"),  # type: ignore[list-item]
     (
+        "arguments swapped",
+        lambda: Instance([Request(0, 1, 1)], 5),  # type: ignore[arg-type]
+        "requests: must be a list of requests, got 5; memory comes first: Instance(",
+    ),
+    ("no requests", lambda: Instance(5, 5), "requests: must be a list of requests, got 5"),  # type: ignore[arg-type]
+    (
+        "a block as large as the largest memory",
+        lambda: Instance(LARGEST_INTEGER, [], block_size=LARGEST_INTEGER),
+        f"together with memory, got {LARGEST_INTEGER} and {LARGEST_INTEGER}",
+    ),
+    (
         "id that is a default",
         lambda: Instance(5, [Request(0, 1, 1, id="r1"), Request(0, 1, 1)]),
         "request 'r1': id: is used twice",

@@ -70,6 +70,19 @@ def test_numbers_are_integers(place: Place, tmp_path: Path) -> None:
         assert says.startswith(named(place) + "must be "), shown(value)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"schema": "kvopt.instance/1", "M": 5, "requests": []}', "M: is not a known field; did"),
+        ('{"schema": "kvopt.instance/1", "requests": []}', "memory: is missing"),
+    ],
+)
+def test_a_field_under_another_name_is_named_before_what_is_missing(
+    tmp_path: Path, text: str, says: str
+) -> None:
+    assert refusal(read_instance, tmp_path / "a.json", text).startswith(says)
+
+
 # What is done to the document, and how the message begins.
 REFUSED: list[tuple[Place, object, str]] = [
     (("budget",), 1, "budget: is not a known field"),

@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 from strategies import random_instances
 
-from kvopt import InvalidInput, Schedule, build_model, timetable_from
+import kvopt
+from kvopt import InvalidInput, Schedule, build_model, schedule_from
 from kvopt.problem.instance import Instance
 
 SOLVERS = ("cpsat", "pyomo", "highs")
@@ -45,29 +46,34 @@ def test_a_constraint_of_the_user_holds_at_least_cost(solver: str) -> None:
         assert [*built.starts] == [request.id for request in instance]
         add_wait(solver, built, least)
         assert built.solve(time_limit=60) == "optimal"
-        found = timetable_from(built)
+        found = schedule_from(built)
         assert found.starts[0] >= least
         assert found.objective == best_with_wait(instance, least)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_model_without_a_solution_has_no_timetable(solver: str) -> None:
+def test_a_model_without_a_solution_has_no_schedule(solver: str) -> None:
     [instance] = random_instances(1, 1, least_requests=2, most_requests=2)
     built = build_model(instance, solver)
     add_wait(solver, built, 10**6)
     assert built.solve(time_limit=60) != "optimal"
-    with pytest.raises(InvalidInput, match="no solution"):
-        timetable_from(built)
+    with pytest.raises(InvalidInput, match="schedule: infeasible; constraints that delay"):
+        schedule_from(built)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_model_that_was_not_solved_has_no_timetable(solver: str) -> None:
+def test_a_model_that_was_not_solved_has_no_schedule(solver: str) -> None:
     [instance] = random_instances(1, 1, least_requests=2, most_requests=2)
     with pytest.raises(InvalidInput, match="solve it first"):
-        timetable_from(build_model(instance, solver))
+        schedule_from(build_model(instance, solver))
 
 
 def test_an_unknown_solver_is_named() -> None:
     [instance] = random_instances(1, 1)
     with pytest.raises(InvalidInput, match="cpsat, pyomo, highs"):
         build_model(instance, "gurobi")
+
+
+def test_the_old_name_is_refused_with_the_new_one() -> None:
+    with pytest.raises(AttributeError, match="'timetable_from'; it is called schedule_from"):
+        getattr(kvopt, "timetable_from")  # noqa: B009
