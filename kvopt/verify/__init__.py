@@ -28,8 +28,14 @@ in `problem`.
 
 from __future__ import annotations
 
-import os
 import sys
+
+if sys.version_info < (3, 9):  # before modules that older releases cannot load
+    major, minor = sys.version_info[:2]
+    sys.stderr.write(f"kvopt.verify needs Python 3.9 or later, this is {major}.{minor}\n")
+    raise SystemExit(2)
+
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType

@@ -266,6 +266,18 @@ class TestIndependence:
             ast.parse(text, feature_version=(3, 9))
             assert "strict=" not in text or path.name == "work.py"
 
+    @pytest.mark.parametrize("release", [(3, 7, 16), (3, 8, 18)])
+    def test_older_releases_are_refused_in_a_line(self, release: tuple[int, ...]) -> None:
+        """They can read the guard, and nothing that they cannot load comes before it."""
+        text = (HERE / "kvopt" / "verify" / "__init__.py").read_text(encoding="utf-8")
+        ast.parse(text, feature_version=(3, 7))
+        code = f"import runpy, sys; sys.version_info = {release}; runpy.run_module('kvopt.verify')"
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=False
+        )
+        said = f"kvopt.verify needs Python 3.9 or later, this is 3.{release[1]}\n"
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
     def test_python_m(self, tmp_path: Path) -> None:
         path = tmp_path / "c.json"
         path.write_text(json.dumps(certificate(EC1, random.Random(2))))
