@@ -144,16 +144,16 @@ def reduce_command(
     *,
     problem: str = argument("three-partition", "The problem."),
     numbers: list[int] = argument("X1 X2 ...", "The 3m integers."),
-    target: int = option("The sum of every triple.", "T", default=...),
+    target: int = option("The sum of every triple.", "B", default=...),
     time_limit: float = option(common.LIMIT, "S", "-t", 60.0, min=0),
     threads: common.Threads,
     _json: common.Json,
     output: common.OptionalOutput,
     certificate: Path | None = option("Write a certificate of the optimum.", "CERT"),
 ) -> None:
-    """Decide a 3-Partition problem by scheduling: 3m integers in (T/4, T/2) that sum to mT.
+    """Decide a 3-Partition problem by scheduling: 3m integers in (B/4, B/2) that sum to mB.
 
-    Triples that sum to T exist if and only if the instance has total latency 3m(m+1)/2.  Exit
+    Triples that sum to B exist if and only if the instance has total latency 3m(m+1)/2.  Exit
     status: 0 for yes and for no, 3 if the limit ended the search, 130 after Ctrl-C, 2 for numbers
     that are not such a problem.
     """

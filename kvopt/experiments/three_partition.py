@@ -1,10 +1,10 @@
 """3-Partition as scheduling, corrected, and the partition read off a schedule.
 
-Given are 3m integers in (T/4, T/2) with the sum mT; can they be split into triples that sum to
-T each?  A number x becomes a request with prompt x and one token of output, and the cache has
-T + 3 tokens.  Four requests never fit together, three do if and only if their numbers sum to at
-most T, so the total latency reaches 3m(m+1)/2 if and only if the triples exist.
-``docs/three-partition.md`` has the proof, and why the cache is not T as wang-2025 prints.
+Given are 3m integers in (B/4, B/2) with the sum mB; can they be split into triples that sum to
+B each?  A number x becomes a request with prompt x and one token of output, and the cache has
+B + 3 tokens.  Four requests never fit together, three do if and only if their numbers sum to at
+most B, so the total latency reaches 3m(m+1)/2 if and only if the triples exist.
+``docs/three-partition.md`` has the proof, and why the cache is not of B tokens as wang-2025 prints.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class ThreePartition:
     Parameters
     ----------
     target
-        The sum T of every triple.
+        The sum B of every triple.
     numbers
-        3m integers in (T/4, T/2) with the sum mT.
+        3m integers in (B/4, B/2) with the sum mB.
     """
 
     target: int
@@ -62,13 +62,13 @@ class ThreePartition:
             checked_integer(number, field, 1)
             if not self.target < 4 * number < 2 * self.target:
                 quarter, half = self.target / 4, self.target / 2
-                reason = f"must lie between T/4 = {quarter:g} and T/2 = {half:g}, got {number}"
+                reason = f"must lie between B/4 = {quarter:g} and B/2 = {half:g}, got {number}"
                 raise InvalidInput(reason, field=field)
         if len(self.numbers) % 3:
             raise InvalidInput(f"must be 3m of them, got {len(self.numbers)}", field="numbers")
         wanted = self.triples * self.target
         if sum(self.numbers) != wanted:
-            reason = f"must sum to mT = {wanted}, got {sum(self.numbers)}"
+            reason = f"must sum to mB = {wanted}, got {sum(self.numbers)}"
             raise InvalidInput(reason, field="numbers")
 
     @property
@@ -82,12 +82,12 @@ class ThreePartition:
         return 3 * self.triples * (self.triples + 1) // 2
 
     def instance(self) -> Instance:
-        """Return the corrected instance: M = T + 3."""
-        return self._with_memory(self.target + 3, "with M = T + 3")
+        """Return the corrected instance: M = B + 3."""
+        return self._with_memory(self.target + 3, "with M = B + 3")
 
     def printed_instance(self) -> Instance:
-        """Return the instance as wang-2025 prints it, M = T, for which the reduction fails."""
-        return self._with_memory(self.target, "as printed, M = T")
+        """Return the instance as wang-2025 prints it, M = B, for which the reduction fails."""
+        return self._with_memory(self.target, "as printed, M = B")
 
     def _with_memory(self, memory: int, how: str) -> Instance:
         name = f"three-partition-n{len(self.numbers)}-m{memory}"

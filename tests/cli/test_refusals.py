@@ -131,7 +131,7 @@ REFUSED = [
     ("theory theorem-6.2 --draws 0", "draws"),
     ("reduce knapsack --target 20 6 7 7", "three-partition"),
     (f"{REDUCE} -o never.json", "X1"),
-    (f"{REDUCE} 6 7 8 -o never.json", "numbers: must sum to mT = 20, got 21"),
+    (f"{REDUCE} 6 7 8 -o never.json", "numbers: must sum to mB = 20, got 21"),
     (f"{REDUCE} 6 7 x -o never.json", "Invalid value"),
     # tools
     ("hardware capacity --model gpt", "--model: must be one of"),

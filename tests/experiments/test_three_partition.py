@@ -159,10 +159,10 @@ def test_a_model_that_would_be_too_large_is_not_built() -> None:
     ("target", "numbers", "said"),
     [
         (20, (6, 7), "numbers: must be 3m of them, got 2"),
-        (20, (6, 7, 8), "numbers: must sum to mT = 20, got 21"),
-        (20, (5, 7, 8), "X1: must lie between T/4 = 5 and T/2 = 10, got 5"),
+        (20, (6, 7, 8), "numbers: must sum to mB = 20, got 21"),
+        (20, (5, 7, 8), "X1: must lie between B/4 = 5 and B/2 = 10, got 5"),
         (20, (6, 4, 10), "X2: must lie"),
-        (20, (6, 7, 10), "X3: must lie between T/4 = 5 and T/2 = 10, got 10"),
+        (20, (6, 7, 10), "X3: must lie between B/4 = 5 and B/2 = 10, got 10"),
         (0, (), "target: must be at least 1, got 0"),
         (20, (6, 7, True), "X3: must be an integer, got True"),
     ],

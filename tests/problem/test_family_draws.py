@@ -212,7 +212,7 @@ def is_three_partition(numbers: list[int], target: int) -> bool:
 
 
 class TestThreePartition:
-    """Numbers as prompts, one output each, M = T + 3."""
+    """Numbers as prompts, one output each, M = B + 3."""
 
     @pytest.mark.parametrize("answer", ["yes", "any"])
     @pytest.mark.parametrize("target", [3, 6, 13, 40, 10**6, 10**9])

@@ -74,9 +74,9 @@ def _theorem_8_2(k: int) -> list[Request]:
 
 
 def _three_partition(draw: Draw) -> Drawn:
-    """3-Partition, corrected: M = T + 3, because a request holds s + 1 tokens.
+    """3-Partition, corrected: M = B + 3, because a request holds s + 1 tokens.
 
-    Four requests never fit together, and three fit if and only if their numbers sum to at most T.
+    Four requests never fit together, and three fit if and only if their numbers sum to at most B.
     """
     target, triples = draw.integer("target"), draw.integer("m")
     if draw.n is not None:
@@ -85,7 +85,7 @@ def _three_partition(draw: Draw) -> Drawn:
         triples = draw.n // 3
     low, high = target // 4 + 1, (target - 1) // 2
     if not 3 * low <= target <= 3 * high:
-        raise InvalidInput(f"no three numbers in (T/4, T/2) sum to {target}", field="target")
+        raise InvalidInput(f"no three numbers in (B/4, B/2) sum to {target}", field="target")
     numbers = [x for _ in range(triples) for x in _triple(draw, target, low, high)]
     if draw.parameters["answer"] == "any":
         _disturb(draw, numbers, low, high)
