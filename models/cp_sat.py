@@ -17,6 +17,7 @@ last arrival plus the sum of all outputs: some optimal schedule completes by the
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,8 @@ def build(memory: int, requests: Requests) -> tuple[cp_model.CpModel, list[Any]]
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ``| head`` ends it without an error
     model, starts = build(*read(sys.argv[1]))
     solver = cp_model.CpSolver()
     solver.solve(model)

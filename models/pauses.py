@@ -18,6 +18,7 @@ the times up to T - o_i + j.
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,8 @@ def pyomo_create_model(options: Any, **_: Any) -> pyo.ConcreteModel:
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ``| head`` ends it without an error
     memory, requests = read(sys.argv[1])
     model = build(memory, requests)
     # Totals are integers, so that a gap below 1 is a proof; the usual relative one is not.

@@ -20,6 +20,7 @@ also prints 0 <= t - k < o_i, so that the last token is never counted: --as-prin
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,8 @@ def pyomo_create_model(options: Any, **_: Any) -> pyo.ConcreteModel:
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ``| head`` ends it without an error
     memory, requests = read(sys.argv[1])
     model = build(memory, requests, as_printed="--as-printed" in sys.argv)
     # Totals are integers, so that a gap below 1 is a proof; the usual relative one is not.

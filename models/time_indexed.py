@@ -16,6 +16,7 @@ Everything completes by the last arrival and the sum of all outputs in some opti
 """
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,8 @@ def pyomo_create_model(options: Any, **_: Any) -> pyo.ConcreteModel:
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ``| head`` ends it without an error
     memory, requests = read(sys.argv[1])
     model = build(memory, requests, relax="--relax" in sys.argv)
     # Totals are integers, so that a gap below 1 is a proof; the usual relative one is not.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -254,3 +255,14 @@ def test_pyomo_convert_writes_the_models(name: str, tmp_path: Path) -> None:
     highs = read(output)
     solve_exactly(highs)
     assert round(highs.getInfo().objective_function_value) == 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["time_indexed", "running_status", "pauses", "cp_sat"])
+def test_a_reader_that_leaves_ends_a_model_without_an_error(name: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)  # as ``| head`` does, at the latest after its line
+    command = [sys.executable, str(MODELS / f"{name}.py"), str(MODELS / "example-ec.1.json")]
+    with os.fdopen(writer, "w") as pipe:
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
