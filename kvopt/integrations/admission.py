@@ -65,13 +65,14 @@ class Admission:
         output = max(1, min(said, view.memory - prompt))
         view.prompts.append(min(prompt + self._slack, view.memory - output))
         blocks = request.block_hashes[: prompt // self._shared.block] if self._shares else ()
-        view.paths.append(self._shared.path(place, blocks))
-        view.private.append(view.prompts[-1] - sum(view.weights[v] for v in view.paths[-1]))
+        view._paths.append(self._shared.path(place, blocks))
+        view._private.append(view.prompts[-1] - sum(view._weights[v] for v in view._paths[-1]))
         view.arrivals.append(view.now)
         for known in (view.beliefs.output, view.beliefs.lower, view.beliefs.upper):
             known.append(output)
         self._names.append(request.request_id)
         self._places[request.request_id] = place
+        view.waiting.add(place)
         self._policy.arrived(view, place)
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
@@ -79,6 +80,7 @@ class Admission:
         self._forget_finished()
         admitted = []
         for place in self._policy.admit(self._view):
+            self._view.waiting.discard(place)
             self._view.start(place)
             admitted.append(place)
         for place in admitted:
@@ -103,6 +105,7 @@ class Admission:
             if name in self._started:
                 del self._started[name]
                 self._policy.finished(self._view, place, self._view.stop(place))
+            self._view.waiting.discard(place)
             self._shared.forget(place)
 
 

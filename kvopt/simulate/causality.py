@@ -41,27 +41,36 @@ def check_online(policy: str | Policy, *, tries: int = 300, seed: int = 0) -> No
     """
     chosen = policy_from(policy) if isinstance(policy, str) else policy
     label, rng = policy if isinstance(policy, str) else policy.name, Random(seed)
-    for _ in range(tries):
-        memory = rng.randint(2, 20)
-        one = [_drawn(rng, memory, 0) for _ in range(rng.randint(2, 8))]
+    for number in range(tries):
+        memory, block = rng.randint(2, 20), rng.randint(1, 3) if number % 2 else None
+        one = [_drawn(rng, memory, 0, block) for _ in range(rng.randint(2, 8))]
         now = max(1, rng.choice(one).arrival)
-        other = [r if r.arrival < now else _drawn(rng, memory, now) for r in one]
-        pair = [Instance(memory, requests) for requests in (one, other)]
+        other = [r if r.arrival < now else _drawn(rng, memory, now, block) for r in one]
+        pair = [Instance(memory, requests, block_tokens=block) for requests in (one, other)]
         with at_fault(chosen, label):
             first, second = (_decided(chosen, instance, now) for instance in pair)
         if first != second:
-            said = " for ".join(str([r.kind for r in instance]) for instance in pair)
+            said = " for ".join(str([_shown(r) for r in instance]) for instance in pair)
+            fields = f"(arrival, prompt, output{', prefix' if block else ''})"
             raise PolicyFault(
                 f"{label}: decides otherwise before round {now} if what arrives from then on is "
-                f"another; memory {memory}, (arrival, prompt, output) {said}"
+                f"another; memory {memory}, {fields} {said}"
             )
 
 
-def _drawn(rng: Random, memory: int, first: int) -> Request:
+def _drawn(rng: Random, memory: int, first: int, block: int | None) -> Request:
+    """Draw a request; with blocks its prefix is a path in a tree of three branches."""
     prompt = rng.randrange(memory)
     output = rng.randint(1, memory - prompt)
     interval = Prediction(rng.randint(1, output), rng.randint(output, memory - prompt))
-    return Request(rng.randint(first, first + _LAST), prompt, output, predicted=interval)
+    arrival, path = rng.randint(first, first + _LAST), list[str]()
+    for _ in range(rng.randint(0, prompt // block) if block else 0):
+        path.append((path[-1] if path else "") + rng.choice("aab"))
+    return Request(arrival, prompt, output, predicted=interval, prefix=path)
+
+
+def _shown(request: Request) -> tuple[object, ...]:
+    return (*request.kind, *filter(None, [request.prefix]))
 
 
 def _decided(policy: Policy, instance: Instance, now: int) -> Any:

@@ -171,13 +171,13 @@ class Simulation(Worker):
         super().__init__(workload, self.truth.beliefs.output)
         self.policy = policy
         self.view = self.truth.before_arrivals(policy)
+        self.waiting = self.view.waiting
         if instance.forest.weights and not clock.is_even:
             self.view.cache = Cache(instance.forest, instance.block_tokens or 1, instance.memory)
         self._columns = list(zip(self.view.columns, self.truth.columns, strict=True))
         self.outputs = [request.output for request in instance]
         self.arriving: deque[int] = deque()
         self.ends: list[tuple[int, int, int]] = []  # (completion, request, start); may be stale
-        self.waiting: set[int] = set()
         self.seen: set[Hashable] = set()  # states after evictions since the last completion
         self.limit = policy.round_limit(instance)
         if self.limit is not None and not clock.is_even:

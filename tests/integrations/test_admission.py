@@ -117,4 +117,4 @@ def test_blocks_that_nobody_names_any_more_are_forgotten(monkeypatch: pytest.Mon
         adapter.requests.pop(f"r{i},1")  # its client gave it up
         adapter.waiting = [r for r in adapter.waiting if r.request_id in adapter.requests]
         all_held(adapter)
-    assert len(adapter._view.weights) <= 8
+    assert len(adapter._view._weights) <= 8

@@ -87,6 +87,34 @@ class ThroughTheLimit(Clairvoyant):
         self._instance = instance
 
 
+class ByNodes(PrefixPolicy):
+    """Serve the shortest or the longest first, by what later arrivals share."""
+
+    name = "by-nodes"
+
+    def key(self, view: View, i: int) -> tuple[int, ...]:
+        return ((-1) ** len(view._weights) * view.beliefs.output[i],)
+
+
+class ByPrivateTokens(PrefixPolicy):
+    """Prefer what shares little, without a word of it among the needs."""
+
+    name = "by-private-tokens"
+
+    def key(self, view: View, i: int) -> tuple[int, ...]:
+        return (view.private[i],)
+
+
+class FromTheQueue(Policy):
+    """Start the shortest waiting requests one at a time, without a line of its own."""
+
+    name = "from-the-queue"
+
+    def admit(self, view: View) -> Iterable[int]:
+        if not view.active and view.waiting:
+            yield min(view.waiting, key=lambda i: (view.beliefs.output[i], i))
+
+
 SOON_AND_LATER = Instance(9, [Request(0, 1, 5), Request(3, 1, 2), Request(9, 4, 5)])
 
 
@@ -125,16 +153,32 @@ def test_nothing_of_what_has_not_arrived_can_be_used() -> None:
     assert run(SOON_AND_LATER, Looking()).outcome is Outcome.COMPLETED
 
 
-@pytest.mark.parametrize("text", [*PLAIN, "patient", "paced"])
+@pytest.mark.parametrize("text", [*PLAIN, "patient", "paced", "lpm", "k-lpm:k=2"])
 def test_policies_are_online(text: str) -> None:
     if text != "a-switch":
         check_online(text, tries=100)
 
 
-@pytest.mark.parametrize("policy", [Declared(), ThroughTheLimit(), "a-switch"])
+@pytest.mark.parametrize(
+    "policy", [Declared(), ThroughTheLimit(), ByNodes(), "a-switch", "svf-private"]
+)
 def test_who_knows_the_future_is_not_online(policy: Policy | str) -> None:
     with pytest.raises(PolicyFault, match="decides otherwise before round"):
         check_online(policy)
+
+
+def test_what_is_shared_later_is_hidden_from_who_does_not_need_it() -> None:
+    pair = [Request(0, 4, 1, prefix=["a"]), Request(0, 4, 1, prefix=["a"])]
+    instance = Instance(9, pair, block_tokens=2)
+    said = "tokens of a prompt that no other request shares: write Need.PREFIXES among its needs"
+    with pytest.raises(PolicyFault, match=said):
+        run(instance, ByPrivateTokens())
+
+
+def test_a_view_has_the_waiting_requests() -> None:
+    check_online(FromTheQueue(), tries=50)
+    requests = [Request(0, 0, 4), Request(1, 0, 3), Request(2, 0, 1)]
+    assert run(Instance(9, requests), FromTheQueue()).starts == (0, 5, 4)
 
 
 def test_online_is_no_question_to_servers_and_to_what_fails() -> None:

@@ -34,6 +34,8 @@ class Need(StrEnum):
     """An interval for the output of every request that has arrived."""
     ARRIVALS = "arrivals"
     """Every request in advance."""
+    PREFIXES = "prefixes"
+    """Which tokens of a prompt no other request shares, those that arrive later included."""
     RANGE = "range"
     """The smallest lower and the largest upper end of all intervals in advance."""
     LP = "lp"
@@ -46,25 +48,31 @@ truediv rtruediv floordiv rfloordiv mod rmod
 """
 
 
-class NotArrived:
-    """Placeholder for each number of a request that has not arrived; any use raises."""
+class Hidden:
+    """Placeholder for a number that a policy may not know; any use raises.
 
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+    Parameters
+    ----------
+    policy
+        The policy.
+    what, remedy
+        Its meaning, and how a policy may use it.
+    """
+
+    def __init__(self, policy: Policy, what: str, remedy: str) -> None:
+        self._policy, self._what, self._remedy = policy, what, remedy
 
     def __repr__(self) -> str:
-        return "a number of a request that has not arrived"
+        return self._what
 
     def _refuse(self, *_: object) -> Any:
         place = file_of(type(self._policy)) or type(self._policy).__name__
-        raise PolicyFault(
-            f"{place}: {self._policy.name}: uses {self!r}: wait for arrived(view, i), or write "
-            "Need.ARRIVALS among its needs"
-        )
+        reason = f"uses {self._what}: {self._remedy} among its needs"
+        raise PolicyFault(f"{place}: {self._policy.name}: {reason}")
 
 
 for _operation in _OPERATIONS.split():
-    setattr(NotArrived, f"__{_operation}__", NotArrived._refuse)
+    setattr(Hidden, f"__{_operation}__", Hidden._refuse)
 
 
 class View:
@@ -83,32 +91,36 @@ class View:
         The round.
     active
         Start round of each active request.
+    waiting
+        Positions of the requests that wait.  It changes with each start.
     arrivals, prompts
         Those of each request, by position; the number of requests is known.
-    private, paths
-        Private prompt tokens of each request, and the nodes of its prefix.
-    weights
-        Tokens of each node, held once while a request that uses it is active.
+    private
+        Prompt tokens of each request that no other one shares, for `Need.PREFIXES` alone.
     cache
         Computed tokens of shared prefixes in seconds; None in rounds.
     range
         The smallest lower and the largest upper end of all intervals.
     """
 
+    # Nodes of prefixes follow from later arrivals too: only look-ahead may use them, whose
+    # answers do not depend on how private tokens and nodes are divided.
     __slots__ = (
         "_base",
+        "_paths",
+        "_private",
         "_users",
+        "_weights",
         "active",
         "arrivals",
         "beliefs",
         "cache",
         "memory",
         "now",
-        "paths",
         "private",
         "prompts",
         "range",
-        "weights",
+        "waiting",
     )
 
     def __init__(self, instance: Instance, beliefs: Beliefs) -> None:
@@ -116,13 +128,15 @@ class View:
         self.arrivals = [request.arrival for request in instance]
         self.prompts = [request.prompt for request in instance]
         forest = instance.forest
-        self.private, self.paths = list(forest.private), list(forest.paths)
-        self.weights = list(forest.weights)
-        self._users = [0] * len(self.weights)
+        self._private, self._paths = list(forest.private), list(forest.paths)
+        self._weights = list(forest.weights)
+        self._users = [0] * len(self._weights)
+        self.private = self._private
         self.beliefs = beliefs
         self.range = min(beliefs.lower, default=1), max(beliefs.upper, default=1)
         self.now = 0
         self.active: dict[int, int] = {}
+        self.waiting: set[int] = set()
         self.cache: Cache | None = None
         self._base = 0  # sum of private - start over active requests, and of nodes that they use
 
@@ -130,17 +144,22 @@ class View:
     def columns(self) -> tuple[list[Any], ...]:
         """Data of each request from its arrival on, by position."""
         believed = self.beliefs.output, self.beliefs.lower, self.beliefs.upper
-        return self.prompts, self.private, self.paths, *believed
+        return self.prompts, self._private, self._paths, *believed
 
     def before_arrivals(self, policy: Policy) -> View:
         """Return the view before anything arrives."""
         if Need.ARRIVALS in policy.needs:
             return self
-        hidden: Any = NotArrived(policy)
+        what = "a number of a request that has not arrived"
+        hidden: Any = Hidden(policy, what, "wait for arrived(view, i), or write Need.ARRIVALS")
         view = View(Instance(self.memory, []), Beliefs([], [], []))
         for column in (view.arrivals, *view.columns):
             column += [hidden] * len(self.prompts)
-        view.weights, view._users = self.weights, self._users
+        view._weights, view._users = self._weights, self._users
+        if Need.PREFIXES not in policy.needs:
+            what = "tokens of a prompt that no other request shares"
+            unknown: Any = Hidden(policy, what, "write Need.PREFIXES")
+            view.private = unknown
         view.range = self.range if Need.RANGE in policy.needs else hidden
         return view
 
@@ -151,9 +170,9 @@ class View:
 
     def add_node(self, tokens: int) -> int:
         """Add a node that was not known in advance, and return it."""
-        self.weights.append(tokens)
+        self._weights.append(tokens)
         self._users.append(0)
-        return len(self.weights) - 1
+        return len(self._weights) - 1
 
     def generated(self, i: int) -> int:
         """Return the tokens that an active request has produced so far."""
@@ -161,7 +180,7 @@ class View:
 
     def matched(self, i: int) -> int:
         """Return the tokens of a request's prefix that active requests hold."""
-        return sum(self.weights[v] for v in self.paths[i] if self._users[v])
+        return sum(self._weights[v] for v in self._paths[i] if self._users[v])
 
     def cached(self, i: int) -> int:
         """Return the tokens of a request's prefix that need no work; in rounds, those held."""
@@ -171,18 +190,18 @@ class View:
         """Make a request active; return the tokens of its prompt to process."""
         self.active[i] = self.now
         self._base += self.prompts[i] - self.matched(i) - self.now
-        for v in self.paths[i]:
+        for v in self._paths[i]:
             self._users[v] += 1
         return self.prompts[i] if self.cache is None else self.cache.start(i)
 
     def stop(self, i: int) -> int:
         """Make a request inactive and return its start."""
         start = self.active.pop(i)
-        for v in self.paths[i]:
+        for v in self._paths[i]:
             self._users[v] -= 1
         self._base -= self.prompts[i] - self.matched(i) - start
         if self.cache is not None:
-            self.cache.stop(i, self.now, self.private[i] + self.now - start)
+            self.cache.stop(i, self.now, self._private[i] + self.now - start)
         return start
 
 

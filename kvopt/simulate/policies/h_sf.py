@@ -82,9 +82,9 @@ class HSf(AheadPolicy):
         outputs, now, found, running = view.beliefs.output, view.now, set[int](), []
         ends = {i: max(outputs[i] + start, now + 1) for i, start in view.active.items()}
         for i in sorted(ends, key=ends.__getitem__, reverse=True):
-            mine = {*view.paths[i]} - found  # a node is held until the last of its users ends
+            mine = {*view._paths[i]} - found  # a node is held until the last of its users ends
             found |= mine
-            held = view.private[i] + sum(view.weights[v] for v in mine)
+            held = view._private[i] + sum(view._weights[v] for v in mine)
             running.append((held + now - view.active[i], ends[i] - now))
         places = largest_set(*columns(waiting), running, view.memory)
         return [waiting[place] for place in places]

@@ -19,7 +19,7 @@ class AheadPolicy(Policy):
 
     def begin(self, view: View) -> None:
         """Start without promised memory."""
-        self._ahead = LookAhead(self.capacity(view), view.weights)
+        self._ahead = LookAhead(self.capacity(view), view._weights)
         self._wake: int | None = None
         self._refused: int | None = None  # a request that does not fit before the round to wake in
 
@@ -33,8 +33,8 @@ class AheadPolicy(Policy):
 
     def finished(self, view: View, i: int, start: int) -> None:
         """Release the promised memory."""
-        belief, path = self.belief(view, i), view.paths[i]
-        if self._ahead.remove(view.private[i], belief, start, view.now, path):
+        belief, path = self.belief(view, i), view._paths[i]
+        if self._ahead.remove(view._private[i], belief, start, view.now, path):
             self._refused = None
 
     def evicted(self, view: View, i: int, start: int) -> None:
@@ -52,11 +52,11 @@ class AheadPolicy(Policy):
 
     def waits(self, view: View, i: int) -> int:
         """Return 0 if a request fits with the promised memory, else the rounds it must wait."""
-        return self._ahead.wait(view.private[i], self.belief(view, i), view.now, view.paths[i])
+        return self._ahead.wait(view._private[i], self.belief(view, i), view.now, view._paths[i])
 
     def promise(self, view: View, i: int) -> None:
         """Keep memory for a request that starts now."""
-        self._ahead.add(view.private[i], self.belief(view, i), view.now, view.paths[i])
+        self._ahead.add(view._private[i], self.belief(view, i), view.now, view._paths[i])
 
     def _must_wait(self, view: View, wait: int) -> int:
         """Return the least wait of a request, and wake then; 0 if it fits."""

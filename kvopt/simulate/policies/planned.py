@@ -82,7 +82,7 @@ class PlannedPolicy(PrefixPolicy):
         )  # without requests that are evicted before the plan continues
         self._unplaced = len(waiting)
         if waiting:
-            least = min(view.private[candidate.position] for candidate in waiting)
+            least = min(view._private[candidate.position] for candidate in waiting)
             self._smallest = least, waiting[0].output
         self._plan = self.plan(view, waiting)
 

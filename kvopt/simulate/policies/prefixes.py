@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kvopt.problem.requests import LARGEST_INTEGER, checked_integer, volume_of
-from kvopt.simulate.policies.base import View
+from kvopt.simulate.policies.base import Need, View
 from kvopt.simulate.policies.in_line import AheadPolicy, Key, PrefixPolicy
 from kvopt.simulate.policies.registry import register
 
@@ -14,10 +14,11 @@ from kvopt.simulate.policies.registry import register
 @register
 @dataclass
 class SvfPrivate(PrefixPolicy):
-    """Scan requests by believed token-rounds of their private tokens."""
+    """Scan requests by believed token-rounds of their private tokens, with later sharers known."""
 
     name = "svf-private"
     source = "kvopt"
+    needs = (Need.OUTPUTS, Need.PREFIXES)
 
     def key(self, view: View, i: int) -> Key:
         """Return the volume, of private tokens and output."""
