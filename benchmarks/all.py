@@ -37,7 +37,7 @@ from kvopt import Certificate, Instance, Schedule, bound, generate, run, solve
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "recorded.toml"
@@ -319,5 +319,5 @@ def table(
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

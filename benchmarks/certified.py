@@ -24,7 +24,7 @@ from pathlib import Path
 from traces import of_case, verified
 
 from kvopt import Certificate, Instance, certify, run
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import Aim, Deadline
 from kvopt.problem.hardware.batch_time_files import PRESETS
@@ -107,5 +107,5 @@ def attained(found: Certificate, deadline: Deadline) -> list[str]:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

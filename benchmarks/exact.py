@@ -26,7 +26,7 @@ from kvopt import (
     solve,
     write_schedule,
 )
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 
 
 def main() -> None:
@@ -102,5 +102,5 @@ def stop_if_interrupted(result: SolveResult | BoundResult) -> None:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

@@ -32,7 +32,7 @@ from claims import Problem, untrue
 from configuration_proofs import drawn_cuts, drawn_stage, good_stage, with_cuts
 from drawn_claims import MACHINES, Content, drawn, proof_of, restricted, shared_prices, some_lines
 
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 from kvopt.verify import verify_text
 from kvopt.verify.problem import hash_of, held_together, problem_of
 from kvopt.verify.work import Invalid
@@ -195,5 +195,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

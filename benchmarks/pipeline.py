@@ -38,7 +38,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 from traces import FILES, MEMORY, ROUND_MS, instance
 
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 
 STEPS = ("import", "run", "bound", "certify", "verify", "study", "report")
 DEFAULT_STEPS = ("import", "certify", "verify", "study", "report")
@@ -214,5 +214,5 @@ def gaps(case: str, found: dict[str, object]) -> str:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

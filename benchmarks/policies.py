@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from kvopt import Instance, TooLarge, generate
 from kvopt.errors import Stopped
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 from kvopt.simulate.running import run as simulate
 
 POLICIES = (
@@ -82,5 +82,5 @@ def row(instance: Instance, text: str, arrivals: bool, limit: float) -> bool:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

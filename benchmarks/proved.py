@@ -38,7 +38,7 @@ from strategies import plain, random_instances
 import kvopt.verify as verifier
 from kvopt import Instance
 from kvopt.certificates.coq_checker import proved_checker
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.proofs import value_of_proof
@@ -198,5 +198,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

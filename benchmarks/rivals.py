@@ -35,7 +35,7 @@ from rival_models import Offers, Problem
 
 from kvopt import Instance, Schedule, generate, run
 from kvopt.bounds.windows import start_windows
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 
 RIVALS = {
     "kvopt": ("engines", "exact", "kvopt"),
@@ -282,5 +282,5 @@ def best_of_policies(instance: Instance) -> Schedule:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

@@ -17,7 +17,7 @@ from random import Random
 from vllm_record import drive, make_scheduler, use_source
 
 from kvopt import Instance, Request, run
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 from kvopt.timetable.records import read_record
 from kvopt.timetable.runs import PolicyRun
 
@@ -97,5 +97,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

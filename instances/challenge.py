@@ -17,7 +17,7 @@ from typing import Any
 from kvopt import Instance, generate, import_trace
 from kvopt import write_instance as write
 from kvopt.experiments.library.table import CHALLENGE
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL
 
 HERE = Path(__file__).parent
@@ -143,5 +143,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

@@ -40,7 +40,7 @@ from kvopt.experiments.library.table import (
     merged,
 )
 from kvopt.experiments.three_partition import ThreePartition
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 from kvopt.version import __version__
 
 HERE = Path(__file__).parent
@@ -240,5 +240,5 @@ def standard(library: Library, options: argparse.Namespace) -> int | None:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()

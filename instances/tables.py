@@ -52,7 +52,7 @@ from kvopt.experiments.studies.intervals import by_policy
 from kvopt.experiments.studies.records import FILE
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.files.atomic import write_atomically
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 
 STUDIES = ("arrival-1", "arrival-2", "wang-table-4")
 KEPT = Path(__file__).parent / "tables"
@@ -253,5 +253,5 @@ def unpack(study: Study, draws: Sequence[Draw], folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         sys.exit(main())

@@ -6,11 +6,12 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from traceback import format_exception
 from typing import TYPE_CHECKING, NoReturn
 
 from kvopt.errors import KvoptError
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import open_closed_streams, writing_output
 
 if TYPE_CHECKING:
     import typer
@@ -27,13 +28,15 @@ _LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
 
 def main() -> None:
     """Run ``kvopt``; an error of the user ends with one line and exit status 2."""
+    open_closed_streams()
     try:
         app = _app()
         from kvopt.cli.messages import complain, detail, messages_shown
 
         with messages_shown():
             try:
-                app(prog_name="kvopt")
+                with writing_output():
+                    app(prog_name="kvopt")
             except KvoptError as error:
                 complain(f"kvopt: {error}")
                 if error.__cause__ is not None:
@@ -42,8 +45,6 @@ def main() -> None:
     except KeyboardInterrupt:  # before any command began
         _leave(INTERRUPTED)
     except SystemExit as end:
-        with ended_by_reader():
-            pass
         # A solver or compiler that does not stop must not keep the process, nor crash its end.
         if any(thread.name in _LEFT_BEHIND for thread in threading.enumerate()):
             _leave(end.code if isinstance(end.code, int) else 0)
@@ -74,7 +75,7 @@ def _leave(status: int) -> NoReturn:
     If Ctrl-C interrupted code that a module compiles from a string while it is loaded, Python would
     kill itself by that signal at its end, although it was caught.
     """
-    with ended_by_reader():
-        pass
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
     os._exit(status)

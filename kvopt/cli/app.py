@@ -18,7 +18,7 @@ from typer.models import OptionInfo
 from kvopt.cli import certify, files, fleet, hardware, messages, research, run, solve, study, tools
 from kvopt.cli.common import filled_in, option, warn_oversubscription
 from kvopt.cli.outputs import try_outputs
-from kvopt.kernels.pipes import UNREAD, ended_by_reader
+from kvopt.kernels.pipes import UNREAD, writing_output
 from kvopt.version import __version__
 
 Work = Callable[..., None]
@@ -136,7 +136,7 @@ def expanded(work: Work) -> Work:
         try_outputs(**{name: path for name, path in given.items() if name in OUTPUTS})
         warn_oversubscription(given.get("threads"))
         values = {name: made(kind) for name, kind in groups.items()}
-        with ended_by_reader():
+        with writing_output():
             work(**values, **given)
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

@@ -50,7 +50,7 @@ class _Shown(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print a message."""
-        print(record.getMessage(), file=sys.stderr)
+        _print(record.getMessage())
 
 
 class _InFile(logging.FileHandler):
@@ -142,7 +142,13 @@ def is_watched() -> bool:
 def show_line(line: str) -> None:
     """Replace the line of a terminal; its end is cut, because wrapped lines cannot be replaced."""
     whole = set_cell_size(line, Console(stderr=True).width - 1).rstrip()
-    print(f"\r\x1b[K{whole}", end="", file=sys.stderr, flush=True)
+    _print(f"\r\x1b[K{whole}", end="")
+
+
+def _print(text: str, end: str = "\n") -> None:
+    """Print to standard error; work goes on if that is full."""
+    with suppress(OSError):
+        print(text, end=end, file=sys.stderr, flush=True)
 
 
 class AsMessages(io.TextIOBase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import os
 import signal
 import sys
 from typing import NoReturn
@@ -29,7 +30,11 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         print("interrupted, nothing is known of the file", file=sys.stderr)
         sys.exit(130)
-    print(*verdict.lines, sep="\n")
+    try:
+        print(*verdict.lines, sep="\n", flush=True)
+    except OSError as error:  # not the status of a verdict
+        say(f"standard output cannot be written: {error.strerror}", flush=True)
+        os._exit(2)  # Python would write the rest again
     sys.exit(verdict.exit_status)
 
 

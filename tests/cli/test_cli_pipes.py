@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -259,3 +260,58 @@ def test_a_reader_that_leaves_is_no_error(
     is_help = words[-1] == "--help"  # of which argparse says nothing
     assert child.returncode in (141, -signal.SIGPIPE, *([0] if is_help else []))
     assert said == ""
+
+
+class TestUnusable:
+    """Standard streams that are closed or full: a line, and no status that means something else."""
+
+    @staticmethod
+    def left(*command: object, streams: str) -> tuple[int, str]:
+        """Return status and messages of a command whose streams a shell redirects."""
+        line = shlex.join(map(str, command)) + " " + streams
+        done = subprocess.run(["sh", "-c", line], stderr=subprocess.PIPE, text=True, check=False)
+        return done.returncode, done.stderr
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("streams", "reason"),
+        [(">&-", "Bad file descriptor"), ("> /dev/full", "No space left on device")],
+    )
+    @pytest.mark.parametrize("command", [("policies",), ("--help",), ("verify", "CERT")])
+    def test_output(
+        self, run: Run, ec1: Path, command: tuple[str, ...], streams: str, reason: str
+    ) -> None:
+        certificate = ec1.with_name("c.json")
+        if "CERT" in command:
+            assert run("certify", ec1, "-o", certificate, "-t", "5")[0] == 0
+        words = [certificate if word == "CERT" else word for word in command]
+        said = f"kvopt: standard output: cannot be written: {reason}\n"
+        assert self.left(*KVOPT, *words, streams=streams) == (2, said)
+
+    @pytest.mark.slow
+    def test_output_of_the_checker_alone(self, run: Run, ec1: Path) -> None:
+        certificate = ec1.with_name("c.json")
+        assert run("certify", ec1, "-o", certificate, "-t", "5")[0] == 0
+        checker = (sys.executable, "-m", "kvopt.verify", certificate)
+        said = "standard output cannot be written: No space left on device\n"
+        assert self.left(*checker, streams="> /dev/full") == (2, said)
+        assert self.left(*checker, streams=">&-") == (0, "")
+
+    @pytest.mark.slow
+    def test_a_file_does_not_take_the_place_of_closed_output(self, ec1: Path) -> None:
+        target = ec1.with_name("m.lp")
+        code, err = self.left(*KVOPT, "export", ec1, "-o", target, streams=">&-")
+        assert (code, err) == (0, f"wrote {target}\n")
+        assert target.read_text().startswith("\\ File written by HiGHS")
+
+    @pytest.mark.slow
+    def test_input(self, ec1: Path) -> None:
+        said = "kvopt: <stdin>: cannot be read: Bad file descriptor\n"
+        assert self.left(*KVOPT, "check", ec1, "-", streams="<&-") == (2, said)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("streams", ["2>&-", "2> /dev/full"])
+    def test_messages_are_lost_and_the_work_is_done(self, ec1: Path, streams: str) -> None:
+        line = f"{streams} > {shlex.quote(str(ec1.with_name('out')))}"
+        assert self.left(*KVOPT, "run", ec1, "-P", "fcfs", streams=line) == (0, "")
+        assert "completed" in ec1.with_name("out").read_text()
