@@ -126,9 +126,9 @@ def certify_command(
     refuse("--schedule", no_seconds, timing.seconds and judged.schedule is not None)
     clock, source, began = timing.clock(), problem.source, time.monotonic()
     instance, made, recorded = problem.read(clock)
-    common.refuse_router(judged.router, instance)
     reading = time.monotonic() - began
     timing.check(source, instance, judged.deadline)
+    common.say_idle_router(judged.router, instance, source)
     beyond = [run for run in made if not clock.is_even and run.violations()]
     # The scope of a run that does not fit into memory suits what was measured.
     needed = least_scope(run.scope for run in beyond) if beyond else None

@@ -238,10 +238,10 @@ def refuse(option: str, reason: str, condition: bool) -> None:
         raise InvalidInput(reason, field=option)
 
 
-def refuse_router(router: str, instance: Instance) -> None:
-    """Refuse a router for a single machine."""
-    is_alone = router != "central" and instance.workers == 1
-    refuse("--router", "goes with several --workers", is_alone)
+def say_idle_router(router: str, instance: Instance, file: Path) -> None:
+    """Print that a router has no effect, as it has none on a single machine."""
+    if router != "central" and instance.workers == 1:
+        say(f"{label(file)}: router {router} has no effect: there is one machine")
 
 
 def say_machine(model: object, assumed: str, option: str) -> None:

@@ -62,6 +62,10 @@ class KeptOptions:
     prompt_column: str | None = option("Prompt tokens; csv knows many names.", "NAME")
     output_column: str | None = option("Output tokens, likewise.", "NAME")
     time_column: str | None = option("Arrival, likewise.", "NAME")
+    deadline_column: str | None = option("Time from arrival to deadline, in csv.", "NAME")
+    where: list[str] | None = option(
+        "Read rows with this value in a column; may be given several times.", "COLUMN=VALUE"
+    )
     prefixes: bool = option("Keep the blocks that prompts share.")
     block_tokens: int | None = option("Their tokens in csv; 16.", "B", min=1)
 

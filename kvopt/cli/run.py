@@ -56,12 +56,12 @@ def run_command(
     clock = timing.clock()
     refuse("--timeline", "goes with --seconds", timeline is not None and not timing.seconds)
     instance, file = problem.read(), problem.file
-    common.refuse_router(router, instance)
     timing.say_assumed()
     if instance.workers > 1 and not is_json():
         when = "arrives" if way.is_irrevocable else "starts"
         when = f"a request is given to one of {instance.workers} workers when it {when}"
         say(f"{label(file)}: router {router}: {when}")
+    common.say_idle_router(router, instance, file)
     runs: list[PolicyRun] = []
     interrupted, refused = False, None
     try:

@@ -162,6 +162,16 @@ def test_memory_over_time_of_a_fleet_is_by_worker(run: Run, ec1: Path, tmp_path:
     assert names == {'"fcfs, worker 0"', '"fcfs, worker 1"'}
 
 
+@pytest.mark.parametrize("command", [("run",), ("certify", "-t", "0.2", "-o", "c.json")])
+def test_a_router_has_no_effect_on_a_single_machine(
+    run: Run, ec1: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ec1.parent)
+    code, _, err = run(command[0], ec1, "-P", "fcfs", "--router", "random", *command[1:])
+    assert code == 0
+    assert "router random has no effect: there is one machine" in err
+
+
 def test_routers_are_listed(run: Run) -> None:
     code, out, _ = run("policies", "--routers", "--json")
     rows = {row["router"]: row for row in json.loads(out)["routers"]}

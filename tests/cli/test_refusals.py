@@ -62,7 +62,6 @@ REFUSED = [
     ("run ec1.json -P mc-sf:alpha=2", "alpha"),
     ("run ec1.json -P alpha-protect", "alpha"),
     ("run ec1.json -P mc-sf -P fcfs -o both.json", "-o: goes with a single --policy"),
-    ("run ec1.json -P fcfs --router random", "--router: goes with several --workers\n"),
     ("run ec1.json -P svf --batch-time x.json", "--batch-time: goes with --seconds"),
     ("run ec1.json -P svf --timeline x.csv", "--timeline: goes with --seconds"),
     ("run ec1.json -P svf --seconds -o s.json", "-o: goes with rounds"),

@@ -131,7 +131,7 @@ def test_rounds_begin_at_the_arrival_or_later(times: list[int], length: float) -
 
     rows = [Row(time, 1, 1) for time in sorted(times)]
     exact = Fraction(length) * 10**6
-    for row, request in zip(rows, _requests(rows, "seconds", length), strict=True):
+    for row, request in zip(rows, _requests(rows, "seconds", exact), strict=True):
         since = row.time - rows[0].time
         assert (request.arrival - 1) * exact < since <= request.arrival * exact
 
@@ -403,3 +403,93 @@ def test_public_traces(name: str, format_: str, rows: int, median_prompt: int | 
     assert len(instance) == rows
     if median_prompt is not None:
         assert sorted(r.prompt for r in instance)[rows // 2] == median_prompt
+
+
+# ---- rows and deadlines of a log ------------------------------------------------------------
+
+LOG = (
+    "created_at,model,region,prompt_tokens,completion_tokens,slo_ms\n"
+    "2024-05-01T10:00:00Z,small,eu,10,4,2000\n"
+    "2024-05-01T10:00:01Z,large,eu,11,5,\n"
+    "2024-05-01T10:00:02Z,small,us,12,6,90\n"
+    "2024-05-01T10:00:03Z,small,eu,13,7,soon\n"
+    "2024-05-01T10:00:04Z,tiny,eu,14,0,10\n"
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.csv"
+    path.write_text(LOG)
+    return path
+
+
+def test_where_keeps_the_rows_with_some_values(log: Path) -> None:
+    found = import_trace(log, "csv", 100, where="model=small")
+    assert [r.prompt for r in found] == [10, 12, 13]
+    assert notes_of(found)["dropped"] == {
+        "model is not small (--where)": {"rows": 2, "first_line": 3}
+    }
+    assert notes_of(found)["where"] == "model=small"
+    both = import_trace(log, "csv", 100, where=["model=small", "region=eu", "model = large"])
+    assert [r.prompt for r in both] == [10, 11, 13]
+
+
+def test_where_reads_fields_of_json_lines(tmp_path: Path) -> None:
+    rows = []
+    for at, name in enumerate("aba", 1):
+        usage = {"prompt_tokens": at, "completion_tokens": 1}
+        rows.append({"model": name, "stream": name == "a", "created": at, "usage": usage})
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for where in ("model=a", "stream=true"):
+        assert [r.prompt for r in import_trace(path, "openai", 9, where=where)] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("model", "where: must be COLUMN=VALUE, got 'model'"),
+        ("=small", "where: must be COLUMN=VALUE"),
+        ("modell=small", "column 'modell': is missing, the header is"),
+        ("model=huge", "holds no request that can be used: 5 x model is not huge (--where)"),
+    ],
+)
+def test_conditions_that_select_nothing_are_refused(log: Path, where: str, reason: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        import_trace(log, "csv", 100, where=where)
+    assert reason in str(caught.value)
+
+
+def test_deadlines_are_whole_rounds_of_their_unit(log: Path) -> None:
+    found = import_trace(log, "csv", 100, deadline_column="slo_ms", where="region=eu")
+    assert [r.deadline for r in found] == [40, None]  # of 50 ms
+    assert "unreadable deadline" in notes_of(found)["dropped"]
+    assert "deadlines in slo_ms (ms)" in notes_of(found)["columns"]
+    short = import_trace(log, "csv", 100, deadline_column="slo_ms", where="region=us")
+    assert [r.deadline for r in short] == [1]
+    backlog = import_trace(
+        log, "csv", 100, deadline_column="slo_ms", all_at_once=True, round_ms=10, limit=1
+    )
+    assert [(r.arrival, r.deadline) for r in backlog] == [(0, 200)]
+    assert backlog.round_ms == 10
+
+
+def test_deadlines_of_rounds_stay_rounds(tmp_path: Path) -> None:
+    path = tmp_path / "rounds.csv"
+    path.write_text("arrival,prompt,output,due,slo_ms\n3,5,2,8,1\n")
+    found = import_trace(path, "csv", 100, deadline_column="due", round_ms=20)
+    assert [(r.arrival, r.deadline) for r in found] == [(3, 8)]
+    with pytest.raises(InvalidInput, match="column 'slo_ms': counts ms, arrivals count rounds"):
+        import_trace(path, "csv", 100, deadline_column="slo_ms")
+    with pytest.raises(InvalidInput, match="deadline-column: is for csv, not for azure"):
+        import_trace(path, "azure", 100, deadline_column="due")
+
+
+def test_the_command_takes_both(run: Run, log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "i.json"
+    options = ("--where", "model=small", "--where", "region=eu", "--deadline-column", "slo_ms")
+    code, _, err = run("import", log, "-f", "csv", "-m", 100, "-o", out, *options)
+    assert code == 0
+    assert "left out 2: model is not small (--where) (first at line 3)" in err
+    assert [r.deadline for r in read_instance(out)] == [40]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
@@ -12,7 +12,14 @@ from kvopt.kernels.registry import Registry
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.traces.recognition import recognised
-from kvopt.problem.traces.rows import Columns, Found, csv_rows, from_rows, read_json_lines
+from kvopt.problem.traces.rows import (
+    Columns,
+    Found,
+    conditions,
+    csv_rows,
+    from_rows,
+    read_json_lines,
+)
 
 Clock = Literal["seconds", "rounds", "none"]
 
@@ -39,8 +46,11 @@ class Trace(NamedTuple):
 
 
 Format = Callable[..., Trace]
-"""A function of the path, and of its parameters among ``prompt_column``, ``output_column`` and
-``time_column``."""
+"""A function of the path, and of its parameters among the options of `TraceOptions` about columns:
+those that end in ``_column``, ``block_tokens`` and ``where``."""
+
+Where = str | Sequence[str]
+"""Rows to read, ``NAME=VALUE`` of each condition."""
 
 FORMATS: Registry[Format] = Registry(
     "format",
@@ -55,38 +65,47 @@ register = FORMATS.register
 
 
 @register("azure")
-def azure(path: Path) -> Trace:
+def azure(path: Path, where: Where = ()) -> Trace:
     """Read a CSV file with dates and times."""
-    return Trace(
-        from_rows(csv_rows(path), Columns("ContextTokens", "GeneratedTokens", "TIMESTAMP"))
-    )
+    columns = Columns("ContextTokens", "GeneratedTokens", "TIMESTAMP", where=conditions(where))
+    return Trace(from_rows(csv_rows(path), columns))
 
 
 @register("mooncake")
-def mooncake(path: Path) -> Trace:
+def mooncake(path: Path, where: Where = ()) -> Trace:
     """Read a JSON object on each line, with milliseconds and blocks of 512 tokens."""
-    return _hashed(path, MILLISECOND, 512)
+    return _hashed(path, MILLISECOND, 512, where)
 
 
 @register("bailian")
-def bailian(path: Path) -> Trace:
+def bailian(path: Path, where: Where = ()) -> Trace:
     """Read a JSON object on each line, with seconds and blocks of 16 tokens."""
-    return _hashed(path, NANOSECONDS, 16)
+    return _hashed(path, NANOSECONDS, 16, where)
 
 
-def _hashed(path: Path, unit: int, block: int) -> Trace:
+def _hashed(path: Path, unit: int, block: int, where: Where) -> Trace:
     columns = Columns(
-        "input_length", "output_length", "timestamp", unit, blocks="hash_ids", block_tokens=block
+        "input_length",
+        "output_length",
+        "timestamp",
+        unit,
+        blocks="hash_ids",
+        block_tokens=block,
+        where=conditions(where),
     )
     return Trace(read_json_lines(path, columns), block_tokens=block)
 
 
 @register("lengths")
 def lengths(
-    path: Path, prompt_column: str = "num_prefill_tokens", output_column: str = "num_decode_tokens"
+    path: Path,
+    prompt_column: str = "num_prefill_tokens",
+    output_column: str = "num_decode_tokens",
+    where: Where = (),
 ) -> Trace:
     """Read two columns of a CSV file."""
-    return Trace(from_rows(csv_rows(path), Columns(prompt_column, output_column)), "none")
+    columns = Columns(prompt_column, output_column, where=conditions(where))
+    return Trace(from_rows(csv_rows(path), columns), "none")
 
 
 @register("csv")
@@ -95,20 +114,31 @@ def csv(
     prompt_column: str | None = None,
     output_column: str | None = None,
     time_column: str | None = None,
+    deadline_column: str | None = None,
     block_tokens: int = 16,
+    where: Where = (),
 ) -> Trace:
     """Read a CSV file in seconds, in rounds or without times, by its header."""
     given = {"prompt": prompt_column, "output": output_column, "time": time_column}
+    if deadline_column is not None:
+        given["deadline"] = deadline_column
     rows, ahead = tee(csv_rows(path))  # standard input can be read once only
     columns, said = recognised(ahead, given)
     clock: Clock = "none" if columns.time is None else "seconds" if columns.unit else "rounds"
     shares = columns.session is not None or columns.system is not None
-    columns = replace(columns, block_tokens=checked_integer(block_tokens, "block-tokens", 1))
+    block_tokens = checked_integer(block_tokens, "block-tokens", 1)
+    columns = replace(columns, block_tokens=block_tokens, where=conditions(where))
     return Trace(from_rows(rows, columns), clock, said, block_tokens if shares else None)
 
 
 @register("openai")
-def openai(path: Path) -> Trace:
+def openai(path: Path, where: Where = ()) -> Trace:
     """Read an answer of OpenAI's interface on each line, or an object that contains one."""
-    columns = Columns("prompt_tokens", "completion_tokens", "created", cached="cached_tokens")
+    columns = Columns(
+        "prompt_tokens",
+        "completion_tokens",
+        "created",
+        cached="cached_tokens",
+        where=conditions(where),
+    )
     return Trace(read_json_lines(path, columns))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from inspect import signature
@@ -47,6 +47,12 @@ class TraceOptions(TypedDict, total=False):
         ``hash_ids``, or of ``session`` and ``system_prompt`` in a CSV file.
     block_tokens
         Tokens of a block in a CSV file, 16 by default.
+    deadline_column
+        Column of ``csv`` with the time from arrival to deadline, in the unit at the end of its
+        name or in seconds.  Deadlines are rounded down to whole rounds, at least one.
+    where
+        ``COLUMN=VALUE``, one or several: rows with these texts are read.  Of several values of one
+        column any counts.
     """
 
     limit: int | None
@@ -60,6 +66,8 @@ class TraceOptions(TypedDict, total=False):
     time_column: str | None
     prefixes: bool
     block_tokens: int | None
+    deadline_column: str | None
+    where: str | Sequence[str] | None
 
 
 def import_trace(
@@ -94,7 +102,7 @@ def import_trace(
     checked_integer(memory, "memory", 1)
     prefixes = given.pop("prefixes", False)
     with blamed_on(path):
-        own = [key for key in given if key.endswith("_column") or key == "block_tokens"]
+        own = [key for key in given if key.endswith("_column") or key in ("block_tokens", "where")]
         columns = {key: given.pop(key) for key in own}
         trace = _opened(path, format, **columns)
         if prefixes and trace.block_tokens is None:
@@ -112,18 +120,22 @@ def import_trace(
         rows = [row if prefixes else row._replace(prefix=()) for row, _ in kept]
         if round_ms is not None:
             checked_number(round_ms, "round-ms", positive=True)
-        if clock == "none":
+        if clock == "none" and not any(row.deadline for row in rows):
             round_ms = None
-        elif clock == "seconds" and round_ms is None:
+        elif trace.clock != "rounds" and round_ms is None:
             round_ms = DEFAULT_ROUND_MS
+        length = Fraction(1)
+        if trace.clock != "rounds" and round_ms is not None:
+            length = Fraction(str(round_ms)) * MILLISECOND  # as written: 0.1 is one tenth
         said = {
+            "where": columns.get("where"),
             "columns": trace.columns,
             "all_at_once": all_at_once,
             "cached_tokens": sum(row.cached for row in rows),
         }
         return Instance(
             memory,
-            _requests(rows, clock, round_ms),
+            _requests(rows, clock, length),
             name=None if is_standard_input(path) else path.stem,
             notes={
                 "imported_from": name_of(path.name),
@@ -136,21 +148,23 @@ def import_trace(
         )
 
 
-def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> list[Request]:
-    """Return requests; a clock of seconds begins at the first arrival."""
-    if round_ms is None or clock == "rounds":
-        return [
-            Request(row.time * (clock == "rounds"), row.prompt, row.output, prefix=row.prefix)
-            for row in rows
-        ]
-    length = Fraction(str(round_ms)) * MILLISECOND  # as written: 0.1 is one tenth
-    first = rows[0].time if rows else 0
+def _requests(rows: list[Row], clock: Clock, length: Fraction) -> list[Request]:
+    """Return requests with rounds of a length; a clock of seconds begins at the first arrival."""
+    is_timed = clock == "seconds"
+    first = rows[0].time if rows and is_timed else 0
+
+    def arrival(time: int) -> int:
+        if clock == "rounds":
+            return time
+        return ceil((time - first) / length) if is_timed else 0
+
     return [
         Request(
-            ceil((row.time - first) / length),
+            arrival(row.time),
             row.prompt,
             row.output,
-            arrival_seconds=(row.time - first) / NANOSECONDS,
+            arrival_seconds=(row.time - first) / NANOSECONDS if is_timed else None,
+            deadline=row.deadline and max(1, int(row.deadline / length)),
             prefix=row.prefix,
         )
         for row in rows
@@ -160,7 +174,7 @@ def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> list[Req
 def _opened(path: Path, format: str, **columns: Any) -> Trace:  # noqa: A002
     """Return the rows of a file in a format; column options go to formats with columns."""
     read = FORMATS.find(format)
-    given = {option: name for option, name in columns.items() if name is not None}
+    given = {option: name for option, name in columns.items() if name not in (None, ())}
     for option in given:
         if option not in signature(read).parameters:
             others = FORMATS.all().items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
@@ -68,6 +69,7 @@ def recognised(
         Rows of the file; its header and its first time are read.
     given
         Names given by the user for ``prompt``, ``output`` and ``time``; others are recognised.
+        One for ``deadline`` is a column of times from arrival to deadline.
 
     Raises
     ------
@@ -75,6 +77,8 @@ def recognised(
         If a column is not found, or several could be meant.
     """
     header = header_of(rows)
+    given, deadline = {**given}, given.get("deadline")
+    given.pop("deadline", None)
     found = {role: _found(header, role) if name is None else name for role, name in given.items()}
     missing = [role for role in ("prompt", "output") if found[role] is None]
     if missing:
@@ -99,7 +103,22 @@ def recognised(
     if session or system[0]:
         said += f", prefixes in {' and '.join(filter(None, (session, *system)))}"
     columns = Columns(prompt, output, time, unit, cached, None, 1, session, *system)
+    if deadline is not None:
+        length, word = _unit_of_duration(deadline, in_rounds=not unit)
+        columns = replace(columns, deadline=deadline, deadline_unit=length)
+        said += f", deadlines in {deadline} ({word})"
     return Recognised(columns, said)
+
+
+def _unit_of_duration(name: str, *, in_rounds: bool) -> tuple[int, str]:
+    """Return the nanoseconds of a number in a column of durations, 0 for rounds, and its unit."""
+    last = re.split(r"[\W_]+", name.lower())[-1]
+    if (last in _UNITS and in_rounds) or (last == "rounds" and not in_rounds):
+        reason = f"counts {last}, arrivals count {'rounds' if in_rounds else 'no rounds'}"
+        raise InvalidInput(reason, field=f"column {name!r}")
+    if in_rounds:
+        return 0, "rounds"
+    return (_UNITS[last], last) if last in _UNITS else (NANOSECONDS, "seconds")
 
 
 def _plain(name: str) -> str:

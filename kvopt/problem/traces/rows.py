@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -35,6 +35,7 @@ class Row(NamedTuple):
     """A request of a trace; ``time`` in nanoseconds or, for a trace in rounds, in rounds.
 
     ``cached`` tokens of its prompt were in a cache; it begins with the blocks of ``prefix``.
+    ``deadline`` is the time from its arrival, in the same unit.
     """
 
     time: int
@@ -42,6 +43,7 @@ class Row(NamedTuple):
     output: int
     cached: int = 0
     prefix: tuple[Block, ...] = ()
+    deadline: int | None = None
 
 
 class Unread(NamedTuple):
@@ -74,6 +76,10 @@ class Columns:
         Name of the id of a session; a later prompt begins with the earlier ones.
     system, system_tokens
         Names of the ids of system prompts, and of their lengths.
+    deadline, deadline_unit
+        Name of the time from arrival to deadline, and its unit, as for ``time``.
+    where
+        Rows to read: names of fields, each with the texts that it may hold.
     """
 
     prompt: str
@@ -86,11 +92,36 @@ class Columns:
     session: str | None = None
     system: str | None = None
     system_tokens: str | None = None
+    deadline: str | None = None
+    deadline_unit: int = NANOSECONDS
+    where: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
-        """Columns that a row must have, in the order of the parameters."""
+        """Fields that a row must have, in the order of the parameters."""
         return [name for name in (self.prompt, self.output, self.time) if name is not None]
+
+    @property
+    def header(self) -> set[str]:
+        """Columns that a header must have."""
+        return {*self.names, *self.where, *filter(None, [self.deadline])}
+
+
+def conditions(where: str | Sequence[str]) -> dict[str, frozenset[str]]:
+    """Return the texts that fields may hold, from ``NAME=VALUE`` of each.
+
+    Examples
+    --------
+    >>> conditions(["model=a", "model=b"]) == {"model": frozenset("ab")}
+    True
+    """
+    found: dict[str, frozenset[str]] = {}
+    for text in [where] if isinstance(where, str) else where:
+        name, equals, value = str(text).partition("=")
+        if not (equals and name.strip()):
+            raise InvalidInput(f"must be COLUMN=VALUE, got {shown(text)}", field="where")
+        found[name.strip()] = found.get(name.strip(), frozenset()) | {value.strip()}
+    return found
 
 
 def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -104,7 +135,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 def from_rows(rows: Iterator[tuple[int, list[str]]], columns: Columns) -> Iterator[Found]:
     """Yield the entries of the rows of a CSV file, from its header on."""
     header = header_of(rows)
-    for name in columns.names:
+    for name in sorted(columns.header):
         _refuse_unclear(header, name)
     for number, cells in rows:
         yield number, _from_cells(cells, header, columns)
@@ -170,6 +201,9 @@ def _flat(value: Any) -> dict[str | None, Any]:
 
 
 def _from_fields(fields: Mapping[str | None, Any], columns: Columns) -> Row | Unread:
+    for name, wanted in columns.where.items():
+        if _text(fields.get(name)) not in wanted:
+            return Unread(f"{name} is not {' or '.join(sorted(wanted))} (--where)")
     values = [fields.get(name) for name in columns.names]
     texts = [str(value).strip() for value in values]
     if None in values or not all(texts):
@@ -181,8 +215,26 @@ def _from_fields(fields: Mapping[str | None, Any], columns: Columns) -> Row | Un
     moment = nanoseconds(time, columns.unit) if columns.unit else _count(time)
     if moment is None:
         return Unread("unreadable time")
+    deadline = None
+    if due := _text(fields.get(columns.deadline)):
+        deadline = _duration(due, columns.deadline_unit)
+        if deadline is None:
+            return Unread("unreadable deadline")
     cached = _count(str(fields.get(columns.cached))) or 0
-    return Row(moment, prompt, output, cached, tuple(_prefix(fields, columns, prompt)))
+    return Row(moment, prompt, output, cached, tuple(_prefix(fields, columns, prompt)), deadline)
+
+
+def _text(value: object) -> str:
+    """Return a field as text, as JSON has it; empty if there is none."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value).strip()
+
+
+def _duration(text: str, unit: int) -> int | None:
+    """Return a time from arrival to deadline in nanoseconds or rounds, None if it is none."""
+    number = number_in(text)
+    return None if number is None or number <= 0 else int(number * (unit or 1))
 
 
 def _prefix(fields: Mapping[str | None, Any], columns: Columns, prompt: int) -> Iterator[Block]:
