@@ -179,6 +179,23 @@ def test_targets_that_are_refused(target: str, deadline: str | int | None, wante
         fleet_sizes(CONVERSATIONS, target, deadline=deadline)
 
 
+@pytest.mark.parametrize(
+    ("policies", "counts", "wanted"),
+    [
+        (("svf", "sglang"), None, "least-volume . sglang knows one worker only"),
+        (("svf", "sorted-lp:hindsight=1"), (1, 3), "sorted-lp: plans for one worker"),
+        (("svf",), (0,), "--counts: must be at least 1"),
+    ],
+)
+def test_what_is_refused_is_refused_before_anything_is_simulated(
+    policies: tuple[str, ...], counts: tuple[int, ...] | None, wanted: str
+) -> None:
+    told: list[str] = []
+    with pytest.raises(InvalidInput, match=wanted):
+        fleet_sizes(FEW, "mean=75", policies=policies, counts=counts, observer=told.append)
+    assert told == []
+
+
 def test_seconds_and_rounds_are_one_target() -> None:
     timed = replace(CONVERSATIONS, round_ms=50.0)
     clock = Seconds(BatchTime([Line(50_000_000, 0)]))

@@ -135,10 +135,15 @@ def test_nothing_is_answered_from_nothing() -> None:
 
 
 def test_what_was_left_out_is_said_once_for_each_trace() -> None:
-    keys = {"left_out": 3, "max_total": 1200, "unread": 2}
+    dropped = {
+        "missing field": {"rows": 2, "first_line": 41},
+        "blank line": {"rows": 1, "first_line": 1200},
+    }
+    keys = {"left_out": 3, "max_total": 1200, "dropped": dropped}
     records = [record(k, "svf", 9, name="a.csv", parameters=keys) for k in range(2)]
     assert left_out(records) == [
         "a.csv: 3 of 7 requests left out: they have more than 1,200 tokens (max_total)",
-        "a.csv: 2 lines left out: no request",
+        "a.csv: 2 lines left out: missing field (first at line 41)",
+        "a.csv: 1 line left out: blank line (first at line 1,200)",
     ]
     assert left_out(runs("svf", (20, 20, 20))) == []

@@ -135,9 +135,11 @@ class TestDescriptions:
         (task,) = tasks_of(read_study(described(folder, text)))
         asked = task.instance.parameters
         assert (task.instance.name, task.instance.family) == ("chat.csv", None)
-        assert asked["left_out"] > 0 < asked["unread"]
+        assert {*asked["dropped"]} == {"blank line", "no output", "missing field"}
+        unread = sum(entry["rows"] for entry in asked["dropped"].values())
+        assert asked["left_out"] > 0
         lines = len(SAMPLE.read_text().splitlines()) - 1
-        assert task.instance.requests + asked["left_out"] + asked["unread"] == lines
+        assert task.instance.requests + asked["left_out"] + unread == lines
 
     def test_the_sample_can_be_copied(self) -> None:
         study = read_study(SAMPLE.with_suffix(".toml"))

@@ -47,6 +47,9 @@ ROUTERS = ("least-volume", "central")
 TIME_LIMIT = 10.0
 """Seconds for bounds and schedules of each number of machines."""
 
+_SEVERAL = 2
+"""Machines on which schedulers are tried if their number is open."""
+
 MOST_COUNTS = 16
 """Limit of the numbers of machines if none are named; of a larger range some are chosen."""
 
@@ -171,6 +174,9 @@ def fleet_sizes(
     match = target if isinstance(target, FleetMatch) else None
     pairs = _pairs(match, policies, routers)
     needed = (policy_from(name).scope(rounds=clock.is_even) for _, name in pairs.values())
+    chosen = [checked_integer(count, "--counts", 1) for count in counts or ()]
+    fleets = [*chosen, *([match.workers] if match else [])] or [_SEVERAL]
+    _try(pairs, replace(instance, workers=max(fleets)), clock)
     measure: Measure = Latency(instance, clock)
     if problem.deadline is not None:
         measure = Misses(instance, clock, problem.deadline)
@@ -187,7 +193,6 @@ def fleet_sizes(
             if least > goal.most:
                 reason = f"cannot be met by any number of machines: {reason}"
                 raise InvalidInput(reason, field="--target")
-            chosen = [checked_integer(count, "--counts", 1) for count in counts or ()]
             if counts is None:
                 chosen = work.numbers(goal.most, match.workers if match else None)
             work.look_at({*chosen, *([match.workers] if match else [])}, directory)
@@ -222,6 +227,15 @@ def _pairs(
             if way in fitting or (match is not None and label == match.label):
                 found[label] = way, name
     return found
+
+
+def _try(pairs: Mapping[str, tuple[str, str]], fleet: Instance, clock: Clock) -> None:
+    """Run schedulers on two requests of a fleet, so that what it refuses is refused at once."""
+    last = max(fleet, key=lambda request: (request.arrival, request.arrival_seconds or 0))
+    few = {request.id: request for request in (last, max(fleet, key=lambda r: len(r.prefix)))}
+    for label, (way, name) in pairs.items():
+        tried = replace(fleet, requests=tuple(few.values()))
+        run(tried, name, router=way, clock=clock, label=label)
 
 
 @dataclass

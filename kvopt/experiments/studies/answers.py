@@ -63,7 +63,7 @@ def _of_schedulers(rows: Sequence[Runs]) -> list[str]:
 
 
 def left_out(records: Iterable[Record]) -> list[str]:
-    """Return, for each trace, how many requests a study excluded, and why."""
+    """Return, for each trace, how many requests a study excluded, and why, as ``import`` does."""
     found = {}
     for record in records:
         asked, name = record.instance.parameters, record.instance.name
@@ -73,8 +73,9 @@ def left_out(records: Iterable[Record]) -> list[str]:
             found[name, why] = (
                 f"{name}: {asked['left_out']:,} of {total:,} requests left out: {why}"
             )
-        if asked.get("unread"):
-            found[name, "unread"] = f"{name}: {asked['unread']:,} lines left out: no request"
+        for reason, entry in asked.get("dropped", {}).items():
+            lines = f"{counted(entry['rows'], 'line')} left out: {reason}"
+            found[name, reason] = f"{name}: {lines} (first at line {entry['first_line']:,})"
     return list(found.values())
 
 

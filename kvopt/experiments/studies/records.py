@@ -28,8 +28,8 @@ from kvopt.timetable.measures import summary
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"
-COUNTS = ("left_out", "unread")
-"""Keys of an instance that a trace counted, not parameters of the study."""
+COUNTS = ("left_out", "dropped", "unread")
+"""Keys of an instance that a trace counted, not parameters; the last is of earlier records."""
 INTERRUPTED = "interrupted"
 """Error in records of an interrupted instance, which the next run of the study completes."""
 

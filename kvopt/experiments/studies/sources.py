@@ -141,8 +141,8 @@ class Source:
         family: str | None = self.name
         notes = instance.notes if instance and isinstance(instance.notes, dict) else {}
         counts = {"left_out": notes["left_out"]} if self.max_total else {}
-        if isinstance(dropped := notes.get("dropped"), dict) and self.kind == "trace":
-            counts["unread"] = sum(entry["rows"] for entry in dropped.values())
+        if self.kind == "trace" and (dropped := notes.get("dropped")):
+            counts["dropped"] = dropped
         if self.kind in _FILES:
             name = Path(name).name
             # The notes of a generated file name its family.
