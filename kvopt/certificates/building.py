@@ -19,6 +19,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_remembered, waiting_within
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import SlowerBound
+from kvopt.incumbent.shares import share_of
 from kvopt.kernels.dependencies import versions
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
@@ -38,6 +39,9 @@ from kvopt.timetable.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"
 """Name under which a certificate lists a schedule of another program."""
+
+_SHORT = 10.0
+"""Seconds of a limit below which policies come before bounds: loading these may take as long."""
 
 
 class CertifyOptions(LimitOptions, total=False):
@@ -154,12 +158,19 @@ def certify(
         for label, one in labelled:
             if not isinstance(one, PolicyRun):
                 refuse_misfit(instance, one, label, clock, router)
+        if is_short := seconds < _SHORT:
+            _begin(search)
+            for_bounds = share_of(search.remaining, search.params.portfolio.bound_share)
+            runs += _judged(search, labelled, router, for_bounds)
         with _beside(search, "deadline"):
             plan.run(plan.IN_TIME, search, search.remaining)
         rest = list[Callable[[], None]]()
         with waiting_within(search):
+            if not is_short:
+                _begin(search)
             rest.append(_bounded(search))
-        runs += _judged(search, labelled, router)
+        if not is_short:
+            runs += _judged(search, labelled, router)
         narrower = list[Optimum]()
         with waiting_within(search):
             if not only_deadline:
@@ -193,12 +204,17 @@ def _beside(search: Search, name: str) -> Iterator[None]:
         search.note(f"{name}: failed, {type(error).__name__}: {one_line(str(error))}")
 
 
+def _begin(search: Search) -> None:
+    """Find quick schedules, which other stages need."""
+    if not search.problem.is_restricted:
+        plan.run(plan.FIRST, search)
+
+
 def _bounded(search: Search) -> Callable[[], None]:
-    """Compute bounds after the quick schedules; return the search for schedules."""
+    """Compute bounds; return the search for schedules."""
     if search.problem.is_restricted:
         plan.run(plan.RESTRICTED, search, search.remaining)
         return partial(plan.auto, search)
-    plan.run(plan.FIRST, search)
     divided = plan.divided(search)
     late: tuple[plan.Stage, ...] = plan.BOUNDS + plan.SEARCHES
     if not plan.is_rushed(search):
@@ -248,6 +264,7 @@ def _narrower(search: Search, runs: Sequence[PolicyRun], seconds: float) -> Iter
                 offer_run(inner, run)
         if search.best is not None and scope.covers(search.best.scope):
             inner.offer(search.best, search.found_by or "best of all")
+        _begin(inner)
         _bounded(inner)()
         search.take_notes(inner)
         if inner.best is not None:
@@ -259,9 +276,12 @@ def _narrower(search: Search, runs: Sequence[PolicyRun], seconds: float) -> Iter
 
 
 def _judged(
-    search: Search, labelled: Iterable[tuple[str, Policy | PolicyRun]], router: str | Router
+    search: Search,
+    labelled: Iterable[tuple[str, Policy | PolicyRun]],
+    router: str | Router,
+    reserve: float = 0.0,
 ) -> Iterator[PolicyRun]:
-    """Run the policies; reuse the run of `svf` if it is known.
+    """Run the policies until so many seconds remain; reuse the run of `svf` if it is known.
 
     The caller asked for these runs, so a proved optimum does not skip one.
     """
@@ -271,7 +291,7 @@ def _judged(
         if search.served is not None and not search.problem.is_fleet and policy == Svf():
             made = PolicyRun.of(search.served, label)
         elif isinstance(policy, Policy):
-            made = attempt(search, policy, label, router)
+            made = attempt(search, policy, label, router, reserve)
         else:
             made = policy
         if isinstance(made, str):

@@ -52,14 +52,16 @@ def refuse_misfit(
         run(instance, policy, router=router, clock=clock, label=label, should_stop=lambda: True)
 
 
-def attempt(search: Search, policy: Policy, label: str, router: str | Router) -> PolicyRun | str:
-    """Run a policy within the limit of a search; return its run, or why it did not end."""
+def attempt(
+    search: Search, policy: Policy, label: str, router: str | Router, reserve: float = 0.0
+) -> PolicyRun | str:
+    """Run a policy until so many seconds remain; return its run, or why it did not end."""
 
     def is_over() -> bool:
-        return search.remaining <= 0 or search.signal_number is not None
+        return search.remaining <= reserve or search.signal_number is not None
 
     try:
-        if search.remaining <= 0:
+        if search.remaining <= reserve:
             return "was not run, as the limit came first"
         if is_over():
             raise Stopped

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,19 @@ from oracle import optimum
 from strategies import instance_of, plain, random_instances
 
 import kvopt
-from kvopt import BatchTime, Instance, Line, Request, Schedule, certify, generate
+from kvopt import (
+    BatchTime,
+    Instance,
+    Line,
+    Outcome,
+    PrefixPolicy,
+    Progress,
+    Request,
+    Schedule,
+    View,
+    certify,
+    generate,
+)
 from kvopt.certificates.files import certificate_text, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.problem.clocks import Seconds
@@ -304,3 +316,40 @@ def test_a_gap_that_decides_little_is_said_with_its_reason(lower: int, is_said: 
         "the bound and the best schedule are 22% apart: this does not decide whether"
     )
     assert replace(found, lower=None).undecided is None
+
+
+@dataclass
+class Reporting(PrefixPolicy):
+    """Serve the shortest first, and report completions."""
+
+    name = "reporting"
+
+    def key(self, view: View, i: int) -> tuple[int, ...]:
+        return (view.beliefs.output[i],)
+
+    def begin(self, view: View) -> None:
+        super().begin(view)
+        self.completed = 0
+
+    def finished(self, view: View, i: int, start: int) -> None:
+        super().finished(view, i, start)
+        self.completed += 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("limit", "is_first"), [(9.0, True), (1000.0, False)])
+def test_under_a_short_limit_policies_come_before_bounds(limit: float, is_first: bool) -> None:
+    """A busy machine needs the time for the bounds alone."""
+    instance = generate("conversation", n=30, memory=1500, seed=1)
+    reporting, completed = Reporting(), list[int]()
+
+    def observe(now: Progress) -> None:
+        if now.engine not in ("volume", "staircases", "list schedules"):  # they take moments
+            completed.append(reporting.completed)
+
+    def stop(_: Progress) -> bool:
+        return bool(completed) and reporting.completed == 30
+
+    found = certify(instance, [reporting], time_limit=limit, observer=observe, stop=stop)
+    assert found.runs[0].outcome is Outcome.COMPLETED
+    assert (completed[0] == 30) == is_first
