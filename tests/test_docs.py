@@ -365,9 +365,18 @@ def test_the_readme_links_to_what_is_there() -> None:
         assert (ROOT / target).exists(), target
 
 
-def test_readme_and_citation_name_this_version() -> None:
-    assert f"version = {{{kvopt.__version__}}}" in README
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"version: {kvopt.__version__}\n" in citation
-    papers = re.findall(r"arXiv:(\S+?)\"", citation)
-    assert set(re.findall(r"arxiv\.org/abs/(\S+?)\)", README)) == set(papers)
+def test_citations_name_this_version_and_the_papers_of_the_readme() -> None:
+    plain, bibtex = ((ROOT / f"CITATION.{kind}").read_text("utf-8") for kind in ("cff", "bib"))
+    assert f"version: {kvopt.__version__}\n" in plain
+    assert f"version = {{{kvopt.__version__}}}" in bibtex
+    papers = set(re.findall(r"arxiv\.org/abs/(\S+?)\)", README))
+    assert papers == {*re.findall(r"arXiv:(\S+?)\"", plain)}
+    assert papers == {*re.findall(r"eprint = \{(\S+?)\}", bibtex)}
+    for name in re.findall(r"family-names: (\w+)", plain):
+        assert f"{name}, " in bibtex
+
+
+def test_no_address_of_the_repository_is_a_placeholder() -> None:
+    texts = [README, *PAGES.values(), (ROOT / "CONTRIBUTING.md").read_text("utf-8")]
+    for text in texts:
+        assert not re.search(r"git clone|<repository|your-org|example\.org|OWNER/", text)
