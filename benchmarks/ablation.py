@@ -21,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 from kvopt import Instance, generate, read_instance, solve
-from kvopt.kernels.pipes import ended_by_reader
+from kvopt.kernels.pipes import writing_output
 
 LIBRARY = Path(__file__).resolve().parents[1] / "instances" / "challenge"
 OPEN = (
@@ -104,5 +104,5 @@ def compared(task: tuple[str, str, Instance, int, float]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    with ended_by_reader():
+    with writing_output():
         main()
