@@ -131,7 +131,7 @@ def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
     schedule = Schedule(instance, *made)
     assert schedule.check().feasible
     assert schedule.objective >= least
-    assert solve(instance, "exact", quick_start=False, threads=1).objective == least
+    assert solve(instance, quick_start=False, threads=1).objective == least
 
 
 def test_prices_of_states_for_many_requests_and_beams_by_them() -> None:

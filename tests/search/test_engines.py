@@ -306,7 +306,7 @@ INSTANCE = Instance(7, [Request(0, 1, output) for output in (1, 2, 3, 4)])
     [
         ((), "exact"),
         (("--scope", "pauses"), "all with pauses"),
-        (("--workers", "2"), "sets of requests"),
+        (("--workers", "2"), "proof by a solver"),
         (("--block-size", "2"), "longer prompts"),
         (("--seconds",), "shares"),
     ],
