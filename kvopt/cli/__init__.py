@@ -11,6 +11,7 @@ from traceback import format_exception
 from typing import TYPE_CHECKING, NoReturn
 
 from kvopt.errors import KvoptError
+from kvopt.kernels.clock import begin_command
 from kvopt.kernels.pipes import open_closed_streams, writing_output
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
 def main() -> None:
     """Run ``kvopt``; an error of the user ends with one line and exit status 2."""
     open_closed_streams()
+    begin_command()
     try:
         app = _app()
         from kvopt.cli.messages import complain, detail, messages_shown

@@ -22,6 +22,7 @@ from kvopt.cli.outputs import CHECKED, written
 from kvopt.cli.tables import show, table
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.reading import is_standard_input
+from kvopt.kernels.clock import spent_loading
 from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import as_problem
 from kvopt.problem.scopes import least_scope
@@ -125,6 +126,7 @@ def certify_command(
     no_seconds = "goes without --seconds: it is in rounds"
     refuse("--schedule", no_seconds, timing.seconds and judged.schedule is not None)
     clock, source, began = timing.clock(), problem.source, time.monotonic()
+    loading = spent_loading(limits.time_limit or 0.0)
     instance, made, recorded = problem.read(clock)
     reading = time.monotonic() - began
     timing.check(source, instance, judged.deadline)
@@ -142,7 +144,7 @@ def certify_command(
                 scope=scope,
                 deadline=judged.deadline,
                 slower=judged.slower,
-                reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names)),
+                reserve=loading + reading * (1 + _WRITING + _WRITING_A_RUN * len(names)),
                 command=command_line(),
                 observer=observer,
                 **vars(limits),

@@ -17,6 +17,7 @@ from kvopt.cli.outputs import written
 from kvopt.cli.tables import show, table
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
+from kvopt.kernels.clock import spent_loading
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import refuse_blocks, refuse_fleet
@@ -77,6 +78,7 @@ def solve_command(
         refuse(name, no_seconds, timing.seconds and path is not None)
     # Options that cannot work are refused before anything is read.
     engine_named(how.engine, pyomo_solver=how.pyomo_solver, scope=scope or Scope.RUNS)
+    loading = spent_loading(limits.time_limit or 0.0)
     work = [_read(file, problem, clock, scope) for file in files]
     timing.say_assumed()
     if how.explain:
@@ -97,7 +99,8 @@ def solve_command(
     results: list[SolveResult] = []
     with common.undisturbed() as signals:  # a late signal must not lose the answer
         for file, instance, spent in work:
-            left = limits.time_limit and max(limits.time_limit - spent, 0.0)
+            left = limits.time_limit and max(limits.time_limit - spent - loading, 0.0)
+            loading = 0.0
             with searching(file, clock=clock) as observer:
                 found = solve(
                     instance,

@@ -82,12 +82,12 @@ class ThreePartition:
         return 3 * self.triples * (self.triples + 1) // 2
 
     def instance(self) -> Instance:
-        """Return the corrected instance: M = B + 3."""
-        return self._with_memory(self.target + 3, "with M = B + 3")
+        """Return the corrected instance: M = B + 3.  Its source calls B by the paper's letter T."""
+        return self._with_memory(self.target + 3, "with M = T + 3")
 
     def printed_instance(self) -> Instance:
         """Return the instance as wang-2025 prints it, M = B, for which the reduction fails."""
-        return self._with_memory(self.target, "as printed, M = B")
+        return self._with_memory(self.target, "as printed, M = T")
 
     def _with_memory(self, memory: int, how: str) -> Instance:
         name = f"three-partition-n{len(self.numbers)}-m{memory}"

@@ -1,7 +1,7 @@
-"""A child process that compiles, so that limits are wall time.
+"""Child processes that compile, so that limits are wall time.
 
 The first use after an installation compiles for up to a minute, and a compiler can be neither
-interrupted nor run beside Python.  So a child compiles, and stores the machine code on disk.  The
+interrupted nor run beside Python.  So children compile, and store the machine code on disk.  A
 thread that needs it waits, others continue, and the wait ends with the limit or at a signal.
 
 This module does not load numba; `kvopt.kernels.compiled` does, which asks for what is not stored.
@@ -27,8 +27,10 @@ FIRST_USE = "compiling in another process, as the first use after an installatio
 
 _PAUSE = 0.02
 """Seconds between two checks of a thread that waits; shorter ones cost time."""
+MOST_CHILDREN = 2
+"""Functions that are compiled at a time."""
 _DONE, _FAILED = b"1", b"0"
-"""Answers of the child to a request."""
+"""Answers of a child to a request."""
 _SERVE = "import sys; sys.path[:] = {!r}; from kvopt.kernels import compiler; compiler.serve()"
 
 
@@ -41,43 +43,45 @@ class Place(NamedTuple):
 
 
 class _State:
-    """The child, those that end, how many threads wait, and how often waits were ended."""
+    """Children that are free or end, what threads wait for, and how often waits were ended."""
 
-    child: Any = None  # a `Popen`, whose pipes are there
+    free: ClassVar[list[Any]] = []  # each a `Popen`, whose pipes are there
     ending: ClassVar[list[Any]] = []
-    waiting = ended = 0
+    wanted: ClassVar[list[bytes]] = []
+    ended = 0
     is_announced = False
 
 
-_turn = threading.Lock()
-"""Held by the thread whose function the child compiles."""
+_turns = threading.BoundedSemaphore(MOST_CHILDREN)
+"""A turn for each function that is compiled at a time."""
+_locks: dict[bytes, threading.Lock] = {}
+"""A lock for each function that was asked for."""
 _ends: list[Callable[[], bool]] = []
 """Whether the blocks that `wait_until` opened are over."""
 
 
 def is_running() -> bool:
     """Whether a thread waits for a function that is being compiled."""
-    return _State.waiting > 0
+    return bool(_State.wanted)
 
 
 @contextmanager
 def wait_until(is_over: Callable[[], bool]) -> Iterator[None]:
     """End waits for the compiler in a block when a condition is true, by raising `Stopped`.
 
-    The child ends with the outermost block.
+    Children end with the outermost block.
     """
     _ends.append(is_over)
     try:
         yield
     finally:
         _ends.remove(is_over)
-        if not _ends:
-            _State.ended += 1  # a thread that was left behind may wait still
+        if not _ends:  # a thread that was left behind may wait still
             stop()
 
 
 def compile_elsewhere(place: Place, signature: Any) -> bool:
-    """Wait until the child has compiled and stored a function; return whether it could.
+    """Wait until a child has compiled and stored a function; return whether it could.
 
     Raises
     ------
@@ -86,39 +90,55 @@ def compile_elsewhere(place: Place, signature: Any) -> bool:
     """
     _announce()
     ended = _State.ended
+    try:
+        request = pickle.dumps((place, signature))
+    except pickle.PicklingError:  # a type of this process alone
+        return False
 
     def check() -> None:
         if _State.ended > ended or any(is_over() for is_over in _ends):
             raise Stopped
 
-    _State.waiting += 1
+    _State.wanted.append(request)
     try:
-        while not _turn.acquire(timeout=_PAUSE):
-            check()
-        try:
-            check()
-            return _answer(pickle.dumps((place, signature)), check)
-        except (OSError, ValueError, pickle.PicklingError):  # no child, or a type unknown to it
-            check()  # `stop` closes its input
-            stop()
-            return False
-        except BaseException:
-            stop()
-            raise
-        finally:
-            _turn.release()
+        # Who asks for the same later finds it compiled.
+        with _held(_locks.setdefault(request, threading.Lock()), check), _held(_turns, check):
+            return _answer(request, check)
     finally:
-        _State.waiting -= 1
+        _State.wanted.remove(request)
+
+
+@contextmanager
+def _held(lock: Any, check: Callable[[], None]) -> Iterator[None]:
+    """Hold a lock in a block; while another thread holds it, check whether to wait on."""
+    while not lock.acquire(timeout=_PAUSE):
+        check()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _answer(request: bytes, check: Callable[[], None]) -> bool:
-    """Send a request to the child, and wait for its answer."""
-    child = _State.child = _State.child or _begin()
-    child.stdin.write(request)
-    child.stdin.flush()
-    while not select.select([child.stdout], [], [], _PAUSE)[0]:
-        check()
-    return os.read(child.stdout.fileno(), 1) == _DONE
+    """Send a request to a child, and wait for its answer."""
+    check()
+    child = None
+    try:
+        child = _State.free.pop() if _State.free else _begin()
+        child.stdin.write(request)
+        child.stdin.flush()
+        while not select.select([child.stdout], [], [], _PAUSE)[0]:
+            check()
+        if os.read(child.stdout.fileno(), 1) == _DONE:
+            _State.free.append(child)
+            return True
+    except OSError:  # there can be no child, or it has ended
+        pass
+    except BaseException:
+        _let_end(child)
+        raise
+    _let_end(child)
+    return False
 
 
 def _begin() -> Any:
@@ -135,8 +155,14 @@ def _begin() -> Any:
 
 
 def stop() -> None:
-    """Let the child end once its function is stored; else a short limit would never be enough."""
-    child, _State.child = _State.child, None
+    """End all waits, and let children end."""
+    _State.ended += 1
+    while _State.free:
+        _let_end(_State.free.pop())
+
+
+def _let_end(child: Any) -> None:
+    """Let a child end once its function is stored; else a short limit would never be enough."""
     if child is not None:
         child.stdin.close()
         _State.ending.append(child)

@@ -68,7 +68,7 @@ def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
         return is_over.is_set() or search.should_stop() or (is_ready and not is_few)
 
     def work(inner: Search) -> None:
-        inner.engine, inner.threads = prover(inner), max(1, search.threads - 1)  # one compiles
+        inner.engine = prover(inner)
         ENGINES.find(inner.engine)(inner, presolve=presolve)
 
     search.work_inside(

@@ -234,7 +234,7 @@ def test_a_thread_that_was_left_behind_stops_waiting(never: Place) -> None:
     with compiler.wait_until(lambda: False):
         thread = threading.Thread(target=wait)
         thread.start()
-        while compiler._State.child is None:
+        while not compiler._State.wanted:
             time.sleep(0.01)
     thread.join()
     assert ended == [Stopped]
