@@ -209,7 +209,7 @@ class Search:
     ) -> Search:
         """Return a search of another problem, with the engine and the limits of this one.
 
-        Its instance is that of a part, in blocks, or of a slower machine.  It has the given time,
+        Its instance is that of a part, or in blocks.  It has the given time,
         by default all that remains, and ends with this one, unless ``stop`` is given.
         """
         limits = replace(

@@ -302,8 +302,6 @@ SEARCHES_OF_RESTRICTED = (
 
 NARROWER_SHARE = 0.4
 """Share of the limit of `certify` for optima of narrower scopes, if these suffice for policies."""
-SLOWER_SHARE = 0.2
-"""Share of the limit of `certify` for slower machines, if requested."""
 
 # ---- reading the tables -------------------------------------------------------------------------
 

@@ -114,7 +114,7 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     memory, rows, is_older = instance["memory"], instance["requests"], instance["schema"][-1] == "1"
     workers, block = instance.get("workers", 1), instance.get("block_size", 1)
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
-    is_timed, more = certificate["clock"] != "rounds", certificate.keys() & {"deadlines", "slower"}
+    is_timed, more = certificate["clock"] != "rounds", "deadlines" in certificate
     refuse(not 1 <= memory <= LARGEST_FIELD, "instance: memory must be in 1 .. 2^53 - 1")
     if "workers" in instance and (workers < 2 or is_older):
         raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
@@ -341,15 +341,11 @@ class Clock(NamedTuple):
         return 0 <= min(chosen, default=-1) <= max(chosen, default=0) < len(self.lines)
 
     def mixed(self, chosen: list[int], mix: list[int]) -> Clock:
-        """Return a clock whose last line mixes some lines, all of it ``sum(mix)`` times slower."""
-        slow, own = self.slower(sum(mix)), [self.lines[i] for i in chosen]
-        fixed, each = paired(*own)
-        slow.lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
-        return slow
-
-    def slower(self, times: int) -> Clock:
-        """Return a clock on which all rounds take so many times as long."""
+        """Return a clock whose last line mixes some lines, all of it ``sum(mix)`` times as long."""
+        times, own = sum(mix), [self.lines[i] for i in chosen]
         lines = [(times * fixed, times * each) for fixed, each in self.lines]
+        fixed, each = paired(*own)
+        lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
         return Clock(lines, times * self.prompt, times * self.kv)
 
     def words(self) -> str:

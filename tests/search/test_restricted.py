@@ -181,7 +181,6 @@ def test_an_order_that_cannot_be_is_refused(after: dict[str, str], reason: str) 
 def test_what_does_not_know_it_says_so(axis: str, tmp_path: Path) -> None:
     instance = next(i for seed in range(99) if axis in (i := drawn(seed, (axis,))).extras)
     refused: list[Callable[[], object]] = [
-        lambda: certify(instance, slower=True, time_limit=1),
         lambda: solve(instance, "exact"),
         lambda: solve(instance, scope="pauses"),
         lambda: solve(instance, clock="seconds"),

@@ -106,10 +106,6 @@ def _certify(problem: Problem, folder: Path) -> None:
     assert read_certificate(path).lower_bound is not None
 
 
-def _slower(problem: Problem, _: Path) -> None:
-    assert certify(problem, slower=True, time_limit=0.2, threads=1).slower is not None
-
-
 def _fleet(problem: Problem, _: Path) -> None:
     if problem.has_pauses:
         raise NoOptionError  # it is that of the schedulers
@@ -188,7 +184,6 @@ CAPABILITIES: Mapping[str, Callable[[Problem, Path], None]] = {
     },
     "bounds by workers": _bounds,
     "certify, verify": _certify,
-    "certify, slower machines": _slower,
     "fleet": _fleet,
     **{f"run, {name}": _run(name) for name in ("mc-sf", "a-min", "vllm-fcfs:block=1", "sglang")},
     "files of schedules": _files,

@@ -38,11 +38,6 @@ def untrue(content: Content) -> Iterator[str]:
     for run in (upper, *content.get("policies", [])):
         if run is not None and run["value"] is not None and not problem.fits(run):
             yield f"a run does not fit: {run}"
-    for claim in content.get("slower", []):
-        phi = Fraction(*claim["machine"])
-        for more in (Fraction(0), Fraction(1, 7), Fraction(2)):
-            if (there := problem.least(phi + more)) <= claim["value"]:
-                yield f"slower: {claim['value']}, {phi + more} times slower {there}"
     yield from problem.untrue_in_time(content.get("deadlines"))
 
 
@@ -76,24 +71,19 @@ class Problem:
             return round(Fraction(row["arrival_seconds"]) * 10**9)
         return round(int(row["arrival"]) * self.round_ns)
 
-    def least(self, phi: Fraction = Fraction(1)) -> Fraction:
-        """Return the least total latency on a machine that is phi times slower."""
+    def least(self) -> float:
+        """Return the least total latency."""
         if not self.requests:
-            return Fraction(0)
+            return 0
         if self.is_restricted:
             known = cache(self._least_restricted if self.in_rounds else self._least_shared)
             deals = dealt([(i, 0, 0) for i in range(len(self.rows))], self.workers)
-            return Fraction(
-                min(sum(known(tuple(i for i, _, _ in own)) for own in parts) for parts in deals)
-            )
+            return min(sum(known(tuple(i for i, _, _ in own)) for own in parts) for parts in deals)
         if self.block > 1:
             pauses = "pauses" in self.scope
-            least = block_oracle.optimum(self.memory, self.requests, self.block, pauses=pauses)
-            return Fraction(least)
+            return block_oracle.optimum(self.memory, self.requests, self.block, pauses=pauses)
         deals = dealt(self.requests, self.workers)
-        return min(
-            sum((self._alone(tuple(part), phi) for part in parts), Fraction(0)) for parts in deals
-        )
+        return min(sum(self._alone(tuple(part)) for part in parts) for parts in deals)
 
     def _least_shared(self, own: Sequence[int]) -> float:
         """Return the least total latency in seconds of requests with prefixes on one worker."""
@@ -159,18 +149,13 @@ class Problem:
         total: int = sum(r.get("weight", 1) * n for r, n in zip(self.rows, ages, strict=True))
         return total
 
-    def _alone(self, part: Sequence[Triple], phi: Fraction) -> Fraction:
+    def _alone(self, part: Sequence[Triple]) -> int:
         """Return the same of a worker with some of the requests."""
-        if self.in_rounds and phi == 1:
-            if "pauses" in self.scope:
-                return Fraction(pause_oracle.optimum(self.memory, part))
-            return Fraction(oracle.optimum(self.memory, part)[0])
-        by, of = phi.numerator, phi.denominator
-        lines = [(by * fixed, by * each) for fixed, each in self.server.lines]
-        slow = Server(lines, by * self.server.prompt_ns, by * self.server.kv_ns)
-        late = [(of * a, s, o) for a, s, o in part]
-        scope = self.scope.replace("chunks", "") if self.in_rounds else self.scope
-        return Fraction(scoped_optimum(slow, self.memory, late, scope), of)
+        if not self.in_rounds:
+            return scoped_optimum(self.server, self.memory, part, self.scope)
+        if "pauses" in self.scope:
+            return pause_oracle.optimum(self.memory, part)
+        return oracle.optimum(self.memory, part)[0]
 
     def fits(self, run: Content) -> bool:
         """Whether each worker holds its requests, and the value is that of the run.

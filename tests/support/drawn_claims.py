@@ -16,7 +16,6 @@ KINDS = ("prices", "volume", "staircases", "configurations", "search", "slots", 
 LINES = ([(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(0, 4)])
 FOREST = (["a"], ["a", 1], ["a", 1, 2], ["a", 3], ["b", "c"])
 """Paths of blocks that requests share."""
-MACHINES = ([1, 1], [1001, 1000], [7, 6], [3, 2], [12, 5], [5, 1])
 
 
 def drawn(source: random.Random) -> Content:
