@@ -7,7 +7,7 @@ one too few.  Whole certificates are changed too, with the hash of what results.
 
     nice python benchmarks/fuzz_verify.py --claims 1000000
 
-``--restricted 1`` draws only instances with weights, orders, limits or shared prefixes.
+``--restricted 1`` draws only instances with weights, limits or shared prefixes.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Attack:
             yield shared_prices(asked, source)
         if not problem.in_rounds or problem.workers > 1 or problem.block > 1:
             return
-        # Of shared prefixes, weights and orders the proof is about what is left without them.
+        # Of shared prefixes and weights the proof is about what is left without them.
         rest = asked.plain()
         plain = rest.memory, tuple((r.arrival, r.prompt, r.output) for r in rest.requests)
         target = best + source.choice((0, 1))

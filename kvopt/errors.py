@@ -99,7 +99,10 @@ class SolverFault(UserWarning):
     """A solver claimed something that an exact check refutes; the claim was dropped."""
 
 
-LEFT = {"slower": "slower machines left kvopt: `kvopt fleet` compares numbers of machines"}
+LEFT = {
+    "after": "an order of requests left kvopt: give each its arrival",
+    "slower": "slower machines left kvopt: `kvopt fleet` compares numbers of machines",
+}
 """Names that options, files and tables had before, with their replacements."""
 
 

@@ -225,7 +225,7 @@ module Reader (C : CHECKER) = struct
   let numbers what value = List.map (z what) (list what value)
 
   (* Fields that change the problem: whoever left one out would check another one. *)
-  let left_out_of_requests = [ "weight"; "after"; "gap"; "prefix" ]
+  let left_out_of_requests = [ "weight"; "prefix" ]
   let left_out_of_instances = [ "max_active"; "block_tokens" ]
 
   let request value =

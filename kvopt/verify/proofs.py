@@ -47,9 +47,8 @@ def modules_of(proof: Proof) -> set[str]:
 def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     """Return the lower bound of a proof, and a description of the check.
 
-    A limit of active requests and an order only restrict, and no latency is below the output.  From
-    a release latency may be less than from the arrival: with an order only outputs count.  With
-    prefixes each request counts its share, see `plain_requests`.
+    A limit of active requests only restricts, and no latency is below the output.  With prefixes
+    each request counts its share, see `Problem.plain`.
     """
     if not problem.is_restricted:
         return _value_of_plain(problem, proof, work)
@@ -58,7 +57,7 @@ def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str
     is_shared = proof["kind"] == "shared-prices"
     value, how = _value_of_plain(problem if is_shared else problem.plain(), proof, work)
     how += ", with a share of its prefix for each request," * bool(problem.nodes)
-    return (sum(outputs) + more, "outputs") if problem.after else (value + more, how)
+    return value + more, how
 
 
 def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:

@@ -25,8 +25,7 @@ _COMPRESSED = (b"\xfd7zXZ", b"\x1f\x8b")
 _REQUEST = {
     "arrival": int, "prompt": int, "output": int, "id?": str, "arrival_seconds?": (int, float),
     "predicted?": {"lower": int, "upper": int}, "priority?": int,
-    "deadline?": int, "weight?": int, "after?": {"request": str, "gap?": int},
-    "prefix?": [(int, str)],
+    "deadline?": int, "weight?": int, "prefix?": [(int, str)],
 }  # fmt: skip
 _INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
@@ -87,7 +86,8 @@ _CERTIFICATE = {
     "provenance?": dict,
     "instance": _INSTANCE,
 }  # fmt: skip
-_LEFT = {"slower": "slower machines are not checked any more: certify again"}
+_LEFT = {"after": "an order of requests is not checked any more",
+         "slower": "slower machines are not checked any more: certify again"}  # fmt: skip
 """Fields of earlier versions, which are refused by name."""
 _OLDER = [f"kvopt.{kind}certificate/{n}" for kind in ("", "seconds-") for n in (1, 2)]
 

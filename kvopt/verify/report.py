@@ -67,11 +67,6 @@ def _words(certificate: dict[str, Any], problem: Problem) -> list[str]:
     ]
     if problem.weights:
         lines.append("each latency counts as many times as the weight of its request says")
-    if problem.after:
-        lines.append(
-            f"{len(problem.after):,} of the requests follow others, and latency counts "
-            "from their release"
-        )
     if problem.most is not None:
         lines.append(f"at most {problem.most:,} requests may be active together{each}")
     if problem.paths:

@@ -290,6 +290,10 @@ TIMED: dict[str, tuple[Change, str]] = {
     "a better bound": (lambda c: c["lower"].update(value=17), "the proof gives 16"),
     "workers swapped": (lambda c: c["upper"].update(workers=[1, 0]), "too early"),
     "company": (lambda c: shares(c), "company is of one worker"),
+    "an order": (
+        lambda c: c["instance"]["requests"][1].update(after={"request": "r0"}),
+        "has the field after: an order of requests",
+    ),
     "slower machines": (lambda c: c.update(slower=[]), "has the field slower: slower machines"),
     "weights too large": (lambda c: shares(c, weights=[64, 65], company=[]), "in 0 .. 64"),
     "lines unmixed": (

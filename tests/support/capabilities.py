@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kvopt import (
-    After,
     BatchTime,
     Instance,
     InvalidInput,
@@ -88,7 +87,6 @@ AXES: Mapping[str, Callable[[Problem], Problem]] = {
     "blocks": _in_blocks,
     "deadline": lambda asked: replace(asked, deadline=Deadline.parse("4")),
     "weights": _changed(weight=3),
-    "order": _changed(after=After("r0", 1)),
     "cap": _two_active,
     "sharing": _sharing,
 }
@@ -247,7 +245,7 @@ def page() -> str:
         "# What works with what?",
         "",
         "Each capability was tried on a problem of four requests, changed along one axis:",
-        "`blocks` is `block_size`, `order` `after`, `cap` `max_active`, `sharing` `prefix`.",
+        "`blocks` is `block_size`, `cap` `max_active`, `sharing` `prefix`.",
         "`yes` means that it works; a test tries it with each commit. A number means that it is",
         "refused with that message below. `-` means that there is no such option.",
         "",

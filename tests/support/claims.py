@@ -60,7 +60,7 @@ class Problem:
         self.most: int = instance.get("max_active", len(self.rows))
         self.size: int = instance.get("block_tokens", 0)
         self.is_restricted = "max_active" in instance or any(
-            {"weight", "after", "prefix"} & row.keys() for row in self.rows
+            {"weight", "prefix"} & row.keys() for row in self.rows
         )
         self.requests = [(self._arrival(r), r["prompt"], r["output"]) for r in self.rows]
 
@@ -93,8 +93,7 @@ class Problem:
     def _least_restricted(self, own: Sequence[int]) -> float:
         """Return the least weighted latency of some requests on one worker, round by round."""
         rows = {i: self.rows[i] for i in own}
-        gaps = sum(row["after"].get("gap", 0) for row in rows.values() if "after" in row)
-        last = oracle.last_time([self.requests[i] for i in own]) + gaps
+        last = oracle.last_time([self.requests[i] for i in own])
 
         @cache
         def least(now: int, made: tuple[int, ...], ends: tuple[int, ...], active: Active) -> float:
@@ -103,7 +102,7 @@ class Problem:
                 return 0
             if now >= last:
                 return math.inf
-            there = [i for i in own if not ends[i] and self.release(i, ends) <= now]
+            there = [i for i in own if not ends[i] and rows[i]["arrival"] <= now]
             found = math.inf
             for some in chain.from_iterable(combinations(there, n) for n in range(len(there) + 1)):
                 if self.holds({i: made[i] + 1 for i in some}) and active.issubset(some):
@@ -117,16 +116,6 @@ class Problem:
 
         none = (0,) * len(self.rows)
         return least(0, none, none, Active())
-
-    def release(self, i: int, ends: Sequence[int]) -> float:
-        """Return when a request may start; an end of 0 is one that is to come."""
-        after = self.rows[i].get("after")
-        if after is None:
-            return int(self.rows[i]["arrival"])
-        end = ends[
-            [row.get("id", f"r{j}") for j, row in enumerate(self.rows)].index(after["request"])
-        ]
-        return max(int(self.rows[i]["arrival"]), end + after.get("gap", 0) if end else math.inf)
 
     def holds(self, made: dict[int, int]) -> bool:
         """Whether requests may be active together that have so many tokens, a prefix held once."""
@@ -142,11 +131,10 @@ class Problem:
             own = (i for i, each in enumerate(on) if each == worker and time in times[i])
             if not self.holds({i: times[i].index(time) + 1 for i in own}):
                 return None
-        releases = [int(self.release(i, ends)) for i in range(len(times))]
-        if any(own[0] <= release for own, release in zip(times, releases, strict=True)):
+        if any(own[0] <= row["arrival"] for own, row in zip(times, self.rows, strict=True)):
             return None
-        ages = [end - release for end, release in zip(ends, releases, strict=True)]
-        total: int = sum(r.get("weight", 1) * n for r, n in zip(self.rows, ages, strict=True))
+        ended = zip(self.rows, ends, strict=True)
+        total: int = sum(row.get("weight", 1) * (end - row["arrival"]) for row, end in ended)
         return total
 
     def _alone(self, part: Sequence[Triple]) -> int:
