@@ -51,7 +51,7 @@ _HOMES = {
     "problem.batch_time": "BatchTime Line",
     "problem.instance": "Instance",
     "problem.problem": "Problem",
-    "problem.requests": "After Prediction Request",
+    "problem.requests": "Prediction Request",
     "timetable.schedule": "Schedule ScheduleCheck",
     "problem.scopes": "Scope",
     "simulate.policies": "Need Policy PrefixPolicy View list_policies policy register",

@@ -31,7 +31,7 @@ from kvopt.problem.families import generate, list_families
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance, write_instance
 from kvopt.problem.problem import Problem
-from kvopt.problem.requests import After, Prediction, Request
+from kvopt.problem.requests import Prediction, Request
 from kvopt.problem.scopes import Scope
 from kvopt.problem.traces import import_trace
 from kvopt.search.bounding import bound, bounds_by_workers
@@ -57,7 +57,6 @@ from kvopt.verify import verify
 
 __version__: str
 __all__ = [
-    "After",
     "BatchTime",
     "BoundResult",
     "BoundSource",

@@ -99,8 +99,17 @@ class SolverFault(UserWarning):
     """A solver claimed something that an exact check refutes; the claim was dropped."""
 
 
+LEFT = {
+    "after": "an order of requests left kvopt: give each its arrival",
+    "slower": "slower machines left kvopt: `kvopt fleet` compares numbers of machines",
+}
+"""Names that options, files and tables had before, with their replacements."""
+
+
 def did_you_mean(name: object, names: Collection[str]) -> str:
-    """Return an addition to a refusal: the nearest name, if one is near."""
+    """Return an addition to a refusal: what replaces a name, or the nearest name, if any."""
+    if name in LEFT:
+        return f"; {LEFT[str(name)]}"
     from difflib import get_close_matches  # takes milliseconds to load
 
     given = str(name)

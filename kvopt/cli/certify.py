@@ -40,7 +40,7 @@ instance, which was measured on the same machine under the same load."""
 
 _OPTIONAL = (
     "evictions", "per token s", "first token s", "first token", "p99 s", "p99", "outcome",
-    "latency", "mean s", "x slower",
+    "latency", "mean s",
 )  # fmt: skip
 """Columns that a narrow terminal goes without, the first of them first."""
 
@@ -96,9 +96,6 @@ class JudgedOptions:
     schedule: Path | None = option("Judge this schedule as well.", "SCHEDULE")
     router: common.Router
     deadline: common.InTime
-    slower: bool = option(
-        "Also look for slower machines on which no schedule is as good: a fifth of the limit."
-    )
 
 
 def certify_command(
@@ -143,7 +140,6 @@ def certify_command(
                 router=judged.router,
                 scope=scope,
                 deadline=judged.deadline,
-                slower=judged.slower,
                 reserve=loading + reading * (1 + _WRITING + _WRITING_A_RUN * len(names)),
                 command=command_line(),
                 observer=observer,
@@ -256,7 +252,6 @@ def _row(found: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, o
         "latency" if in_rounds else "mean s": found.worded_total(run.objective, up=True),
         "x optimum, at least": least,
         "at most": most,
-        **({"x slower": found.worded_slower_than(run)} if found.slower else {}),
         **waiting_cells(found.measures(run), found.clock),
         **({} if in_rounds else {"evictions": run.evictions}),
         "outcome": run.outcome + outside,

@@ -267,9 +267,8 @@ RESTRICTED = (
     Stage("without the common prefix", _is_behind_a_prefix,
           lambda s, _: restricted.without_common_prefix(s, lambda inner: run(FIRST, inner)),
           at_once=True),
-    Stage("one after another",
-          lambda s: restricted.is_apart(s) and "after" not in s.instance.extras,
-          restricted.offer_one_after_another, at_once=True),
+    Stage("one after another", restricted.is_apart, restricted.offer_one_after_another,
+          at_once=True),
     Stage("relaxation", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
           lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts), 0.3,
           at_once=True),
@@ -282,8 +281,7 @@ RESTRICTED = (
     Stage("policies", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
           restricted.offer_policies, 0.15, at_once=True),
 )  # fmt: skip
-"""First rows for problems with weights, an order, a limit of active requests or shared
-prefixes."""
+"""First rows for problems with weights, a limit of active requests or shared prefixes."""
 
 SEARCHES_OF_RESTRICTED = (
     Stage("without the common prefix", _is_behind_a_prefix,
@@ -302,8 +300,6 @@ SEARCHES_OF_RESTRICTED = (
 
 NARROWER_SHARE = 0.4
 """Share of the limit of `certify` for optima of narrower scopes, if these suffice for policies."""
-SLOWER_SHARE = 0.2
-"""Share of the limit of `certify` for slower machines, if requested."""
 
 # ---- reading the tables -------------------------------------------------------------------------
 

@@ -1,9 +1,8 @@
-"""Problems with weights, an order of requests, a limit of active ones, or shared prefixes.
+"""Problems with weights, a limit of active requests, or shared prefixes.
 
-They are bounded by the problem of the papers: a limit and an order only restrict, and every latency
-is at least the output, so each weight above 1 adds so many outputs.  Latency that counts from a
-release may be less than from the arrival, so with an order the sum of outputs is the bound.  With
-shared prefixes each request pays its share (`kvopt.bounds.shares`).
+They are bounded by the problem of the papers: a limit only restricts, and every latency is at least
+the output, so each weight above 1 adds so many outputs.  With shared prefixes each request pays its
+share (`kvopt.bounds.shares`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from kvopt.heuristics.resumable import Turn
 from kvopt.heuristics.seconds.runs import policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.proofs import Prices
 from kvopt.incumbent.shares import SHARING_BEAMS, share_of
 from kvopt.kernels.clock import wall_time
 from kvopt.search.meanwhile import prover
@@ -27,7 +25,7 @@ from kvopt.search.registry import ENGINES
 from kvopt.simulate.running import run
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
-"""Engines that support weights and limits; the first two support an order."""
+"""Engines that support weights, limits and shared prefixes."""
 _MOMENT = 0.5
 """Least seconds of schedulers: under a short limit their share is too little for a first run."""
 
@@ -36,9 +34,6 @@ def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search],
     """Run work on the problem of the papers, and offer its bound."""
     instance = search.instance
     sure = sum(request.weight * request.output for request in instance)
-    if "after" in instance.extras:
-        search.offer_checked(sure, "outputs", Prices((), 1))
-        return
     plain, more = shared_out(instance).without_extras(), sure - instance.total_output
     search.work_inside(plain, work, seconds, takes=["bounds"], more=more)
 
@@ -104,5 +99,4 @@ def improve_sharing(search: Search, seconds: float) -> None:
 
 def prove(search: Search, _: float = 0.0) -> None:
     """Search the best schedule with a solver."""
-    name = "cpsat" if "after" in search.instance.extras else prover(search)
-    ENGINES.find(name)(search)
+    ENGINES.find(prover(search))(search)

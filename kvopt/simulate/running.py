@@ -134,8 +134,7 @@ def _serve(workload: Workload, workers: list[Any], router: object) -> None:
     if len(workers) == 1:
         for i in workload.in_order:
             workers[0].serve(i)
-            if workload.instance.predecessors[i] is None:
-                workers[0].deliver(i)
+            workers[0].deliver(i)
     elif isinstance(router, ArrivalRouter):
         route(workload, workers, router)
     else:

@@ -9,7 +9,7 @@ import oracle
 import pytest
 from effort import FEW_STEPS
 
-from kvopt import After, BatchTime, Instance, Line, Request, certify, read_certificate, solve
+from kvopt import BatchTime, Instance, Line, Request, certify, read_certificate, solve
 from kvopt.certificates import write_certificate
 from kvopt.verify import verify
 
@@ -21,16 +21,14 @@ def made(**more: Any) -> Instance:
     return Instance(8, [Request(*row) for row in ROWS], round_ms=1e-5, **more)
 
 
-EXTRAS = Instance(
-    8, [Request(0, 3, 2, weight=3), Request(1, 0, 4, after=After("r0", 2)), Request(2, 2, 3)]
-)
+WEIGHTED = Instance(8, [Request(0, 3, 2, weight=3), Request(1, 0, 4), Request(2, 2, 3)])
 KINDS: dict[str, tuple[Instance, dict[str, Any]]] = {
     "rounds": (made(), {}),
     "nothing": (Instance(8, []), {}),
     "a fleet": (made(workers=2), {}),
     "blocks": (made(block_size=4), {}),
     "pauses": (made(), {"scope": "pauses"}),
-    "weights and an order": (EXTRAS, {}),
+    "weights": (WEIGHTED, {}),
     "a limit of active requests": (made(max_active=1), {}),
     "a deadline": (made(), {"deadline": 5}),
     "seconds": (made(), {"clock": "seconds", "batch_time": MODEL}),

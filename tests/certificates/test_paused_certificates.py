@@ -95,10 +95,8 @@ class TestRounds:
     def test_each_run_is_judged_by_the_narrowest_scope_that_covers_it(self, tmp_path: Path) -> None:
         """A policy that pauses beside others does not make theirs look worse."""
         server = "vllm-fcfs:block=1,max_seqs=8,budget=64"
-        alone, paused = (
-            certify(WORKED, name, slower=False, params=FEW_STEPS) for name in ("svf", server)
-        )
-        both = certify(WORKED, ["svf", server], slower=False, params=FEW_STEPS)
+        alone, paused = (certify(WORKED, name, params=FEW_STEPS) for name in ("svf", server))
+        both = certify(WORKED, ["svf", server], params=FEW_STEPS)
         assert (alone.scope, paused.scope) == (Scope.RUNS, Scope.PAUSES)
         assert both.ratio(both.runs[1]) == paused.ratio(paused.runs[0])
         text = verified(both, tmp_path / "c")

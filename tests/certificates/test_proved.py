@@ -325,15 +325,6 @@ class TestProgram:
             "VALID",
         ]
 
-    def test_claims_of_slower_machines_are_said_to_be_left_out(
-        self, program: Path, tmp_path: Path
-    ) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps({**certificate(EC1, random.Random(1)), "slower": []}))
-        done = subprocess.run([program, path], capture_output=True, text=True, check=False)
-        said = "not checked again: what is claimed of slower machines"
-        assert done.stdout.splitlines()[-2:] == [said, "VALID"]
-
     @pytest.mark.parametrize("text", ["", "{", "[1,]", '{"a": 1, "a": 2}', "[" * 50, "1 2", "01"])
     def test_what_is_no_json(self, program: Path, tmp_path: Path, text: str) -> None:
         assert verdicts(program, tmp_path, [text]) == ["UNREADABLE"]

@@ -219,7 +219,7 @@ def test_a_bad_instance_is_one_line_naming_file_request_and_field(run: Run, tmp_
     [
         ("solve", "--engine", "exact"),
         ("bound", "--scope", "pauses"),
-        ("certify", "--slower", "-o", "c.json"),
+        ("certify", "--deadline", "9", "-o", "c.json"),
         ("run", "--policy", "sglang"),
         ("plot", "--policy", "sglang", "-o", "p.png"),
         ("fleet", "--match", "fcfs"),

@@ -152,6 +152,8 @@ REFUSED = [
         for name in ("-", "/dev/fd/1")
     ),
     (f"{REDUCE} 6 7 7 --output - --certificate -", "goes without --certificate -"),
+    # names that left
+    ("certify ec1.json --slower -o c.json", "--slower: slower machines left kvopt: `kvopt fleet`"),
     # names that are nearly right
     ("run ec1.json -P mc-fs", "; did you mean mc-sf?\n"),
     ("run ec1.json -P mc-sf:alhpa=1", "; did you mean alpha?\n"),

@@ -192,8 +192,7 @@ def test_it_has_the_time_that_is_left_and_ends_with_the_whole() -> None:
 
 
 def test_time_that_it_is_given_counts_though_the_whole_has_none() -> None:
-    """Slower machines have a share of a limit of which the search before has none."""
     whole = Search(ONE, Limits(time_limit=0))
-    inner = whole.inside(ONE, 5.0, stop=lambda _: False, checkable=True)
+    inner = whole.inside(ONE, 5.0, stop=lambda _: False)
     assert inner.remaining > 1
     assert not inner.should_stop()

@@ -90,6 +90,7 @@ REFUSED: list[tuple[Place, object, str]] = [
     ((*LATE, "budget"), 1, "request 'late': budget: is not a known field"),
     ((*LATE, "predicted", "mid"), 1, "request 'late': predicted.mid: is not a known field"),
     (("requests", 0, "budget"), 1, "request 'r0': budget: is not a known field"),
+    ((*LATE, "after"), 1, "request 'late': after: is not a known field; an order of requests left"),
     (("schema",), MISSING, "schema: must be 'kvopt.instance/1', got None"),
     (
         ("schema",),

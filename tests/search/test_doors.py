@@ -95,7 +95,7 @@ def python(instance: Instance, scope: Scope) -> Answers:
     if pauses and instance.workers == 1:
         named = (*named, f"{SERVER}{instance.block_size}")
     for names in (), named:
-        made = certify(instance, names, scope=scope, slower=False)
+        made = certify(instance, names, scope=scope)
         found.add(f"certify {names}", made.lower_bound, made.objective)
     for each in made.runs:
         if scope.covers(each.scope):
@@ -223,7 +223,7 @@ def test_pauses_of_a_fleet_are_refused_by_name_or_bounded() -> None:
     fleet = Instance(9, [Request(0, 1, 3)] * 3, workers=2)
     with pytest.raises(InvalidInput, match="workers"):
         solve(fleet, scope="pauses")
-    assert certify(fleet, scope="pauses", slower=False).lower_bound == 9
+    assert certify(fleet, scope="pauses").lower_bound == 9
 
 
 @pytest.mark.slow
@@ -237,9 +237,7 @@ def test_all_doors_agree_on_what_attains_a_deadline(run: Run, tmp_path: Path, ai
         most = most_in_time(ROUNDS, memory, rows, [rounds] * len(rows), "runs", first=bool(aim))
         ceilings, counts = set[int](), set[int | None]()
         for only in False, True:
-            made = certify(
-                instance, POLICIES, deadline=deadline, only_deadline=only, slower=False
-            ).in_time
+            made = certify(instance, POLICIES, deadline=deadline, only_deadline=only).in_time
             assert made is not None
             ceilings.add(made.ceiling)
             counts.add(made.best_attained)
@@ -266,6 +264,6 @@ def test_all_doors_agree_on_what_attains_a_deadline(run: Run, tmp_path: Path, ai
 
 def test_the_best_run_of_a_deadline_may_hold_a_request_back() -> None:
     """One starts, two follow a round later: together at once only two are in time."""
-    found = certify(Instance(4, [Request(0, 0, 2)] * 4), deadline=3, slower=False).in_time
+    found = certify(Instance(4, [Request(0, 0, 2)] * 4), deadline=3).in_time
     assert found is not None
     assert (found.best_attained, found.ceiling) == (3, 3)

@@ -38,11 +38,6 @@ def untrue(content: Content) -> Iterator[str]:
     for run in (upper, *content.get("policies", [])):
         if run is not None and run["value"] is not None and not problem.fits(run):
             yield f"a run does not fit: {run}"
-    for claim in content.get("slower", []):
-        phi = Fraction(*claim["machine"])
-        for more in (Fraction(0), Fraction(1, 7), Fraction(2)):
-            if (there := problem.least(phi + more)) <= claim["value"]:
-                yield f"slower: {claim['value']}, {phi + more} times slower {there}"
     yield from problem.untrue_in_time(content.get("deadlines"))
 
 
@@ -65,7 +60,7 @@ class Problem:
         self.most: int = instance.get("max_active", len(self.rows))
         self.size: int = instance.get("block_tokens", 0)
         self.is_restricted = "max_active" in instance or any(
-            {"weight", "after", "prefix"} & row.keys() for row in self.rows
+            {"weight", "prefix"} & row.keys() for row in self.rows
         )
         self.requests = [(self._arrival(r), r["prompt"], r["output"]) for r in self.rows]
 
@@ -76,24 +71,19 @@ class Problem:
             return round(Fraction(row["arrival_seconds"]) * 10**9)
         return round(int(row["arrival"]) * self.round_ns)
 
-    def least(self, phi: Fraction = Fraction(1)) -> Fraction:
-        """Return the least total latency on a machine that is phi times slower."""
+    def least(self) -> float:
+        """Return the least total latency."""
         if not self.requests:
-            return Fraction(0)
+            return 0
         if self.is_restricted:
             known = cache(self._least_restricted if self.in_rounds else self._least_shared)
             deals = dealt([(i, 0, 0) for i in range(len(self.rows))], self.workers)
-            return Fraction(
-                min(sum(known(tuple(i for i, _, _ in own)) for own in parts) for parts in deals)
-            )
+            return min(sum(known(tuple(i for i, _, _ in own)) for own in parts) for parts in deals)
         if self.block > 1:
             pauses = "pauses" in self.scope
-            least = block_oracle.optimum(self.memory, self.requests, self.block, pauses=pauses)
-            return Fraction(least)
+            return block_oracle.optimum(self.memory, self.requests, self.block, pauses=pauses)
         deals = dealt(self.requests, self.workers)
-        return min(
-            sum((self._alone(tuple(part), phi) for part in parts), Fraction(0)) for parts in deals
-        )
+        return min(sum(self._alone(tuple(part)) for part in parts) for parts in deals)
 
     def _least_shared(self, own: Sequence[int]) -> float:
         """Return the least total latency in seconds of requests with prefixes on one worker."""
@@ -103,8 +93,7 @@ class Problem:
     def _least_restricted(self, own: Sequence[int]) -> float:
         """Return the least weighted latency of some requests on one worker, round by round."""
         rows = {i: self.rows[i] for i in own}
-        gaps = sum(row["after"].get("gap", 0) for row in rows.values() if "after" in row)
-        last = oracle.last_time([self.requests[i] for i in own]) + gaps
+        last = oracle.last_time([self.requests[i] for i in own])
 
         @cache
         def least(now: int, made: tuple[int, ...], ends: tuple[int, ...], active: Active) -> float:
@@ -113,7 +102,7 @@ class Problem:
                 return 0
             if now >= last:
                 return math.inf
-            there = [i for i in own if not ends[i] and self.release(i, ends) <= now]
+            there = [i for i in own if not ends[i] and rows[i]["arrival"] <= now]
             found = math.inf
             for some in chain.from_iterable(combinations(there, n) for n in range(len(there) + 1)):
                 if self.holds({i: made[i] + 1 for i in some}) and active.issubset(some):
@@ -127,16 +116,6 @@ class Problem:
 
         none = (0,) * len(self.rows)
         return least(0, none, none, Active())
-
-    def release(self, i: int, ends: Sequence[int]) -> float:
-        """Return when a request may start; an end of 0 is one that is to come."""
-        after = self.rows[i].get("after")
-        if after is None:
-            return int(self.rows[i]["arrival"])
-        end = ends[
-            [row.get("id", f"r{j}") for j, row in enumerate(self.rows)].index(after["request"])
-        ]
-        return max(int(self.rows[i]["arrival"]), end + after.get("gap", 0) if end else math.inf)
 
     def holds(self, made: dict[int, int]) -> bool:
         """Whether requests may be active together that have so many tokens, a prefix held once."""
@@ -152,25 +131,19 @@ class Problem:
             own = (i for i, each in enumerate(on) if each == worker and time in times[i])
             if not self.holds({i: times[i].index(time) + 1 for i in own}):
                 return None
-        releases = [int(self.release(i, ends)) for i in range(len(times))]
-        if any(own[0] <= release for own, release in zip(times, releases, strict=True)):
+        if any(own[0] <= row["arrival"] for own, row in zip(times, self.rows, strict=True)):
             return None
-        ages = [end - release for end, release in zip(ends, releases, strict=True)]
-        total: int = sum(r.get("weight", 1) * n for r, n in zip(self.rows, ages, strict=True))
+        ended = zip(self.rows, ends, strict=True)
+        total: int = sum(row.get("weight", 1) * (end - row["arrival"]) for row, end in ended)
         return total
 
-    def _alone(self, part: Sequence[Triple], phi: Fraction) -> Fraction:
+    def _alone(self, part: Sequence[Triple]) -> int:
         """Return the same of a worker with some of the requests."""
-        if self.in_rounds and phi == 1:
-            if "pauses" in self.scope:
-                return Fraction(pause_oracle.optimum(self.memory, part))
-            return Fraction(oracle.optimum(self.memory, part)[0])
-        by, of = phi.numerator, phi.denominator
-        lines = [(by * fixed, by * each) for fixed, each in self.server.lines]
-        slow = Server(lines, by * self.server.prompt_ns, by * self.server.kv_ns)
-        late = [(of * a, s, o) for a, s, o in part]
-        scope = self.scope.replace("chunks", "") if self.in_rounds else self.scope
-        return Fraction(scoped_optimum(slow, self.memory, late, scope), of)
+        if not self.in_rounds:
+            return scoped_optimum(self.server, self.memory, part, self.scope)
+        if "pauses" in self.scope:
+            return pause_oracle.optimum(self.memory, part)
+        return oracle.optimum(self.memory, part)[0]
 
     def fits(self, run: Content) -> bool:
         """Whether each worker holds its requests, and the value is that of the run.
