@@ -5,7 +5,7 @@ Weights and company are found in floats: they steer, and `kvopt.bounds.seconds_e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, combinations, pairwise
 from operator import itemgetter
@@ -17,6 +17,7 @@ from kvopt.bounds.seconds_evaluation import (
     Parts,
     Shares,
     Windows,
+    fixed_parts,
     mixed,
     parts_of,
     served,
@@ -29,7 +30,7 @@ from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import Floats
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_prefixes
+from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
 
@@ -45,6 +46,8 @@ _MOMENTUM, _MEMORY = 0.5, 0.9
 """Decay, in each step, of the means of the difference and of its square."""
 _ENOUGH = 1e-5
 """Expected gain, as a share of the bound, at which a stage ends."""
+_BY_MEMORY = (48, 32, 16, 0)
+"""Parts of f(0), in 64, that tokens in memory pay if the number of active requests is limited."""
 PARTS = 8
 """Parts of the rounds of a request after the first."""
 _BUSY = 0.98
@@ -83,7 +86,8 @@ def seconds_bound(
         Schedules to cover.  All proofs cover pauses; those that cover prompts in pieces use one
         line of the model or a mix of two, and company of pieces; they cover pauses too.  Company
         is of one worker, so a fleet has none.  With ``sharing`` a request holds its share of
-        a prefix, and only work that is surely done counts (`kvopt.bounds.shares`).
+        a prefix, and only work that is surely done counts (`kvopt.bounds.shares`): with pauses or
+        pieces private tokens alone.
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.
     should_stop
@@ -102,9 +106,8 @@ def seconds_bound(
     arrivals = arrivals_ns(instance)
     chunks, done = Scope.parse(scope).covers(Scope.CHUNKS), None
     if Scope.parse(scope).covers(Scope.SHARING) and "prefix" in instance.extras:
-        if Scope.parse(scope) is not Scope.SHARING:
-            refuse_prefixes(instance, f"the bound of the scope {scope} in seconds")
-        instance, done = shared_out(instance), processed(instance, arrivals)
+        done = processed(instance, arrivals, runs=Scope.parse(scope) is Scope.SHARING)
+        instance = shared_out(instance, chunks=chunks)
 
     def is_late() -> bool:
         late = time_limit is not None and wall_time() - began > time_limit
@@ -126,21 +129,25 @@ def _proofs(
 ) -> Iterator[tuple[float, SharesProof]]:
     """Yield proofs with their values in floats: of lines, then of weights, then of company."""
     single = [SharesProof((line,)) for line in range(len(model.lines))]
+    counts = np.array([float(request.weight) for request in instance])
     alone = _taken(instance, model, single[0])[0].alone
     when = _without_gaps(arrivals, 2.0 * alone.sum())
 
     def started(chosen: SharesProof) -> tuple[_Weights, SharesProof]:
         taken = _taken(instance, model, chosen, chunks, done)
-        return _Weights(instance.total_memory, when, *taken), chosen
+        return _Weights(instance.total_memory, when, counts, *taken), chosen
 
-    largest = max(map(started, _mixes(model) if chunks else _roofs(model)), key=_value)
+    choices = _mixes(model) if chunks else _roofs(model)
+    if instance.max_active is not None:
+        choices = _shared_out(instance, model, choices)
+    largest = max(map(started, choices), key=_value)
     best = largest[0].value, largest[1]
     for climb, chosen in (*map(started, single if chunks else ()), largest):
         for pair in _climbed(climb, chosen, instance.workers == 1, is_late):
             best = max(best, pair, key=itemgetter(0))
             yield pair
     if len(instance) and not (chunks or is_late()):
-        weights = np.array(best[1].weights or (FULL,) * len(instance)) / FULL
+        weights = np.array(best[1].weights or FULL * counts) / (FULL * counts)
         climb, chosen = started(replace(best[1], weights=(), company=(), parts=PARTS))
         least = best[0] * (1 + _WORTH)
         if weights.mean() <= _BUSY or climb.value > least:
@@ -201,6 +208,18 @@ def _mixes(model: BatchTime) -> Iterator[SharesProof]:
             yield SharesProof(pair, mix=(share, MIX - share))
 
 
+def _shared_out(
+    instance: Instance, model: BatchTime, proofs: Iterable[SharesProof]
+) -> Iterator[SharesProof]:
+    """Yield proofs, and the same with other shares of f(0) that leave a round some time."""
+    for proof in proofs:
+        yield proof
+        lines = mixed(model, proof)[1]
+        for part in _BY_MEMORY:
+            if max(fixed_parts(instance, lines, part)) > 0:
+                yield replace(proof, by_memory=part)
+
+
 def _taken(
     instance: Instance,
     model: BatchTime,
@@ -210,8 +229,9 @@ def _taken(
 ) -> tuple[Shares, Parts]:
     """Return the machine time of requests, in all and in parts, in floats."""
     slow, lines, by = mixed(model, chosen)
-    part = shares(instance, slow, lines, float, chunks=chunks, done=done)
-    cut = parts_of(instance, slow, lines, part, chosen.parts)
+    fixed = fixed_parts(instance, lines, chosen.by_memory)
+    part = shares(instance, slow, lines, float, chunks=chunks, done=done, fixed=fixed)
+    cut = parts_of(instance, slow, lines, part, chosen.parts, fixed)
     once = (part.alone / by, part.prompts / by, part.early / by)
     whole = Shares(part.takes / by, part.delays / by**2, *once)
     return whole, cut.map(lambda column: column / by)
@@ -230,10 +250,16 @@ def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
 
 
 class _Weights:
-    """Weights and company that follow a slope of the bound, which is concave in them."""
+    """Weights and company that follow a slope of the bound, which is concave in them.
 
-    def __init__(self, memory: int, arrivals: Floats, part: Shares, cut: Parts) -> None:
+    They are parts of the weight of each request, which counts its latency.
+    """
+
+    def __init__(
+        self, memory: int, arrivals: Floats, counts: Floats, part: Shares, cut: Parts
+    ) -> None:
         self._arrivals, self._alone, self._cut = arrivals, part.alone, cut
+        self._counts = counts
         self._works: Floats = cut.takes / memory
         self._takes: Floats = part.takes / memory
         self._ends: Floats = part.delays / (2.0 * part.takes)  # from mean service to completion
@@ -257,8 +283,9 @@ class _Weights:
         excess = np.maximum(weights + company - 1.0, 0.0) / 2.0
         self.weights = np.clip(weights - excess, 0.0, 1.0)
         self.company = np.clip(company - excess, 0.0, 1.0 - self.weights)
-        whole = np.rint(self.weights * FULL)
-        beside = np.minimum(np.rint(self.company * FULL), FULL - whole)
+        most = FULL * self._counts
+        whole = np.rint(self.weights * most)
+        beside = np.minimum(np.rint(self.company * most), most - whole)
         self.parts, self.company_parts = (
             tuple(share.astype(int).tolist()) for share in (whole, beside)
         )
@@ -268,10 +295,11 @@ class _Weights:
         slopes = (weights / self._takes)[self._cut.owners]
         squares = self._cut.summed(served(self._begins, self._works, slopes))
         fluid = squares / (2.0 * self._takes) + self._ends - self._arrivals
-        self.value = float((self._alone + weights * (fluid - self._alone)).sum())
+        self.value = float((self._counts * self._alone + weights * (fluid - self._alone)).sum())
         latency = self._alone
         if self._windows is not None:
-            added, delays, met = _accompanied(self._windows, company, 1.0 - weights - company)
+            rest = self._counts - weights - company
+            added, delays, met = _accompanied(self._windows, company, rest)
             self.value += added
             latency = latency + delays
             self._beside: Floats = met - delays
@@ -281,7 +309,7 @@ class _Weights:
     def room(self) -> float:
         """Return an upper limit on the gain by other weights, without company."""
         part = np.where(self._gain > 0, 1.0 - self.weights, -self.weights)
-        return float((part * self._gain).sum())
+        return float((part * self._counts * self._gain).sum())
 
     def change(self, step: float) -> None:
         """Move a share to the later side of each request, from the other side."""

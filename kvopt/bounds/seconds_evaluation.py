@@ -46,6 +46,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -84,20 +85,23 @@ def shares_bound(
     model, lines, scale = mixed(model, proof)
     when = scale * _integers(arrivals_ns(instance) if arrivals is None else arrivals)
     assert not (chunks and proof.parts), "parts are not of prompts in pieces"
-    part = shares(instance, model, lines, object, chunks=chunks, done=done)
-    cut = parts_of(instance, model, lines, part, proof.parts)
-    weights = _integers(proof.weights or (FULL,) * len(instance))
+    fixed = fixed_parts(instance, lines, proof.by_memory)
+    part = shares(instance, model, lines, object, chunks=chunks, done=done, fixed=fixed)
+    cut = parts_of(instance, model, lines, part, proof.parts, fixed)
+    counts = _integers([request.weight for request in instance])
+    weights = _integers(proof.weights) if proof.weights else FULL * counts
     unit = max(part.takes.tolist(), default=1) << _FINE
     slopes = weights * unit // (FULL * part.takes)
     begins = (when[cut.owners] + cut.begins) * memory
     squares = cut.summed(served(begins, cut.takes, slopes[cut.owners]))
     # Everything is 2 M unit times a time in nanoseconds.
-    values = 2 * memory * ((unit - slopes * part.takes) * (when + part.alone) - unit * when)
+    left = unit * counts - slopes * part.takes
+    values = 2 * memory * (left * (when + part.alone) - unit * counts * when)
     total = int((values + slopes * (memory * part.delays + squares)).sum())
     if proof.company:
         assert instance.workers == 1, "company is of one worker"
         company = _integers(proof.company)
-        added = company_value(when, part.alone, cut, company, FULL - weights - company)
+        added = company_value(when, part.alone, cut, company, FULL * counts - weights - company)
         total += 2 * memory * (unit // FULL) * added
     return -(-total // (2 * memory * unit * scale))
 
@@ -145,7 +149,8 @@ def company_value(
     """
     arrivals, longest = arrivals - arrivals.min(), int(alone.max())
     # No work, begin or delay exceeds this.
-    most = max(FULL * (int(arrivals.max()) + longest), longest * int(company.sum()))
+    share = max(FULL, int((company + rest).max()))
+    most = max(share * (int(arrivals.max()) + longest), longest * int(company.sum()))
     kind = np.int64 if fits(most) else object
     windows = Windows.of(arrivals.astype(kind), alone.astype(kind), cut)
     costs, _ = windows.cheapest(company.astype(kind), rest.astype(kind))
@@ -252,6 +257,34 @@ class Shares:
     early: Numbers
 
 
+class Fixed(NamedTuple):
+    """How the fixed part f(0) of a round is shared out, in nanoseconds.
+
+    Parameters
+    ----------
+    by_memory
+        What all tokens in memory pay together.
+    by_slot
+        What an active request pays in addition.
+    """
+
+    by_memory: int
+    by_slot: int
+
+
+def fixed_parts(instance: Instance, lines: Sequence[Line], by_memory: int = FULL) -> Fixed:
+    """Return the shares of f(0), of which ``by_memory`` in 64 parts is paid by tokens in memory.
+
+    At most K requests are active, so each may pay one K-th of the rest.
+    """
+    whole = _time(lines, 0)
+    part = whole * by_memory // FULL
+    if instance.max_active is None:
+        assert by_memory == FULL, "active requests pay only if there is a limit of them"
+        return Fixed(part, 0)
+    return Fixed(part, (whole - part) // instance.max_active)
+
+
 def shares(
     instance: Instance,
     model: BatchTime,
@@ -260,6 +293,7 @@ def shares(
     *,
     chunks: bool = False,
     done: Processed | None = None,
+    fixed: Fixed | None = None,
 ) -> Shares:
     """Return the machine time of all requests by some lines of a model.
 
@@ -277,11 +311,13 @@ def shares(
         Whether prompts may be processed in pieces.
     done
         Prompt tokens that are surely processed, if requests hold other ones as well.
+    fixed
+        How f(0) is shared out; by default tokens in memory pay all of it.
 
     Notes
     -----
-    In a round its work comes first and its part of f(0) last.  The last round has r = 0 rounds
-    after it.  A round other than the first holds h = top - r tokens and has work w = wide - kv r;
+    In a round its work and what it pays as an active request come first, and its part of f(0) by
+    memory last.  The last round has r = 0 rounds after it.  A round other than the first holds h = top - r tokens and has work w = wide - kv r;
     the time from its end to the completion is at least T with 2 T = p r - kv r^2.  So a round adds
 
         M w (2 T + 2 base + w)  +  base h (2 T + base)
@@ -292,9 +328,10 @@ def shares(
     prompt: Numbers = np.array([request.prompt for request in instance], dtype=kind)
     output: Numbers = np.array([request.output for request in instance], dtype=kind)
     fresh: Numbers = prompt if done is None else np.array(done.own, dtype=kind)
-    kv, base = model.kv_ns, _time(lines, 0)
+    kv, whole_fixed = model.kv_ns, _time(lines, 0)
+    base, slot = fixed or Fixed(whole_fixed, 0)
     top, rest = prompt + output, output - 1
-    wide = _time(lines, 1) - base + kv * top
+    wide = _time(lines, 1) - whole_fixed + slot + kv * top
     p = 2 * (_time(model.lines, 1) + kv * top) + kv
     n1 = rest * (rest - 1) // 2
     n2 = n1 * (2 * rest - 1) // 3
@@ -306,9 +343,12 @@ def shares(
     later += base * (top * base * rest + (top * p - base) * n1 - (kv * top + p) * n2 + kv * n3)
     # The first round processes the prompt as well.
     own = model.prompt_ns * fresh + kv * (prompt + 1)
-    work, twice = _times(lines, fresh + 1) - base + own, p * rest - kv * rest * rest
+    work, twice = _times(lines, fresh + 1) - whole_fixed + own + slot, p * rest - kv * rest * rest
     if done is not None:  # other requests may process its nodes in earlier rounds
-        node = [sum(_time(lines, w) - base + model.prompt_ns * w for w in ws) for ws in done.nodes]
+        node = [
+            sum(_time(lines, w) - whole_fixed + model.prompt_ns * w for w in ws)
+            for ws in done.nodes
+        ]
         work = work + np.array(node, dtype=kind)
     first = memory * work * (twice + 2 * base + work) + base * (prompt + 1) * (twice + base)
     none, least, whole = *(_time(model.lines, b) for b in (0, 1)), _times(model.lines, fresh + 1)
@@ -358,7 +398,12 @@ class Parts:
 
 
 def parts_of(
-    instance: Instance, model: BatchTime, lines: Sequence[Line], whole: Shares, count: int
+    instance: Instance,
+    model: BatchTime,
+    lines: Sequence[Line],
+    whole: Shares,
+    count: int,
+    fixed: Fixed | None = None,
 ) -> Parts:
     """Return each request as one part, or its first round and so many parts of the rest.
 
@@ -372,6 +417,8 @@ def parts_of(
         The result of `shares`.
     count
         Parts of the rounds after the first; 0 for one part in all.
+    fixed
+        As of `shares`.
     """
     owners = np.arange(len(instance))
     if count == 0:
@@ -380,7 +427,8 @@ def parts_of(
     kind = whole.takes.dtype
     prompt: Numbers = np.array([request.prompt for request in instance], dtype=kind)
     rest = np.array([request.output - 1 for request in instance], dtype=object)
-    base, one = (_time(lines, b) for b in (0, 1))
+    base, slot = fixed or Fixed(_time(lines, 0), 0)
+    own = _time(lines, 1) - _time(lines, 0) + slot
     none, least = (_time(model.lines, b) for b in (0, 1))
     memory, kv = instance.memory, model.kv_ns
     rows = []
@@ -390,7 +438,7 @@ def parts_of(
         held = prompt * rounds.astype(kind) + ((first + last) * rounds // 2).astype(kind)
         rounds, last = rounds.astype(kind), last.astype(kind)
         alone = least * rounds + kv * held
-        takes = memory * ((one - base) * rounds + kv * held) + base * held
+        takes = memory * (own * rounds + kv * held) + base * held
         early = alone - least - kv * (prompt + last)
         rows.append((rounds > 0, takes, alone, (least - none) * rounds + kv * held, early))
     begins = whole.alone - sum(alone for _, _, alone, _, _ in rows)

@@ -28,11 +28,14 @@ from typing import NamedTuple
 from kvopt.problem.instance import Instance
 
 
-def most_together(instance: Instance) -> list[int]:
+def most_together(instance: Instance, *, chunks: bool = False) -> list[int]:
     """Return for each node how many of its users can be active together on a worker.
 
-    Together they hold the path to the node once, and each its private tokens and one more.
+    Together they hold the path to the node once, and each its private tokens and one more.  With
+    ``chunks``, where prompts are processed in pieces, they need not: all of its users can.
     """
+    if chunks:
+        return [len(users) for users in instance.forest.users]
     forest, most = instance.forest, list[int]()
     to_node = list[int]()
     for weight, parent, users in zip(forest.weights, forest.parents, forest.users, strict=True):
@@ -43,10 +46,11 @@ def most_together(instance: Instance) -> list[int]:
     return most
 
 
-def shared_out(instance: Instance) -> Instance:
+def shared_out(instance: Instance, *, chunks: bool = False) -> Instance:
     """Return an instance without prefixes whose bounds hold for the sharing of this one.
 
-    If all share one prefix and nothing else, both have the same schedules.
+    If all share one prefix and nothing else, both have the same schedules; with ``chunks``, where
+    prompts are processed in pieces, that prefix need not be complete, and is a node as others are.
 
     Examples
     --------
@@ -56,20 +60,21 @@ def shared_out(instance: Instance) -> Instance:
     >>> [request.prompt for request in shared_out(instance)]
     [4, 3, 1]
     """
-    instance = instance.without_common_prefix()
+    if not chunks:
+        instance = instance.without_common_prefix()
     if "prefix" not in instance.extras:
         return instance
     instance = instance.in_tokens()
     requests = [
         replace(request, prompt=prompt, prefix=())
-        for request, prompt in zip(instance, _prompts(instance), strict=True)
+        for request, prompt in zip(instance, _prompts(instance, chunks), strict=True)
     ]
     return replace(instance, requests=requests)
 
 
-def _prompts(instance: Instance) -> Iterator[int]:
+def _prompts(instance: Instance, chunks: bool) -> Iterator[int]:
     forest = instance.forest
-    shares = list(map(Fraction, forest.weights, most_together(instance)))
+    shares = list(map(Fraction, forest.weights, most_together(instance, chunks=chunks)))
     for private, path in zip(forest.private, forest.paths, strict=True):
         yield private + floor(sum((shares[v] for v in path), Fraction()))
 
@@ -90,9 +95,15 @@ class Processed(NamedTuple):
     nodes: Sequence[Sequence[int]]
 
 
-def processed(instance: Instance, arrivals: Sequence[int]) -> Processed:
-    """Return the tokens that requests with these arrivals surely process."""
+def processed(instance: Instance, arrivals: Sequence[int], *, runs: bool = True) -> Processed:
+    """Return the tokens that requests with these arrivals surely process.
+
+    If requests may be interrupted, or prompts processed in pieces, others may have processed a node
+    in earlier rounds than those that complete: then private tokens alone are sure.
+    """
     forest, nodes = instance.forest, list[list[int]]([] for _ in instance)
+    if not runs:
+        return Processed(forest.private, nodes)
     for weight, users in zip(forest.weights, forest.users, strict=True):
         nodes[min(users, key=arrivals.__getitem__)].append(weight)
     return Processed(forest.private, nodes)

@@ -315,6 +315,8 @@ def _members(proof: object, begin: int) -> Json:
         value = getattr(proof, field.name)
         if (value == () and field.name != "slots") or (field.name == "parts" and not value):
             continue
+        if field.name == "by_memory" and value == field.default:
+            continue
         match field.name:
             case "prices":
                 found |= _members(value, begin)

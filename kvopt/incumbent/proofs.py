@@ -213,13 +213,17 @@ class SharesProof:
     lines
         Positions of the lines of the model that give the machine time of requests.
     weights
-        For each request a number in 0 .. 64, in parts of 64; empty if all are 64.
+        For each request a number in 0 .. 64 times its weight, in parts of 64; empty if all are the
+        largest ones.
     company
         Shares of company; empty if all are 0.
     mix
         Numbers of at least 1 by which the lines are mixed into one; empty if their maximum counts.
     parts
         Number of parts of the rounds after the first; 0 if a request is one part.
+    by_memory
+        How much of the fixed part of a round is paid by tokens in memory, in parts of 64; active
+        requests pay the rest, as there is a limit of them.
     """
 
     lines: tuple[int, ...]
@@ -227,6 +231,7 @@ class SharesProof:
     company: tuple[int, ...] = ()
     mix: tuple[int, ...] = ()
     parts: int = 0
+    by_memory: int = 64
 
 
 Proof = (

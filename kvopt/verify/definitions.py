@@ -190,17 +190,21 @@ def part_of(
     chosen: list[int],
     prompt: int,
     nodes: Sequence[int] = (),
+    fixed: tuple[int, int] | None = None,
 ) -> tuple[int, int, int]:
     """Return M X, 2 M X e and E of a request, from its last round to its first."""
-    fixed, takes, delays, after = clock.line(0, chosen), Fraction(0), Fraction(0), 0
+    none, takes, delays, after = clock.line(0, chosen), Fraction(0), Fraction(0), 0
+    by_memory, by_slot = fixed or (none, 0)
     for held in range(request.prompt + request.output, request.prompt, -1):
         fresh = prompt if held == request.prompt + 1 else 0
         own = clock.prompt * fresh + clock.kv * held
-        work, share = clock.line(1 + fresh, chosen) - fixed + own, Fraction(fixed * held, memory)
+        work = clock.line(1 + fresh, chosen) - none + own + by_slot
+        share = Fraction(by_memory * held, memory)
         for node in nodes if held == request.prompt + 1 else ():
-            work += clock.line(node, chosen) - fixed + clock.prompt * node
+            work += clock.line(node, chosen) - none + clock.prompt * node
         takes += work + share
-        delays += work * (after + fixed + Fraction(work, 2)) + share * (after + Fraction(fixed, 2))
+        delays += work * (after + by_memory + Fraction(work, 2))
+        delays += share * (after + Fraction(by_memory, 2))
         after += clock.line(1 + fresh) + own
     return int(memory * takes), int(2 * memory * delays), after
 

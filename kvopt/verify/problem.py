@@ -64,9 +64,9 @@ class Problem:
         return bool(self.weights or self.most or self.paths)
 
     def plain(self) -> Problem:
-        """Return the problem of the papers whose bounds hold here.
+        """Return a problem without prefixes whose bounds hold here.
 
-        If K users of a node can be active together, see `held_together`, each of them counts w / K
+        In rounds it is that of the papers, without weights and limits too.  If K users of a node can be active together, see `held_together`, each of them counts w / K
         of its w tokens: together at most the held ones.  Prompts are the whole sums rounded down,
         so active requests hold at least these.
         """
@@ -76,13 +76,14 @@ class Problem:
             for own, path in paired(private, self.paths or [()] * len(private))
         ]
         fresh, firsts = surely_processed(self) if self.nodes else ((), ())
+        in_rounds = self.clock is None
         requests = [r._replace(prompt=s) for r, s in paired(self.requests, prompts)]
         return replace(
             self,
             memory=memory,
             requests=requests,
-            weights=(),
-            most=None,
+            weights=() if in_rounds else self.weights,
+            most=None if in_rounds else self.most,
             nodes=(),
             paths=(),
             fresh=fresh,
@@ -133,12 +134,9 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     refuse(certificate["hash"] != hash_of(instance), "hash: is not that of the instance")
     problem = _restricted(Problem(memory, requests, workers, block), instance)
     if problem.is_restricted:
-        others = problem.weights or problem.most
         refuse(is_older, "instance: weights, limits and prefixes need kvopt.instance/2")
         if block > 1 or more or "narrower" in certificate:
             raise Invalid("instance: weights, limits, prefixes go with latency in tokens")
-        if is_timed and (others or certificate["scope"].startswith("sharing+")):
-            raise Invalid("instance: in seconds prefixes go alone, with runs to their end")
     if bool(problem.paths) != ("sharing" in certificate["scope"]):
         raise Invalid("instance: prefixes go with the scope sharing, and it with them")
     if not is_timed:
@@ -210,7 +208,8 @@ def surely_processed(problem: Problem) -> tuple[tuple[int, ...], tuple[tuple[int
     """Return the prompt tokens that only each request has, and nodes of which it is the first user.
 
     A user processes such a node after the arrival of this request, since other users arrive later,
-    and at the latest in its first round.  In a tie the first in the instance counts.
+    and at the latest in its first round.  In a tie the first in the instance counts.  With pauses,
+    or prompts in pieces, other requests may have processed it in earlier rounds: no node is sure.
     """
     users: dict[int, list[int]] = defaultdict(list)
     for i, path in enumerate(problem.paths):
@@ -219,7 +218,9 @@ def surely_processed(problem: Problem) -> tuple[tuple[int, ...], tuple[tuple[int
     fresh, firsts = [r.prompt for r in problem.requests], [list[int]() for _ in problem.requests]
     for v, own in users.items():
         if len(own) > 1:
-            firsts[min((problem.requests[i].arrival, i) for i in own)[1]].append(problem.nodes[v])
+            if not (problem.pauses or problem.chunks):
+                first = min((problem.requests[i].arrival, i) for i in own)[1]
+                firsts[first].append(problem.nodes[v])
             for i in own:
                 fresh[i] -= problem.nodes[v]
     return tuple(fresh), tuple(map(tuple, firsts))
@@ -230,9 +231,12 @@ def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
 
     Nodes on all paths are held once while anything is active, so memory and prompts lose them.  At
     most K users of another node can be active together: they hold the path to the node once, and
-    each its private tokens and one more.
+    each its private tokens and one more.  Where prompts are processed in pieces, they need not hold
+    these at once: then K is the number of users, and a node on all paths is one as others are.
     """
-    everywhere = set(problem.paths[0]).intersection(*problem.paths) if problem.paths else set()
+    everywhere = set[int]()
+    if problem.paths and not problem.chunks:
+        everywhere = set(problem.paths[0]).intersection(*problem.paths)
     memory = problem.memory - sum(problem.nodes[v] for v in everywhere)
     private, users = [], defaultdict(list)
     for request, path in paired(problem.requests, problem.paths or [()] * len(problem.requests)):
@@ -248,7 +252,8 @@ def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
         for more in sorted(tokens):
             held += more
             fit += held <= memory
-        most[v] = max(1, min(fit, problem.most or fit))
+        limit = len(tokens) if problem.chunks else min(fit, problem.most or fit)
+        most[v] = max(1, limit)
     return memory, private, most
 
 

@@ -47,13 +47,15 @@ def modules_of(proof: Proof) -> set[str]:
 def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     """Return the lower bound of a proof, and a description of the check.
 
-    A limit of active requests only restricts, and no latency is below the output.  With prefixes
-    each request counts its share, see `Problem.plain`.
+    In seconds weights and a limit of active requests are in the proof.  In rounds a limit only
+    restricts, and no latency is below the output.  With prefixes each request counts its share, see
+    `Problem.plain`.
     """
     if not problem.is_restricted:
         return _value_of_plain(problem, proof, work)
     outputs = [request.output for request in problem.requests]
     more = sum(map(mul, problem.weights, outputs)) - sum(outputs) if problem.weights else 0
+    more = more if problem.clock is None else 0
     is_shared = proof["kind"] == "shared-prices"
     value, how = _value_of_plain(problem if is_shared else problem.plain(), proof, work)
     how += ", with a share of its prefix for each request," * bool(problem.nodes)

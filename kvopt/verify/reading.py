@@ -53,7 +53,7 @@ _PROOFS = (
     {**_PRICES, "kind": "block-prices"},
     {**_PRICES, "kind": "shared-prices", "borders": [int], "unit": int, "shares": [[int]]},
     {"kind": "shares", "lines": [int], "weights?": [int], "company?": [int], "mix?": [int],
-     "parts?": int},
+     "parts?": int, "by_memory?": int},
 )  # fmt: skip
 _SPANS = {"value": int, "workers?": [int], "waits?": [[int]]}
 _RUNS = (

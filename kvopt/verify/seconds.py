@@ -6,7 +6,6 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from operator import add
 from typing import Any
 
 from kvopt.verify import definitions
@@ -38,6 +37,10 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     whole, and sooner.  Company is that of pieces: each token makes a round longer by f(1) - f(0) or
     more, with all lines, and a piece may begin ``early``, before the round of the first token.
 
+    *Weights* of requests multiply what is counted of their latency.  *Limit.*  With at most K
+    active requests each may pay a part of f(0) like work, as K of them pay no more than that part;
+    ``by_memory`` is what tokens pay, in parts of 64.
+
     *Parts.*  The rounds after the first may be cut into ``parts``.  The machine time in rounds of a
     part is not served before those of earlier parts, alone, could have ended; and all parts of a
     request have one slope.  Company then counts the work of tokens as well, see `_company`.
@@ -59,9 +62,10 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
 def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) -> int:
     """Return the bound of shares of requests, see `by_shares`."""
     requests = problem.requests
-    chosen, weights = proof["lines"], proof.get("weights") or [64] * len(requests)
+    chosen, weights = proof["lines"], proof.get("weights")
     company = proof.get("company") or [0] * len(requests)
     scale, mix, count = 1, proof.get("mix", []), proof.get("parts", 0)
+    counts = problem.weights or (1,) * len(requests)
     refuse(not clock.has(chosen), "lower: needs lines of the model")
     if mix:
         if not (len(mix) == len(set(chosen)) == len(chosen) and min(mix) >= 1):
@@ -73,25 +77,31 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
     refuse(is_uneven, "lower: several lines unmixed do not cover prompts in pieces")
     if not 0 <= count <= 64 or (count and problem.chunks):
         raise Invalid("lower: needs 0 .. 64 parts, and none where prompts come in pieces")
+    weights = weights or [64 * times for times in counts]
     if not len(weights) == len(company) == len(requests):
         raise Invalid("lower: needs a weight, and company, for each request, or none at all")
-    if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
+    rest = [64 * times - weight - beside for times, weight, beside in zip(counts, weights, company)]
+    if min([*weights, *company, *rest, 0]) < 0:
         raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
+    fixed = _fixed(problem, clock.line(0, chosen), proof.get("by_memory", 64))
     part = definitions.part_of if work.naive else part_of
     done = problem.fresh or [request.prompt for request in requests]
     firsts = problem.firsts or [()] * len(requests)
     parts = [
-        part(problem.memory, r, clock, chosen, s, nodes)
+        part(problem.memory, r, clock, chosen, s, nodes, fixed)
         for r, s, nodes in paired(requests, done, firsts)
     ]
+    refuse(any(takes <= 0 for takes, _, _ in parts), "lower: a request takes no machine time")
     # One server with this memory is as fast as all workers.
     memory, unit = problem.memory * problem.used, max((p[0] for p in parts), default=1) << 30
     total, jobs, works, windows = 0, [], [], []
-    for request, weight, fresh, (takes, delays, alone) in paired(requests, weights, done, parts):
-        arrival, slope = scale * request.arrival, weight * unit // (64 * takes)
-        total += 2 * memory * ((unit - slope * takes) * (arrival + alone) - unit * arrival)
+    for request, times, weight, fresh, (takes, delays, alone) in paired(
+        requests, counts, weights, done, parts
+    ):
+        arrival, slope, whole = scale * request.arrival, weight * unit // (64 * takes), unit * times
+        total += 2 * memory * ((whole - slope * takes) * (arrival + alone) - whole * arrival)
         total += memory * slope * delays
-        cut = _cut(problem.memory, request, clock, chosen, count, (takes, alone), fresh)
+        cut = _cut(problem.memory, request, clock, chosen, count, (takes, alone), fresh, fixed)
         jobs += [((arrival + begin) * memory, -slope, part) for begin, part, _, _ in cut]
         works.append([(begin, added, free) for begin, _, added, free in cut])
         windows.append((arrival, arrival + alone))
@@ -104,10 +114,21 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
         if problem.chunks or not count:
             pairs = paired(requests, done)
             works = [[(0, *_prompt(r.prompt, s, clock, problem.chunks))] for r, s in pairs]
-        rest = [64 - share for share in map(add, weights, company)]
         in_company = definitions.company if work.naive else _company
         total += 2 * memory * (unit >> 6) * in_company(windows, works, company, rest, work)
     return -(-total // (2 * memory * unit * scale))
+
+
+def _fixed(problem: Problem, whole: int, by_memory: int) -> tuple[int, int]:
+    """Return what all tokens in memory pay of f(0), and what each active request pays of it.
+
+    At most K requests are active on a worker, so one K-th of the rest for each is not too much.
+    """
+    most = problem.most
+    if not 0 <= by_memory <= 64 or (most is None and by_memory < 64):
+        raise Invalid("lower: by_memory is in 0 .. 64, and 64 without a limit of active requests")
+    part = whole * by_memory // 64
+    return part, 0 if most is None else (whole - part) // most
 
 
 def _cut(
@@ -118,6 +139,7 @@ def _cut(
     count: int,
     whole: tuple[int, int],
     fresh: int,
+    fixed: tuple[int, int],
 ) -> list[tuple[int, int, int, int]]:
     """Return begins, M times the machine time, works and free delays of a request's parts.
 
@@ -125,7 +147,8 @@ def _cut(
     round, and all of it if the ``count`` of others is 0.  The others share its other rounds.
     """
     _, prompt, output = request
-    fixed, one = clock.line(0, chosen), clock.line(1, chosen)
+    by_memory, by_slot = fixed
+    own = clock.line(1, chosen) - clock.line(0, chosen) + by_slot
     none, least = clock.line(0), clock.line(1)
     found, (taken, begin) = [], whole
     for part in reversed(range(count)):
@@ -133,7 +156,7 @@ def _cut(
         if (rounds := last - first + 1) == 0:
             continue
         held = rounds * prompt + (first + last) * rounds // 2
-        takes = memory * ((one - fixed) * rounds + clock.kv * held) + fixed * held
+        takes = memory * (own * rounds + clock.kv * held) + by_memory * held
         alone = least * rounds + clock.kv * held
         begin, taken = begin - alone, taken - takes
         works = (least - none) * rounds + clock.kv * held
@@ -206,6 +229,7 @@ def part_of(
     chosen: list[int],
     fresh: int,
     nodes: Sequence[int] = (),
+    fixed: tuple[int, int] | None = None,
 ) -> tuple[int, int, int]:
     """Return M X, 2 M X e and E of a request that processes so many prompt tokens, and nodes.
 
@@ -214,20 +238,22 @@ def part_of(
     degree below 4, so their first four values give their sums over all rounds but the first.
     """
     _, prompt, output = request
-    fixed, after = clock.line(0, chosen), 0
+    none, after = clock.line(0, chosen), 0
+    by_memory, by_slot = fixed or (none, 0)
 
     def row(tokens: int, prompts: int, h: int, after: int, more: int = 0) -> tuple[int, int, int]:
         own = clock.prompt * prompts + clock.kv * h
-        work = clock.line(tokens, chosen) - fixed + own + more
-        delays = memory * work * (2 * after + 2 * fixed + work) + fixed * h * (2 * after + fixed)
-        return memory * work + fixed * h, delays, clock.line(tokens) + own
+        work = clock.line(tokens, chosen) - none + own + more + by_slot
+        last = 2 * after + by_memory
+        delays = memory * work * (last + by_memory + work) + by_memory * h * last
+        return memory * work + by_memory * h, delays, clock.line(tokens) + own
 
     rows = []
     for r in range(4):
         rows.append(row(1, 0, prompt + output - r, after))
         after += rows[-1][2]
     takes, delays, alone = (_summed(list(column), output - 1) for column in paired(*rows))
-    more = sum(clock.line(node, chosen) - fixed + clock.prompt * node for node in nodes)
+    more = sum(clock.line(node, chosen) - none + clock.prompt * node for node in nodes)
     first = row(fresh + 1, fresh, prompt + 1, alone, more)
     return takes + first[0], delays + first[1], alone + first[2]
 
