@@ -24,7 +24,7 @@ import numpy as np
 from kvopt.bounds.deadline_prices import Kind, OfCheapestTimes, OfRuns, Window
 from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.seconds_evaluation import shares
-from kvopt.bounds.shares import processed, shared_out
+from kvopt.bounds.shares import Processed, processed, shared_out
 from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import DeadlinePrices
 from kvopt.kernels.clock import wall_time
@@ -43,13 +43,16 @@ _PACE = Pace(((20, 0.02),), memory=0.8, lowered=0.6, end=5e-4, largest=0.0)
 """Parameters of the steps, which raise minus the ceiling."""
 
 
-def least_times(instance: Instance, aim: Aim, model: BatchTime | None) -> list[int]:
+def least_times(
+    instance: Instance, aim: Aim, model: BatchTime | None, *, chunks: bool = False
+) -> list[int]:
     """Return the least time of each request alone, its prefix cached, from arrival to aim."""
     if aim is Aim.FIRST_TOKEN:
         instance = _of_first_tokens(instance)
     if model is None:
         return [request.output for request in instance]
-    plain, done = shared_out(instance), processed(instance, [0] * len(instance))
+    plain = shared_out(instance, chunks=chunks)
+    done = processed(instance, [0] * len(instance), runs=False)
     alone: list[int] = shares(plain, model, model.lines, object, done=done).alone.tolist()
     return alone
 
@@ -69,7 +72,8 @@ def deadline_ceiling(
     Parameters
     ----------
     instance, model
-        The problem; without a model in rounds.
+        The problem; without a model in rounds.  Blocks count as tokens, prefixes as shares of them
+        (`kvopt.bounds.relaxations`), and a limit of active requests as none.
     allowed
         How long each request may take, in rounds or nanoseconds.
     aim
@@ -88,7 +92,10 @@ def deadline_ceiling(
     """
     end = wall_time() + time_limit
     arrivals = [request.arrival for request in instance] if model is None else arrivals_ns(instance)
-    alone = least_times(instance, aim, model)
+    chunks = scope.covers(Scope.CHUNKS)
+    alone = least_times(instance, aim, model, chunks=chunks)
+    fresh = instance.forest.private
+    instance = shared_out(instance.in_tokens(), chunks=chunks)
     can = [i for i, (own, most) in enumerate(zip(alone, allowed, strict=True)) if own <= most]
     tail = 0
     if model is None and aim is Aim.FIRST_TOKEN and not scope.covers(Scope.PAUSES):
@@ -98,7 +105,7 @@ def deadline_ceiling(
     costs = np.full(len(instance), np.inf)
     best, prices = None, np.zeros(0)
     if window.last and (model is not None or window.last < _LONGEST):
-        kinds = list(_kinds(aim, model, scope, window))
+        kinds = list(_kinds(aim, model, scope, window, [fresh[i] for i in can]))
         ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
         best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
         for _ in range(_STEPS):
@@ -119,14 +126,17 @@ def _of_first_tokens(instance: Instance) -> Instance:
     return replace(instance, requests=tuple(short))
 
 
-def _kinds(aim: Aim, model: BatchTime | None, scope: Scope, window: Window) -> Iterator[Kind]:
-    """Yield the kinds of prices that may give a ceiling."""
+def _kinds(
+    aim: Aim, model: BatchTime | None, scope: Scope, window: Window, fresh: Sequence[int]
+) -> Iterator[Kind]:
+    """Yield the kinds of prices that may give a ceiling; requests process so many tokens."""
     first = aim is Aim.FIRST_TOKEN
     some = _of_first_tokens(window.instance) if first else window.instance
     if model is not None:
         for lines in _lines(model, scope.covers(Scope.CHUNKS)):
             chosen: list[Line] = [model.lines[i] for i in lines]
-            takes = shares(some, model, chosen, object).takes.tolist()
+            done = Processed(fresh, [()] * len(some))
+            takes = shares(some, model, chosen, object, done=done).takes.tolist()
             yield OfCheapestTimes(window, takes, [1] * len(some), 0, lines)
     elif scope.covers(Scope.PAUSES):
         yield OfCheapestTimes(window, [r.output for r in some], [r.peak for r in some], 1)

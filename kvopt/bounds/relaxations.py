@@ -115,6 +115,12 @@ def relaxed_by(problem: Problem, names: Iterable[str]) -> tuple[Problem, int]:
     return problem, more
 
 
+def ceiling_chain(problem: Problem) -> tuple[str, ...]:
+    """Return the relaxations of a ceiling on the requests that attain a deadline."""
+    known = ("tokens", "shares", "limit")
+    return tuple(name for name in known if RELAXATIONS[name].is_used(problem))
+
+
 def chains(problem: Problem) -> list[tuple[str, ...]]:
     """Return the relaxations, in order, that lead to problems with bounds; an empty chain is none.
 

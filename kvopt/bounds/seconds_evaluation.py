@@ -317,8 +317,9 @@ def shares(
     Notes
     -----
     In a round its work and what it pays as an active request come first, and its part of f(0) by
-    memory last.  The last round has r = 0 rounds after it.  A round other than the first holds h = top - r tokens and has work w = wide - kv r;
-    the time from its end to the completion is at least T with 2 T = p r - kv r^2.  So a round adds
+    memory last.  The last round has r = 0 rounds after it.  A round other than the first holds h =
+    top - r tokens and has work w = wide - kv r; the time from its end to the completion is at least
+    T with 2 T = p r - kv r^2.  So a round adds
 
         M w (2 T + 2 base + w)  +  base h (2 T + base)
 

@@ -6,6 +6,7 @@ A file that is read is checked by `kvopt.verify` first, as if it were new.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
@@ -171,8 +172,17 @@ def _sides_to_json(optimum: Optimum) -> Json:
     return {
         "scope": optimum.scope,
         "upper": upper and run_to_json(upper),
-        "lower": lower and {"value": lower.value, "proof": proof_to_json(lower.proof)},
+        "lower": lower and _bound_to_json(lower),
     }
+
+
+def _bound_to_json(bound: CheckedBound) -> Json:
+    steps = _steps_to_json(bound.relaxations)
+    return {"value": bound.value, **steps, "proof": proof_to_json(bound.proof)}
+
+
+def _steps_to_json(names: Sequence[str]) -> Json:
+    return {"relaxations": names} if names else {}
 
 
 def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) -> Optimum:
@@ -186,7 +196,8 @@ def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) ->
     lower = None
     if bound is not None:
         method = str(provenance.get("bounded_by") or bound["proof"]["kind"])
-        lower = CheckedBound(bound["value"], method, _whole_proof(bound["proof"], instance))
+        proof, steps = _whole_proof(bound["proof"], instance), tuple(bound.get("relaxations", ()))
+        lower = CheckedBound(bound["value"], method, proof, steps)
     return Optimum(Scope.parse(value["scope"]), upper, lower)
 
 
@@ -246,6 +257,7 @@ def _deadline_to_json(in_time: InTime) -> dict[str, Any]:
         "aim": in_time.deadline.aim,
         "after": OWN if in_time.after is None else in_time.after,
         "ceiling": in_time.ceiling,
+        **_steps_to_json(in_time.relaxations),
         "proof": {"times": (), "numerators": (), **_members(in_time.proof, 0)},
         "attained": in_time.attained,
     }
@@ -271,6 +283,7 @@ def _in_time(
         sure_misses=None,
         best=best,
         attained=tuple(value["attained"]),
+        relaxations=tuple(value.get("relaxations", ())),
     )
 
 

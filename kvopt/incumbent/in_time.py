@@ -29,12 +29,16 @@ class Ceiling:
     costs
         About the least payment of each request, where 1 is the value of attaining; infinite for a
         sure miss.
+    relaxations
+        Names of the steps to the wider problem that the proof is about, see
+        `kvopt.bounds.relaxations`.
     """
 
     value: int
     sure_misses: int
     proof: DeadlinePrices
     costs: Floats
+    relaxations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class InTime:
         The best run known.
     attained
         Number of requests that attain in each run of the certificate, None if it did not complete.
+    relaxations
+        As of `Ceiling`.
     """
 
     deadline: Deadline
@@ -67,6 +73,7 @@ class InTime:
     sure_misses: int | None
     best: PolicyRun | None
     attained: tuple[int | None, ...] = ()
+    relaxations: tuple[str, ...] = ()
 
     @property
     def best_attained(self) -> int | None:

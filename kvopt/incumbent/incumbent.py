@@ -157,18 +157,21 @@ class Search:
             proof=ceiling.proof,
             sure_misses=ceiling.sure_misses,
             best=self.best_in_time,
+            relaxations=ceiling.relaxations,
         )
 
-    def offer_checked(self, value: int, bounded_by: str, proof: Proof) -> None:
+    def offer_checked(
+        self, value: int, bounded_by: str, proof: Proof, relaxations: tuple[str, ...] = ()
+    ) -> None:
         """Keep a lower bound that was re-evaluated in integers, with its proof."""
-        with self._lock:
-            if self.checked is None or value > self.checked.value:
-                self.checked = CheckedBound(value, bounded_by, proof)
-            self._keep_bound(value, BoundSource.CHECKED, bounded_by)
+        self.offer_bound(CheckedBound(value, bounded_by, proof, relaxations))
 
     def offer_bound(self, bound: CheckedBound) -> None:
         """Keep a lower bound that came with its proof."""
-        self.offer_checked(bound.value, bound.bounded_by, bound.proof)
+        with self._lock:
+            if self.checked is None or bound.value > self.checked.value:
+                self.checked = bound
+            self._keep_bound(bound.value, BoundSource.CHECKED, bound.bounded_by)
 
     def offer_claimed(self, value: int, bounded_by: str) -> None:
         """Keep a lower bound that is a claim of a solver."""
@@ -232,12 +235,14 @@ class Search:
         takes: Collection[str],
         known: bool = False,
         more: int = 0,
+        relaxations: tuple[str, ...] = (),
         stop: StopCriterion | None = None,
     ) -> None:
         """Run work on another problem, see `inside`, and take its results at once.
 
         It takes its ``schedules`` with the same starts, its ``bounds`` with their proofs, plus
-        ``more``, and its ``claims``, as the arguments tell.  The other search begins from the
+        ``more``, and its ``claims``, as the arguments tell; ``relaxations`` lead to that problem.
+        The other search begins from the
         schedules of this one, and from its bound if bounds and claims are those of this problem.
         """
 
@@ -245,9 +250,10 @@ class Search:
             if "schedules" in takes and inner.best is not None:
                 self.offer(_moved(inner.best, self.instance), inner.found_by or inner.engine)
             if "bounds" in takes and (found := inner.checked) is not None:
-                self.offer_checked(found.value + more, found.bounded_by, found.proof)
+                steps = (*relaxations, *found.relaxations)
+                self.offer_checked(found.value + more, found.bounded_by, found.proof, steps)
             if "claims" in takes and inner.lower_bound is not None:
-                self.offer_claimed(inner.lower_bound, inner.bounded_by or inner.engine)
+                self.offer_claimed(inner.lower_bound + more, inner.bounded_by or inner.engine)
 
         inner = self.inside(problem, seconds, observer=hear, stop=stop)
         for each in (self.best, self.schedule) if known else ():

@@ -290,11 +290,15 @@ class CheckedBound:
         The method that found it.
     proof
         Its proof.
+    relaxations
+        Names of the steps to the wider problem that the proof is about, see
+        `kvopt.bounds.relaxations`.
     """
 
     value: int
     bounded_by: str
     proof: Proof
+    relaxations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

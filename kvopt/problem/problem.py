@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,9 @@ from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds, checked_clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
+from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import as_instance
 from kvopt.problem.scopes import Scope
-
-_LOGGER = logging.getLogger("kvopt")
 
 
 @dataclass(frozen=True)
@@ -31,8 +28,7 @@ class Problem:
         How long rounds last.
     scope
         The schedules that bounds cover.  Without ``sharing`` the prefixes of the instance are
-        ignored.  By default ``sharing`` if requests have prefixes and the other options support
-        them, else ``runs``.
+        ignored.  By default ``sharing`` if requests have prefixes, else ``runs``.
     deadline
         Deadline of requests, if that counts as well.
     """
@@ -44,30 +40,14 @@ class Problem:
 
     def __post_init__(self) -> None:
         self._settle_scope()
-        for is_asked, what in (
-            (
-                self.has_pauses or (self.in_seconds and self.scope.covers(Scope.CHUNKS)),
-                f"the scope {self.scope}",
-            ),
-            (self.deadline is not None, "a deadline"),
-        ):
-            if is_asked:
-                refuse_extras(self.instance, what)
-        if self.in_seconds:
-            refuse_extras(self.instance, "a clock of seconds", ("prefix",))
-            refuse_blocks(self.instance, "a clock of seconds")
         if self.deadline is not None:
-            refuse_blocks(self.instance, "a deadline")
             self.deadline.allowed(self.instance, rounds=self.clock.is_even)
 
     def _settle_scope(self) -> None:
         """Choose a default scope; drop prefixes without sharing, and sharing without prefixes."""
         has_prefixes = "prefix" in self.instance.extras
         if (scope := self.scope) is None:
-            is_known = has_prefixes and self.deadline is None
-            scope = Scope.SHARING if is_known else Scope.RUNS
-            if has_prefixes and not is_known:
-                _LOGGER.warning("prefixes are left out: a deadline does not know them")
+            scope = Scope.SHARING if has_prefixes else Scope.RUNS
         if not has_prefixes:
             scope = scope.without_sharing
         said = vars(self)
@@ -82,8 +62,12 @@ class Problem:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether it is in rounds, with fields beyond the problem of the papers."""
-        return bool(self.instance.extras) and not self.in_seconds
+        """Whether it is in rounds, and no search knows all of its fields together.
+
+        Wider problems give its bounds, and narrower ones its schedules.
+        """
+        beyond = self.is_fleet and (self.in_blocks or self.has_pauses)
+        return not self.in_seconds and (bool(self.instance.extras) or beyond)
 
     @property
     def has_pauses(self) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from kvopt.bounds.deadlines import deadline_ceiling
+from kvopt.bounds.relaxations import ceiling_chain
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
@@ -19,7 +21,7 @@ _SEARCHED = "search for deadlines"
 def bound_in_time(search: Search, seconds: float) -> None:
     """Find prices that prove a ceiling on the requests that attain the deadline."""
     deadline, allowed = _asked(search)
-    search.ceiling = deadline_ceiling(
+    ceiling = deadline_ceiling(
         search.instance,
         allowed,
         deadline.aim,
@@ -28,11 +30,15 @@ def bound_in_time(search: Search, seconds: float) -> None:
         time_limit=_limited(search, seconds),
         should_stop=lambda: _is_ended(search),
     )
+    search.ceiling = replace(ceiling, relaxations=ceiling_chain(search.problem))
 
 
 def search_in_time(search: Search, seconds: float) -> None:
     """Search for a schedule in which many requests attain it; for few requests all schedules."""
     if search.ceiling is None or not len(search.instance):
+        return
+    if search.instance.extras or search.problem.in_blocks:
+        search.note("deadlines: schedulers alone are tried, as the search knows tokens only")
         return
     (deadline, allowed), model = _asked(search), search.clock.model
     costs, aim = search.ceiling.costs, deadline.aim

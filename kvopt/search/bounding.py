@@ -10,6 +10,7 @@ from typing import Unpack
 
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.registry import PAUSED_BOUNDS, Bound, bounds_for, register
+from kvopt.bounds.relaxations import chains
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
@@ -18,7 +19,7 @@ from kvopt.incumbent.proofs import CheckedBound
 from kvopt.incumbent.result import BoundResult
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import ROUNDS, Clock
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
+from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, stages
@@ -130,17 +131,15 @@ def bound(
     problem = as_problem(instance, scope=scope)
     if problem.in_seconds and method != "auto":
         raise InvalidInput(f"must be auto in seconds, got {shown(method)}", field="method")
-    if problem.deadline is not None:
-        raise InvalidInput("is counted by solve and certify", field="deadline")
     work = bounds_for(problem.scope).find(method)
-    search = Search(problem, limits_of(options), checkable=True)
+    search = Search(replace(problem, deadline=None), limits_of(options), checkable=True)
+    if problem.deadline is not None:
+        search.note("of latency alone: solve and certify count deadlines")
     with signals_interrupt(search):
-        if problem.is_restricted:
-            refuse_blocks(problem.instance, problem.instance.extras[0])
-            if method == "auto" and shares_prefixes(search) and is_apart(search):
-                plan.bounding(search)  # as in the plan of `certify`
-            else:
-                bound_by_relaxation(search, search.remaining, lambda inner: _in_parts(inner, work))
+        if method == "auto" and shares_prefixes(search) and is_apart(search):
+            plan.bounding(search)  # as in the plan of `certify`
+        elif problem.is_restricted and chains(problem) != [()]:
+            bound_by_relaxation(search, search.remaining, lambda inner: _in_parts(inner, work))
         elif problem.in_blocks and method not in _IN_BLOCKS:
             stages.bound_tokens(search, lambda inner: _in_parts(inner, work))
         else:
@@ -207,7 +206,6 @@ def bounds_by_workers(
     {1: 6, 2: 4, 3: 3}
     """
     problem = as_problem(instance, clock=clock, scope=scope)
-    refuse_extras(problem.instance, "bounds by workers", ("prefix",))
     limits, began = limits_of(options), wall_time()
     found: dict[int, CheckedBound] = {}
     best: CheckedBound | None = None

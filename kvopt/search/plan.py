@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kvopt.bounds.coarse import has_large_requests
+from kvopt.bounds.relaxations import chains
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.seconds.runs import offer_policies, offer_servers, search_runs
@@ -92,7 +93,8 @@ def _in_rounds(search: Search) -> bool:
 
 
 def _in_blocks(search: Search) -> bool:
-    return search.problem.in_blocks
+    """Whether rounds count memory in whole blocks; in seconds tokens count instead."""
+    return search.problem.in_blocks and not search.problem.in_seconds
 
 
 def _pauses(search: Search) -> bool:
@@ -150,9 +152,19 @@ def _has_deadline(search: Search) -> bool:
     return search.problem.deadline is not None
 
 
+def _knows_tokens(search: Search) -> bool:
+    """Whether it counts tokens, without fields beyond the problem of the papers."""
+    return not (search.instance.extras or search.problem.in_blocks)
+
+
+def _knows_prefixes(search: Search) -> bool:
+    """Whether it counts tokens, and prefixes are its only further field."""
+    return search.instance.extras in ((), ("prefix",)) and not search.problem.in_blocks
+
+
 def _is_behind_a_prefix(search: Search) -> bool:
     """Whether its only field beyond the problem of the papers is a prefix common to all."""
-    return bool(search.instance.extras) and not restricted.is_apart(search)
+    return search.problem.is_restricted and not restricted.is_apart(search)
 
 
 def _is_solved_by_program(search: Search) -> bool:
@@ -255,11 +267,11 @@ SEARCHES = (
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
     Stage("policies", _in_seconds, offer_policies),
     Stage("servers", lambda s: _in_seconds(s) and s.problem.scope.covers(Scope.CHUNKS)
-          and not s.instance.extras, offer_servers, 0.3),
-    Stage("exact", _in_seconds, search_all),
-    Stage("beams", lambda s: _in_seconds(s) and not (s.problem.is_fleet or s.instance.extras),
+          and _knows_tokens(s), offer_servers, 0.3),
+    Stage("exact", lambda s: _in_seconds(s) and _knows_prefixes(s), search_all),
+    Stage("beams", lambda s: _in_seconds(s) and not s.problem.is_fleet and _knows_tokens(s),
           stages.search_beams_in_seconds),
-    Stage("routers", _in_seconds, search_runs),
+    Stage("routers", lambda s: _in_seconds(s) and _knows_prefixes(s), search_runs),
 )  # fmt: skip
 """Better schedules, and proofs that no other one is better."""
 
@@ -293,7 +305,10 @@ SEARCHES_OF_RESTRICTED = (
     Stage("optimum with shares", lambda s: restricted.shares_prefixes(s)
           and restricted.is_apart(s) and _is_solved_by_program(s),
           lambda s, t: restricted.bound_by_relaxation(s, t, _auto_in_parts), 0.3),
-    Stage("proof by a solver", restricted.is_apart, restricted.prove),
+    Stage("narrower", lambda s: restricted.is_apart(s) and restricted.is_wide(s),
+          lambda s, t: restricted.search_narrower(s, t, _everything)),
+    Stage("proof by a solver", lambda s: restricted.is_apart(s) and not restricted.is_wide(s),
+          restricted.prove),
 )  # fmt: skip
 """Better schedules, and proofs that no other one is better."""
 
@@ -376,9 +391,19 @@ def auto(search: Search, *, presolve: bool = True) -> None:
         run(BOUNDS + SEARCHES, search, search.remaining)
 
 
+def _everything(search: Search) -> None:
+    """Search schedules and bounds of a problem from the beginning."""
+    if search.problem.is_restricted:
+        run(RESTRICTED, search, search.remaining)
+        auto(search, presolve=search.presolve)
+    else:
+        run(FIRST, search)
+        _auto_in_parts(search)
+
+
 def bounding(search: Search, _: float = math.inf) -> None:
     """Bound by the size of the problem, without a search for schedules."""
-    if search.problem.is_restricted:
+    if search.problem.is_restricted and chains(search.problem) != [()]:
         is_shared = _is_priced_by_blocks(search)
         seconds = share_of(search.remaining, 0.5 if is_shared else 1.0)
         restricted.bound_by_relaxation(search, seconds, _bounding_in_parts)

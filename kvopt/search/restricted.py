@@ -1,16 +1,16 @@
-"""Problems with weights, a limit of active requests, or shared prefixes.
+"""Problems in rounds with several fields that no search knows together.
 
-They are bounded by the problem of the papers: a limit only restricts, and every latency is at least
-the output, so each weight above 1 adds so many outputs.  With shared prefixes each request pays its
-share (`kvopt.bounds.shares`).
+Wider problems give bounds (`kvopt.bounds.relaxations`): a limit of active requests only restricts,
+and so on.  Schedulers obey all fields, and narrower problems give schedules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 
-from kvopt.bounds.shares import shared_out
+from kvopt.bounds.relaxations import chains, relaxed_by
 from kvopt.errors import PolicyFault, Stopped
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.list_schedules import one_after_another
@@ -20,6 +20,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.shares import SHARING_BEAMS, share_of
 from kvopt.kernels.clock import wall_time
+from kvopt.problem.scopes import Scope
 from kvopt.search.meanwhile import prover
 from kvopt.search.registry import ENGINES
 from kvopt.simulate.running import run
@@ -31,11 +32,34 @@ _MOMENT = 0.5
 
 
 def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
-    """Run work on the problem of the papers, and offer its bound."""
-    instance = search.instance
-    sure = sum(request.weight * request.output for request in instance)
-    plain, more = shared_out(instance).without_extras(), sure - instance.total_output
-    search.work_inside(plain, work, seconds, takes=["bounds"], more=more)
+    """Run work on each wider problem with bounds, and offer these."""
+    end, ways = wall_time() + seconds, chains(search.problem)
+    for left, names in zip(range(len(ways), 0, -1), ways, strict=True):
+        wider, more = relaxed_by(search.problem, names)
+        search.work_inside(
+            replace(wider, deadline=None),
+            work,
+            (end - wall_time()) / left,
+            takes=["bounds"],
+            more=more,
+            relaxations=names,
+        )
+
+
+def search_narrower(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
+    """Run work on a narrower problem, whose schedules are those of this one too.
+
+    It has no pauses.  Instead of whole blocks prompts are longer, see `Instance.inflated`.
+    """
+    problem = search.problem
+    scope = Scope.SHARING if problem.scope.covers(Scope.SHARING) else Scope.RUNS
+    narrower = replace(problem, instance=search.instance.inflated(), scope=scope, deadline=None)
+    search.work_inside(narrower, work, seconds, takes=["schedules"])
+
+
+def is_wide(search: Search) -> bool:
+    """Whether it has pauses, or memory in whole blocks, beside other fields."""
+    return search.problem.has_pauses or search.problem.in_blocks
 
 
 def bound_by_shared_prices(search: Search, seconds: float) -> None:
@@ -47,19 +71,20 @@ def bound_by_shared_prices(search: Search, seconds: float) -> None:
 
 
 def is_apart(search: Search) -> bool:
-    """Whether it is more than the problem of the papers behind a common prefix."""
-    return bool(search.instance.without_common_prefix().extras)
+    """Whether it is more than another problem behind a common prefix."""
+    plain = search.instance.without_common_prefix()
+    return replace(search.problem, instance=plain).is_restricted
 
 
 def shares_prefixes(search: Search) -> bool:
     """Whether prefixes are its only further fields."""
-    return search.instance.extras == ("prefix",)
+    return search.instance.extras == ("prefix",) and not is_wide(search)
 
 
 def without_common_prefix(search: Search, work: Callable[[Search], object]) -> None:
-    """Run work on the problem of the papers that has the same schedules."""
+    """Run work on the problem without prefixes that has the same schedules."""
     plain, everything = search.instance.without_common_prefix(), ("schedules", "bounds", "claims")
-    search.work_inside(plain, work, takes=everything, known=True)
+    search.work_inside(plain, work, takes=everything, known=True, relaxations=("shares",))
 
 
 def offer_one_after_another(search: Search, _: float = 0.0) -> None:

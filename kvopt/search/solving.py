@@ -18,7 +18,7 @@ from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_so
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, restricted, stages
@@ -133,7 +133,8 @@ def solve(
     solver = options.pop("pyomo_solver", DEFAULT_SOLVER)
     _refuse(problem, engine, prices is not None)
     given = None if start is None else _given(problem, start)
-    work = engine_named(engine, presolve=presolve, pyomo_solver=solver, scope=problem.scope)
+    engines = Scope.RUNS if problem.is_restricted else problem.scope
+    work = engine_named(engine, presolve=presolve, pyomo_solver=solver, scope=engines)
     search = Search(problem, limits_of(options), checkable=checkable)
     search.versions, search.presolve = versions(), presolve
     if isinstance(prices, BoundResult):
@@ -160,7 +161,6 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
             refuse_extras(problem.instance.without_common_prefix(), f"the engine {engine}")
         if has_prices:
             refuse_extras(problem.instance, "a search that begins from prices")
-        refuse_blocks(problem.instance, problem.instance.extras[0])
     if problem.in_seconds:
         for field, is_given in (("engine", engine != "auto"), ("prices", has_prices)):
             if is_given:
@@ -169,7 +169,6 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     if has_prices:
         refuse_blocks(problem.instance, "a search that begins from prices")
     if problem.has_pauses:
-        refuse_fleet(problem.instance, f"the scope {problem.scope}")
         if has_prices:
             raise InvalidInput(f"cannot be given with the scope {problem.scope}", field="prices")
     elif problem.is_fleet and engine not in _OF_FLEETS:
@@ -204,11 +203,16 @@ def _given_in_seconds(problem: Problem, start: Any) -> Schedule:
 def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> None:
     """Run an engine, in blocks on longer prompts; part by part if idle gaps cut the instance."""
     problem = search.problem
-    if problem.in_blocks:
+    if problem.in_blocks and not problem.in_seconds:
         search.note(
             f"{problem.instance.in_blocks}: schedules are those that fit if each request holds "
             f"{problem.instance.block_size - 1} tokens more"
         )
+    if problem.is_restricted and restricted.is_wide(search) and engine != "auto":
+        restricted.search_narrower(
+            search, search.remaining, lambda inner: _on(work, inner, inner.remaining)
+        )
+        return
     if problem.in_blocks and engine != "auto":
         plan.run(plan.BOUNDS, search, search.remaining)
         stages.as_longer_prompts(search, lambda inner: plan.divided(inner).work(partial(_on, work)))

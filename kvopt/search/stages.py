@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
+from kvopt.bounds.relaxations import chains, relaxed_by
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
@@ -68,7 +69,8 @@ def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
 
 def offer_volume(search: Search, _: float = 0.0) -> None:
     """Offer the volume bound, for blocks that of all their tokens."""
-    search.offer_checked(volume_bound(search.instance.in_tokens()), "volume", VolumeProof())
+    value = volume_bound(search.instance.in_tokens())
+    search.offer_checked(value, "volume", VolumeProof(), _tokens(search))
 
 
 def offer_staircases(search: Search, _: float = 0.0) -> None:
@@ -158,7 +160,14 @@ def bound_tokens(
     search: Search, work: Callable[[Search], object], seconds: float = math.inf
 ) -> None:
     """Offer the token bounds for blocks: blocks only restrict."""
-    search.work_inside(search.instance.in_tokens(), work, seconds, takes=["bounds"])
+    search.work_inside(
+        search.instance.in_tokens(), work, seconds, takes=["bounds"], relaxations=_tokens(search)
+    )
+
+
+def _tokens(search: Search) -> tuple[str, ...]:
+    """Return the relaxation that counts tokens, if memory is in blocks."""
+    return ("tokens",) if search.problem.in_blocks else ()
 
 
 def climb_states_of_tokens(search: Search, seconds: float) -> None:
@@ -177,14 +186,18 @@ def bound_shares(search: Search, seconds: float) -> None:
     Its first step is completed under any limit: no other stage gives a bound.
     """
     limit, began = min(seconds, search.remaining), search.seconds
+    (names,) = chains(search.problem)
+    problem, _ = relaxed_by(search.problem, names)
     bound = seconds_bound(
-        search.instance,
+        problem.instance,
         search.clock.batch_time,
-        scope=search.problem.scope,
+        scope=problem.scope,
         time_limit=limit,
         should_stop=search.should_stop,
     )
-    search.offer_checked(bound.value_ns, "shares", bound.proof)
+    if "prefix" in problem.instance.extras:
+        names = (*names, "shares")
+    search.offer_checked(bound.value_ns, "shares", bound.proof, names)
     if len(search.instance) and search.seconds - began < limit and not search.should_stop():
         search.note("the bound in seconds is final: more time can only improve the schedule")
 

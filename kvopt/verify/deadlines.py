@@ -12,6 +12,7 @@ from typing import Any
 
 from kvopt.verify import definitions
 from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
+from kvopt.verify.relaxations import relaxed
 from kvopt.verify.runs import checked_run, uncovered
 from kvopt.verify.seconds import part_of
 from kvopt.verify.work import Invalid, Work, ascend, paired, pairwise, quoted, refuse
@@ -28,7 +29,10 @@ def check_in_time(
     claim, scope, work.part = certificate["deadlines"], certificate["scope"], "deadlines: "
     first, ceiling, best = claim["aim"] == "first-token", claim["ceiling"], claim["best"]
     due = _due(certificate, problem)
-    proved, misses = most_in_time(problem, claim["proof"], due, work, first=first)
+    wider, _, words = relaxed(problem, claim.get("relaxations", ()))
+    if wider.block > 1 or wider.paths or wider.most is not None:
+        raise Invalid("deadlines: prices need tokens, shares of prefixes, and no limit")
+    proved, misses = most_in_time(wider, claim["proof"], due, work, first=first)
     if ceiling < proved:
         raise Invalid(f"deadlines: says at most {ceiling:,}, the proof gives {proved:,}")
     runs = certificate.get("policies", [])
@@ -61,7 +65,8 @@ def check_in_time(
             used = uncovered(run, scope)
             beyond = f" with {used}, which the ceiling does not cover" if used else ""
             lines.append(f"  {quoted(run['policy'])} does for {attained:,}{beyond}")
-    return f"  deadlines: the ceiling {ceiling:,}: its proof by prices gives {proved:,}", lines
+    how = "prices" + f", with {words}," * bool(words)
+    return f"  deadlines: the ceiling {ceiling:,}: its proof by {how} gives {proved:,}", lines
 
 
 def _due(certificate: dict[str, Any], problem: Problem) -> list[int]:
@@ -110,14 +115,15 @@ def most_in_time(
     ends = (end + first * r.output for r, end in paired(problem.requests, due))
     cells = (table.cells(r.arrival, end) for r, end in paired(problem.requests, ends))
     work.spend(90 * sum(max(0, right - left) for left, right in cells))
-    for request, end in paired(problem.requests, due):
+    done = problem.fresh or [request.prompt for request in problem.requests]
+    for request, end, fresh in paired(problem.requests, due, done):
         arrival, prompt, _ = request
         brief = request._replace(output=1) if first else request
         if clock is None:
             alone = amount = brief.output
             most, slope, rate = prompt + amount, 1, 1
         else:
-            amount, _, alone = part_of(memory, brief, clock, chosen, brief.prompt)
+            amount, _, alone = part_of(memory, brief, clock, chosen, fresh)
             most, slope, rate = 1, 0, memory
         if arrival + alone > end:
             misses += 1

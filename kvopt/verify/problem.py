@@ -63,33 +63,6 @@ class Problem:
         """Whether it has fields beyond the problem of the papers."""
         return bool(self.weights or self.most or self.paths)
 
-    def plain(self) -> Problem:
-        """Return a problem without prefixes whose bounds hold here.
-
-        In rounds it is that of the papers, without weights and limits too.  If K users of a node can be active together, see `held_together`, each of them counts w / K
-        of its w tokens: together at most the held ones.  Prompts are the whole sums rounded down,
-        so active requests hold at least these.
-        """
-        memory, private, most = held_together(self)
-        prompts = [
-            own + int(sum(Fraction(self.nodes[v], most[v]) for v in path if v in most))
-            for own, path in paired(private, self.paths or [()] * len(private))
-        ]
-        fresh, firsts = surely_processed(self) if self.nodes else ((), ())
-        in_rounds = self.clock is None
-        requests = [r._replace(prompt=s) for r, s in paired(self.requests, prompts)]
-        return replace(
-            self,
-            memory=memory,
-            requests=requests,
-            weights=() if in_rounds else self.weights,
-            most=None if in_rounds else self.most,
-            nodes=(),
-            paths=(),
-            fresh=fresh,
-            firsts=firsts,
-        )
-
     @property
     def used(self) -> int:
         """Number of useful workers: at most the number of requests."""
@@ -111,14 +84,12 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     memory, rows, is_older = instance["memory"], instance["requests"], instance["schema"][-1] == "1"
     workers, block = instance.get("workers", 1), instance.get("block_size", 1)
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
-    is_timed, more = certificate["clock"] != "rounds", "deadlines" in certificate
+    is_timed = certificate["clock"] != "rounds"
     refuse(not 1 <= memory <= LARGEST_FIELD, "instance: memory must be in 1 .. 2^53 - 1")
     if "workers" in instance and (workers < 2 or is_older):
         raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
     if "block_size" in instance and (not 2 <= block <= LARGEST_FIELD or is_older):
         raise Invalid("instance: blocks have at least 2 tokens, and the schema kvopt.instance/2")
-    if block > 1 and (is_timed or more or workers > 1):
-        raise Invalid("instance: whole blocks go with total latency in rounds, of one worker, only")
     refuse(block > memory, "instance: memory has not one block")
     for i, (arrival, prompt, output) in enumerate(requests):
         if not (0 <= arrival <= LARGEST_FIELD and prompt >= 0 and output >= 1):
@@ -135,8 +106,6 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     problem = _restricted(Problem(memory, requests, workers, block), instance)
     if problem.is_restricted:
         refuse(is_older, "instance: weights, limits and prefixes need kvopt.instance/2")
-        if block > 1 or more or "narrower" in certificate:
-            raise Invalid("instance: weights, limits, prefixes go with latency in tokens")
     if bool(problem.paths) != ("sharing" in certificate["scope"]):
         raise Invalid("instance: prefixes go with the scope sharing, and it with them")
     if not is_timed:

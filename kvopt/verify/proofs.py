@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from operator import mul
 from typing import Any
 
 from kvopt.verify.configurations import by_configurations
 from kvopt.verify.prices import by_prices, by_shared_prices
 from kvopt.verify.problem import Problem, Request
+from kvopt.verify.relaxations import relaxed
 from kvopt.verify.seconds import by_shares
 from kvopt.verify.volume import by_volume
 from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, refuse
@@ -29,6 +29,12 @@ KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
 """For each kind of proof the modules to read, and the function that prepares its evaluation."""
 _OF_RUNS = ("configurations", "search", "slot-prices", "shared-prices")
 """Proofs about runs without pauses."""
+_KNOWN = {
+    "block-prices": ("tokens",),
+    "shared-prices": ("shares", "limit"),
+    "shares": ("limit", "weights"),
+}
+"""Of the relaxations those that a kind of proof can do without."""
 
 
 def _alone(proof: Proof) -> list[Proof]:
@@ -44,37 +50,36 @@ def modules_of(proof: Proof) -> set[str]:
     return {"proofs", *" ".join(names).split()}
 
 
-def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
+def value_of_proof(
+    problem: Problem, proof: Proof, work: Work, relaxations: Sequence[str] = ()
+) -> tuple[int, str]:
     """Return the lower bound of a proof, and a description of the check.
 
-    In seconds weights and a limit of active requests are in the proof.  In rounds a limit only
-    restricts, and no latency is below the output.  With prefixes each request counts its share, see
-    `Problem.plain`.
+    The proof is about the wider problem to which the relaxations lead.
     """
-    if not problem.is_restricted:
-        return _value_of_plain(problem, proof, work)
-    outputs = [request.output for request in problem.requests]
-    more = sum(map(mul, problem.weights, outputs)) - sum(outputs) if problem.weights else 0
-    more = more if problem.clock is None else 0
-    is_shared = proof["kind"] == "shared-prices"
-    value, how = _value_of_plain(problem if is_shared else problem.plain(), proof, work)
-    how += ", with a share of its prefix for each request," * bool(problem.nodes)
-    return value + more, how
+    wider, more, words = relaxed(problem, relaxations)
+    value, how = _value(wider, proof, work)
+    return value + more, how + f", with {words}," * bool(words)
 
 
-def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
-    """Return the bound and description without restrictions.
+def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
+    """Return the bound and description of a proof about a problem.
 
     Configurations, searches, slots and staircases are about whole runs: they do not cover pauses.
-    Blocks only restrict: every bound for the tokens of all blocks holds.
     """
-    kind, suffix = proof["kind"], ""
+    kind = proof["kind"]
     if (kind == "shares") != (problem.clock is not None):
         raise Invalid("lower: shares of the machine are of a clock in seconds, all else of rounds")
-    if problem.block > 1:
-        problem = replace(problem, memory=problem.memory - problem.memory % problem.block)
-        if kind != "block-prices":
-            problem, suffix = replace(problem, block=1), ", in tokens,"
+    known = _KNOWN.get(kind, ())
+    for name, is_used in (
+        ("tokens", problem.block > 1),
+        ("shares", problem.paths),
+        ("limit", problem.most is not None),
+        ("weights", problem.weights),
+    ):
+        refuse(is_used and name not in known, f"lower: {kind} need the relaxation {name}")
+    memory = problem.memory - problem.memory % problem.block
+    problem = replace(problem, memory=memory)
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]
     for part, own in parts:
         if part.pauses and (own["kind"] in _OF_RUNS or own.get("staircases")):
@@ -94,7 +99,7 @@ def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, st
     if kind == "split":
         kinds, count = dict.fromkeys(own["kind"] for own in _alone(proof)), len(proof["parts"])
         how = f"{count:,} part{'s' * (count > 1)} ({', '.join(kinds)})"
-    return total, how + suffix
+    return total, how
 
 
 def _parts(problem: Problem, proof: Proof) -> Iterator[tuple[Problem, Proof]]:

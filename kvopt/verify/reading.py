@@ -13,6 +13,8 @@ from kvopt.verify.work import Unreadable, Work, quoted
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks", "sharing", "sharing+pauses",
           "sharing+chunks", "sharing+pauses+chunks")  # fmt: skip
 """Features of schedules.  In rounds a prompt in pieces is only a later start."""
+RELAXATIONS = ("tokens", "shares", "limit", "weights", "pooled")
+"""Steps to a wider problem, whose lower bounds hold."""
 LARGEST_FILE = 90_000_000
 """Limit in bytes; a larger file is refused unread."""
 MOST_PARTS = 10_000_000
@@ -63,7 +65,7 @@ _RUNS = (
 _SIDES = {
     "scope": SCOPES,
     "upper": (None, *_RUNS),
-    "lower": (None, {"value": int, "proof": _PROOFS}),
+    "lower": (None, {"value": int, "relaxations?": [RELAXATIONS], "proof": _PROOFS}),
 }
 _CERTIFICATE = {
     "schema": "kvopt.certificate/3",
@@ -79,6 +81,7 @@ _CERTIFICATE = {
     ],
     "deadlines?": {
         "aim": ("completion", "first-token"), "after": (int, "own"), "ceiling": int,
+        "relaxations?": [RELAXATIONS],
         "proof": {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]},
         "attained": [(None, int)], "best": (None, *({**run, "attained": int} for run in _RUNS)),
     },

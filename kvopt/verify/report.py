@@ -100,7 +100,8 @@ def _checked_side(problem: Problem, side: dict[str, Any], work: Work) -> list[st
         lines.append(_checked_run(problem, upper, "upper", work)[0])
     if lower is not None:
         value = lower["value"]
-        proved, how = value_of_proof(problem.within(scope), lower["proof"], work)
+        steps = lower.get("relaxations", ())
+        proved, how = value_of_proof(problem.within(scope), lower["proof"], work, steps)
         refuse(value > proved, f"lower: says {value:,}, the proof gives {proved:,}")
         is_wrong = upper is not None and value > upper["value"]
         refuse(is_wrong, "lower is above upper: an error of the checker itself")
@@ -112,7 +113,9 @@ def _modules(certificate: dict[str, Any], work: Work) -> str:
     """Name the modules that found this valid, which a reader has to trust."""
     claims = [*certificate.get("narrower", []), certificate]
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
-    names = {"problem", "reading", "report", "runs", "work"}.union(*map(modules_of, proofs))
+    names = {"problem", "reading", "relaxations", "report", "runs", "work"}.union(
+        *map(modules_of, proofs)
+    )
     names |= {"definitions"} if work.naive else set()
     if "deadlines" in certificate:
         names |= {"deadlines"} if certificate["clock"] == "rounds" else {"deadlines", "seconds"}

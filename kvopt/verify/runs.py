@@ -231,7 +231,9 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
         if block > 1:  # the tokens, and what rounding up adds
             taken = defaultdict(int, {rest: n for rest, n in taken.items() if n})
             spare = sum(n * (-(rest + following) % block) for rest, n in taken.items())
-            if (blocks := (offset + active * following + spare) // block) > problem.memory // block:
+            spare += sum(-held % block for _, held in chunks.get(mark, ()))
+            tokens = offset + active * following + shared + beside + spare
+            if (blocks := tokens // block) > problem.memory // block:
                 raise Invalid(
                     f"{what}: {blocks:,} blocks are held at one time, there are "
                     f"{problem.memory // block:,}"
