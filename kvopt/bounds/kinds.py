@@ -56,6 +56,8 @@ class Kinds:
         The numbers that all requests of a kind share.
     counts
         Number of requests of each kind.
+    weights
+        How often the latency of a request counts; ascending.
     block
         Tokens of a block; whole blocks are held and paid for.
     """
@@ -64,15 +66,23 @@ class Kinds:
     prompts: Integers
     outputs: Integers
     counts: Integers
+    weights: Integers
     block: int = 1
 
     @classmethod
     def of(cls, instance: Instance) -> Kinds:
-        """Return the kinds of an instance, in ascending order."""
-        counts = sorted(Counter(request.kind for request in instance).items())
-        rows = [(*kind, count) for kind, count in counts]
-        table = np.array(rows, dtype=np.int64).reshape(-1, 4).T.copy()
-        return cls(table[0], table[1], table[2], table[3], instance.block_size)
+        """Return the kinds of an instance by weight, in ascending order."""
+        kinds = Counter((request.weight, *request.kind) for request in instance)
+        rows = [(*kind, count) for kind, count in sorted(kinds.items())]
+        weights, *columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T.copy()
+        return cls(*columns, weights, instance.block_size)
+
+    def by_weight(self) -> Iterator[tuple[int, slice]]:
+        """Yield each weight, and where its kinds are."""
+        weights, begins = np.unique(self.weights, return_index=True)
+        ends = [*begins[1:].tolist(), len(self)]
+        for weight, begin, end in zip(weights.tolist(), begins.tolist(), ends, strict=True):
+            yield weight, slice(begin, end)
 
     def __len__(self) -> int:
         return len(self.counts)

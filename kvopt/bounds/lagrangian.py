@@ -75,8 +75,13 @@ class Pace(NamedTuple):
 
 
 def first_prices(instance: Instance) -> Floats:
-    """Return the prices of the fluid, and some at 0 that may rise after its end."""
+    """Return the prices of the fluid, and some at 0 that may rise after its end.
+
+    Prices are of latency, so they are as large as the mean weight says.
+    """
     fluid = fluid_prices(instance)
+    if "weight" in instance.extras:
+        fluid = fluid * (sum(request.weight for request in instance) / len(instance))
     return np.concatenate((fluid, np.zeros(len(fluid) // 8 + 1)))
 
 

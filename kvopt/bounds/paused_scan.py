@@ -6,8 +6,6 @@ rise; elsewhere `kvopt.bounds.scan` finds the least costs.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from kvopt.bounds.pauses import windows_with_pauses
@@ -22,10 +20,10 @@ _LARGEST_TABLE = 2**30
 
 @compiled
 def _pause(
-    kinds: tuple[Integers, Integers, Integers, Integers],
+    kinds: tuple[Integers, Integers, Integers, Integers, Numbers],
     windows: Integers,
     prices: Numbers,
-    priced: tuple[int, Any, int],
+    priced: tuple[int, int],
     costs: Numbers,
     starts: Integers,
     loads: Floats,
@@ -34,8 +32,8 @@ def _pause(
 
     If a pause pays, the start of the run becomes the last priced time.
     """
-    arrivals, prompts, outputs, counts = kinds
-    last, unit, block = priced
+    arrivals, prompts, outputs, counts, units = kinds
+    last, block = priced
     up = block - 1
     spares = 1
     rows = 1
@@ -64,7 +62,7 @@ def _pause(
                 least[x] = lowest
         held = prices.dtype.type((s + o + up) // block * block)
         for x in range(spare + 1):
-            cost = unit * (o + x) + least[x]
+            cost = units[i] * (o + x) + least[x]
             if a + o + x <= last:
                 cost += prices[a + o + x - 1] * held
             if cost < best:
@@ -109,12 +107,13 @@ class PausedScanner(Scanner):
         windows = windows_with_pauses(kinds, costs, prices, unit)
         self._refuse_large_tables(windows, last)
         padded = np.concatenate((prices, np.zeros(kinds.longest, dtype=prices.dtype)))
-        priced = (last, prices.dtype.type(unit), kinds.block)
+        units = prices.dtype.type(unit) * kinds.weights.astype(prices.dtype)
+        priced = (last, kinds.block)
 
         def work(part: slice) -> Floats:
             loads: Floats = np.zeros(last)
             own = (kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part])
-            parts = (*own, kinds.counts[part])
+            parts = (*own, kinds.counts[part], units[part])
             _pause(parts, windows[part], padded, priced, costs[part], starts[part], loads)
             return loads
 

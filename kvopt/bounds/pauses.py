@@ -35,7 +35,8 @@ def windows_with_pauses(kinds: Kinds, costs: Numbers, prices: Numbers, unit: int
     """
     last = len(prices)
     rises = np.append(np.flatnonzero(prices[1:] > prices[:-1]) + 1, 2**62)
-    spans = np.minimum((costs // unit).astype(np.int64) + 1, last - kinds.arrivals + kinds.outputs)
+    most = (costs // (unit * kinds.weights.astype(costs.dtype))).astype(np.int64) + 1
+    spans = np.minimum(most, last - kinds.arrivals + kinds.outputs)
     following = rises[np.searchsorted(rises[:-1], kinds.arrivals + 1)]
     pays = (kinds.arrivals < last) & (following < kinds.arrivals + spans)
     return np.where(pays, spans, 0)
@@ -57,5 +58,6 @@ def lower_with_pauses(costs: Numbers, kinds: Kinds, sums: Sums) -> None:
         for j in range(min(output - 1, sums.last - arrival)):
             least = np.minimum.accumulate(least + held[j] * own[j : j + spare + 1])
         waits = np.arange(output, window + 1, dtype=prices.dtype)
-        least += held[-1] * own[output - 1 :] + unit * waits
+        weight = prices.dtype.type(kinds.weights[i])
+        least += held[-1] * own[output - 1 :] + weight * unit * waits
         costs[i] = min(costs[i], least.min())

@@ -5,9 +5,9 @@ schedule then pays at most ``M sum_t p_t`` for tokens, so
 
     L(p) = sum_i min_{k >= a_i} [k + o_i - a_i + sum_{j=1..o_i} p_{k+j} (s_i + j)] - M sum_t p_t
 
-is at most the total latency of any schedule.  With ``p_t = q_t / D`` for integers everything
-below is exact.  Beyond the last priced time a later start only costs more, so no horizon has
-to be trusted: k runs from a_i to that time, inclusive.
+is at most the total latency of any schedule, in which a weight w multiplies latencies.  With
+``p_t = q_t / D`` for integers everything below is exact.  Beyond the last priced time a later start
+only costs more, so no horizon has to be trusted: k runs from a_i to that time, inclusive.
 
 Where memory is given out in blocks of B tokens, a request that holds h tokens takes and pays for
 ``B ceil(h / B)`` of the ``B floor(M / B)`` tokens of all blocks.  That is never a lower bound at
@@ -85,13 +85,17 @@ def price_value(
         costs, _ = scanner.least_costs(numerators, prices.denominator)
     else:
         sums = Sums.of(numerators, prices.denominator, kinds)
-        costs = np.array([least_cost(sums, kind) for kind in kinds.rows()], dtype=numerators.dtype)
+        weights = {weight: sums.of_weight(weight) for weight, _ in kinds.by_weight()}
+        rows = zip(kinds.weights.tolist(), kinds.rows(), strict=True)
+        costs = np.array(
+            [least_cost(weights[weight], kind) for weight, kind in rows], dtype=numerators.dtype
+        )
         if scanner.pauses if scanner is not None else pauses:
             from kvopt.bounds.pauses import lower_with_pauses
 
             lower_with_pauses(costs, kinds, sums)
     least: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
-    rented = instance.total_memory // instance.block_size * instance.block_size
+    rented = instance.used_workers * instance.blocks * instance.block_size
     return least - rented * sum(prices.numerators)
 
 
@@ -122,6 +126,7 @@ def fits_int64(instance: Instance, prices: Prices) -> bool:
 def _largest_cost(instance: Instance, last: int, total: Any, largest: Any, unit: Any) -> Any:
     """Return an upper limit on the cost of a start: its latency and its payment."""
     longest = max((r.output for r in instance), default=0)
+    unit = unit * max((r.weight for r in instance), default=1)
     peak = max((r.peak for r in instance), default=0) + instance.block_size - 1
     paid = min(total, largest * longest)
     return unit * (last + longest + 1) + peak * paid
@@ -166,6 +171,14 @@ class Sums(NamedTuple):
         held *= kind(block)
         begun = held + kind(unit) * np.arange(len(held), dtype=kind)
         return cls(last, kind(unit), block, padded, paid, held, begun)
+
+    def of_weight(self, weight: int) -> Sums:
+        """Return the sums for requests of a weight w: each round of latency costs w D."""
+        if weight == 1:
+            return self
+        kind = self.prices.dtype.type
+        begun = self.begun + kind(weight - 1) * self.unit * np.arange(len(self.begun), dtype=kind)
+        return self._replace(unit=kind(weight) * self.unit, begun=begun)
 
 
 def least_cost(sums: Sums, kind: Kind) -> int:

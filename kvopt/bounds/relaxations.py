@@ -94,12 +94,6 @@ RELAXATIONS = {
             _unweighted,
             _outputs_of_weights,
         ),
-        Relaxation(
-            "pooled",
-            "machines as one: a cache as large as all of them holds what they hold together",
-            lambda problem: problem.is_fleet,
-            lambda problem: _with(problem, problem.instance.pooled()),
-        ),
     )
 }
 """All relaxations by name, in the order in which they are applied."""
@@ -124,16 +118,23 @@ def ceiling_chain(problem: Problem) -> tuple[str, ...]:
 def chains(problem: Problem) -> list[tuple[str, ...]]:
     """Return the relaxations, in order, that lead to problems with bounds; an empty chain is none.
 
-    In seconds bounds know weights, prefixes and a limit of active requests.  In rounds they know
-    one of blocks on one machine, several machines, pauses; and shared prefixes alone.
+    In seconds bounds know weights, prefixes and a limit of active requests.  In rounds all of them
+    know several machines, and those with pauses these; prices of tokens alone know weights
+    and blocks too.
     """
     used = [name for name, step in RELAXATIONS.items() if step.is_used(problem)]
     if problem.in_seconds:
         return [tuple(name for name in used if name == "tokens")]
-    plain = tuple(name for name in used if name != "pooled")
-    if plain == ("tokens",) and not problem.is_fleet:
-        return [()]
-    found = [plain]
-    if problem.in_blocks and problem.is_fleet and "shares" not in used:
-        found.append(tuple(name for name in used if name != "tokens"))
-    return found
+    return [tuple(used)]
+
+
+def volume_chain(problem: Problem) -> tuple[str, ...]:
+    """Return the relaxations, in order, that lead to a problem in rounds with volumes."""
+    return tuple(n for n, step in RELAXATIONS.items() if n != "limit" and step.is_used(problem))
+
+
+def price_chain(problem: Problem) -> tuple[str, ...]:
+    """Return the relaxations, in order, that lead to a problem in rounds with prices of tokens."""
+    used = [name for name, step in RELAXATIONS.items() if step.is_used(problem)]
+    left_out = {"weights"} if "shares" in used else {"weights", "tokens"}
+    return tuple(name for name in used if name not in left_out)

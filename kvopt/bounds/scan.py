@@ -305,19 +305,22 @@ class Scanner:
         """
         kinds, last = self.kinds, len(prices)
         kind = np.dtype(np.float64 if prices.dtype.kind == "f" else np.uint64)
-        sums = Sums.of(prices.astype(kind, copy=False), unit, kinds)
-        lines = _lines(sums.prices.astype(np.float64), sums.paid.astype(np.float64))
+        whole = Sums.of(prices.astype(kind, copy=False), unit, kinds)
+        lines = _lines(whole.prices.astype(np.float64), whole.paid.astype(np.float64))
         stairs = None
         if steps is not None and len(steps.thresholds):
-            stairs = _Stairs.of(steps, kind, len(sums.prices))
+            stairs = _Stairs.of(steps, kind, len(whole.prices))
         costs: Numbers = np.empty(len(kinds), dtype=kind)
         starts = self._guesses.copy()
+        for weight, group in kinds.by_weight():
+            sums = whole.of_weight(weight)
 
-        def work(part: slice) -> None:
-            own = (kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part])
-            _scan(own, sums, lines, stairs, costs[part], starts[part])
+            def work(part: slice, first: int = group.start, sums: Sums = sums) -> None:
+                rows = slice(first + part.start, first + part.stop)
+                own = (kinds.arrivals[rows], kinds.prompts[rows], kinds.outputs[rows])
+                _scan(own, sums, lines, stairs, costs[rows], starts[rows])
 
-        self._in_slices(work, np.full(len(kinds), last // 2 + 1))
+            self._in_slices(work, np.full(group.stop - group.start, last // 2 + 1))
         self._guesses = starts
         return costs.astype(prices.dtype), starts
 

@@ -9,6 +9,9 @@ j-th completion of that fluid, nor before the j-th smallest ``a_i + o_i``.
 The two are combined by rank, never by request: the j-th completion of the fluid need not be
 the same request as the j-th completion of the schedule.
 
+If at most K requests may be active together, slots are another such resource: K in each round, of
+which request i needs ``o_i`` in all.  The later completion of each rank counts.
+
 For a fleet M is the memory of all workers together, here and wherever memory is a fluid or has
 prices: one worker with so large a cache allows every schedule of the fleet.
 """
@@ -23,7 +26,10 @@ from kvopt.problem.instance import Instance
 
 def volume_bound(instance: Instance) -> int:
     """Return the volume bound on total latency; exact integers, valid with arrivals."""
-    return _bound([(r.arrival, r.volume, r.output) for r in instance], instance.total_memory)
+    jobs = [(r.arrival, r.volume, r.output) for r in instance]
+    limit = instance.max_active
+    slots = None if limit is None else instance.used_workers * limit
+    return _bound(jobs, instance.total_memory, slots)
 
 
 def volume_bounds_without_each(instance: Instance) -> list[int]:
@@ -42,8 +48,11 @@ def volume_bounds_without_each(instance: Instance) -> list[int]:
     return [kinds[job] for job in jobs]
 
 
-def _bound(jobs: Sequence[tuple[int, int, int]], memory: int) -> int:
+def _bound(jobs: Sequence[tuple[int, int, int]], memory: int, slots: int | None = None) -> int:
     fluid = fluid_completions([(arrival, volume) for arrival, volume, _ in jobs], memory)
+    if slots is not None:
+        served = fluid_completions([(arrival, output) for arrival, _, output in jobs], slots)
+        fluid = list(map(max, fluid, served))
     alone = sorted(arrival + output for arrival, _, output in jobs)
     arrivals = sum(arrival for arrival, _, _ in jobs)
     return sum(map(max, fluid, alone)) - arrivals

@@ -17,13 +17,21 @@ from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.incumbent.result import BoundResult
+from kvopt.incumbent.shares import share_of
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, stages
-from kvopt.search.restricted import bound_by_relaxation, is_apart, shares_prefixes
+from kvopt.search.restricted import (
+    bound_by_prices,
+    bound_by_relaxation,
+    bound_by_volume,
+    has_prices,
+    is_apart,
+    shares_prefixes,
+)
 
 _LP_KINDS = 10
 """Up to so many kinds of requests the method lagrangian ends with an LP: starts jump together."""
@@ -139,7 +147,13 @@ def bound(
         if method == "auto" and shares_prefixes(search) and is_apart(search):
             plan.bounding(search)  # as in the plan of `certify`
         elif problem.is_restricted and chains(problem) != [()]:
-            bound_by_relaxation(search, search.remaining, lambda inner: _in_parts(inner, work))
+            if method in ("auto", "volume"):
+                bound_by_volume(search)
+            known = has_prices(search) and method in ("auto", "lagrangian")
+            seconds = share_of(search.remaining, 0.5 if known else 1.0)
+            bound_by_relaxation(search, seconds, lambda inner: _in_parts(inner, work))
+            if known:
+                bound_by_prices(search, search.remaining)
         elif problem.in_blocks and method not in _IN_BLOCKS:
             stages.bound_tokens(search, lambda inner: _in_parts(inner, work))
         else:

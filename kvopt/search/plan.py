@@ -281,12 +281,15 @@ RESTRICTED = (
           at_once=True),
     Stage("one after another", restricted.is_apart, restricted.offer_one_after_another,
           at_once=True),
+    Stage("volume", restricted.is_apart, restricted.bound_by_volume, at_once=True),
     Stage("relaxation", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
           lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts), 0.3,
           at_once=True),
     Stage("relaxation", _is_priced_by_blocks,
           lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts), 0.05,
           at_once=True),
+    Stage("prices", lambda s: restricted.is_apart(s) and restricted.has_prices(s),
+          restricted.bound_by_prices, 0.3),
     Stage("policies", _is_priced_by_blocks, restricted.offer_policies, 0.05, at_once=True),
     Stage("prices of shared blocks", _is_priced_by_blocks,
           restricted.bound_by_shared_prices, 0.3),
@@ -404,9 +407,12 @@ def _everything(search: Search) -> None:
 def bounding(search: Search, _: float = math.inf) -> None:
     """Bound by the size of the problem, without a search for schedules."""
     if search.problem.is_restricted and chains(search.problem) != [()]:
-        is_shared = _is_priced_by_blocks(search)
-        seconds = share_of(search.remaining, 0.5 if is_shared else 1.0)
+        restricted.bound_by_volume(search)
+        is_shared, has_prices = _is_priced_by_blocks(search), restricted.has_prices(search)
+        seconds = share_of(search.remaining, 0.5 if is_shared or has_prices else 1.0)
         restricted.bound_by_relaxation(search, seconds, _bounding_in_parts)
+        if has_prices:
+            restricted.bound_by_prices(search, share_of(search.remaining, 1 - is_shared / 2))
         if is_shared:
             restricted.bound_by_shared_prices(search, search.remaining)
         return

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
-from kvopt.bounds.relaxations import chains, relaxed_by
+from kvopt.bounds.relaxations import chains, price_chain, relaxed_by, volume_chain
+from kvopt.bounds.volume import volume_bound
 from kvopt.errors import PolicyFault, Stopped
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.list_schedules import one_after_another
@@ -18,11 +19,13 @@ from kvopt.heuristics.resumable import Turn
 from kvopt.heuristics.seconds.runs import policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
+from kvopt.incumbent.proofs import VolumeProof
 from kvopt.incumbent.shares import SHARING_BEAMS, share_of
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.scopes import Scope
 from kvopt.search.meanwhile import prover
 from kvopt.search.registry import ENGINES
+from kvopt.search.stages import climb
 from kvopt.simulate.running import run
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
@@ -44,6 +47,32 @@ def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search],
             more=more,
             relaxations=names,
         )
+
+
+def bound_by_volume(search: Search, _: float = 0.0) -> None:
+    """Offer the bound of volumes, which know a limit of active requests."""
+    names = volume_chain(search.problem)
+    wider, more = relaxed_by(search.problem, names)
+    search.offer_checked(volume_bound(wider.instance) + more, "volume", VolumeProof(), names)
+
+
+def has_prices(search: Search) -> bool:
+    """Whether prices of tokens know more of it than other bounds: weights, or blocks."""
+    return price_chain(search.problem) not in chains(search.problem)
+
+
+def bound_by_prices(search: Search, seconds: float) -> None:
+    """Offer the bound of prices of tokens, which know weights and blocks."""
+    names = price_chain(search.problem)
+    wider, more = relaxed_by(search.problem, names)
+    search.work_inside(
+        replace(wider, deadline=None),
+        lambda inner: climb(inner, seconds),
+        seconds,
+        takes=["bounds"],
+        more=more,
+        relaxations=names,
+    )
 
 
 def search_narrower(search: Search, seconds: float, work: Callable[[Search], None]) -> None:

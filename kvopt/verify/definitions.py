@@ -37,8 +37,8 @@ def prices(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     ]
     last = max([0, *token, *(time for _, line in slots for time in line)])
 
-    def cost(request: Request, times: Sequence[int]) -> int:
-        paid: int = scale * (times[-1] - request.arrival)
+    def cost(request: Request, times: Sequence[int], weight: int) -> int:
+        paid: int = scale * weight * (times[-1] - request.arrival)
         for held, time in enumerate(times, request.prompt + 1):
             paid += token[time] * -(-held // block) * block
             paid += sum((many + 1) * held // (memory + 1) * line[time] for many, line in slots)
@@ -53,8 +53,9 @@ def prices(problem: Problem, proof: dict[str, Any], work: Work) -> int:
 
     worth = memory * sum(token.values()) + sum(many * sum(line.values()) for many, line in slots)
     total: int = -problem.used * worth
-    for request in problem.requests:
-        total += min(cost(request, times) for times in counted(runs(request), work))
+    weights = problem.weights or (1,) * len(problem.requests)
+    for request, weight in zip(problem.requests, weights):
+        total += min(cost(request, times, weight) for times in counted(runs(request), work))
     return -(-total // scale)
 
 

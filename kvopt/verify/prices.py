@@ -50,7 +50,8 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     its latency and the price of its tokens.  A schedule holds at most M tokens at each time, so
     its costs sum to at most its total latency + M sum_t p_t.  Hence no total latency is below
     the sum of the *least* costs - M sum_t p_t.  In a fleet M is the memory of all workers together.
-    For whole blocks it is the same with ``B ceil((s + j) / B)`` for ``s + j``.
+    The latency of a request of weight w counts w times.  For whole blocks it is the same with
+    ``B ceil((s + j) / B)`` for ``s + j``.
 
     *Slots.*  Let a request which holds h tokens need ``(c + 1) h // (M + 1)`` of c slots.
     Requests that hold at most M tokens together need at most ``(c + 1) M // (M + 1) <= c`` slots
@@ -61,13 +62,16 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     (begin, end), slots, requests = reach(proof), proof.get("slots", ()), problem.requests
     # A request that can complete before the first price costs o, the least cost.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
-    kinds = Counter(request for request in requests if request.arrival + request.output > begin)
-    first = min([begin, *(request.arrival for request in kinds)])
-    longest = max((request.output for request in kinds), default=0)
+    weights = problem.weights or (1,) * len(requests)
+    rows = paired(weights, requests)
+    kinds = Counter((w, r) for w, r in rows if r.arrival + r.output > begin)
+    first = min([begin, *(request.arrival for _, request in kinds)])
+    longest = max((request.output for _, request in kinds), default=0)
     steps = 60 * len(slots) * (end - begin)
     if kinds:  # tables of prices of tokens, and of each threshold of slots
         length = end - first + min(longest, end - first)
-        steps += (50 + 15 * (length >> SMALL).bit_length()) * length + 30 * len(kinds)
+        tables = len({weight for weight, _ in kinds})
+        steps += (50 + 15 * (length >> SMALL).bit_length()) * length * tables + 30 * len(kinds)
         steps += (500 + 60 * length) * sum(1 + each["count"] for each in slots)
 
     def value() -> int:
@@ -75,7 +79,8 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
         lines = [(each["count"], _slot_prices(proof, each)) for each in slots]
         paid = problem.memory * sum(proof["numerators"])
         paid += sum(many * sum(line) for many, line in lines)
-        total: int = scale * sum(request.output for request in requests) - problem.used * paid
+        outputs = sum(weight * request.output for weight, request in paired(weights, requests))
+        total: int = scale * outputs - problem.used * paid
         if not kinds:
             return -(-total // scale)
         prices = [0] * (proof["first"] - 1 - first) + proof["numerators"]
@@ -86,12 +91,15 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
             for number in range(1, many + 1):
                 threshold = -(-number * (problem.memory + 1) // (many + 1))
                 stairs[threshold] = list(map(add, stairs.get(threshold, repeat(0)), line))
-        costs = Costs(scale, prices, longest, work, problem.block, sorted(stairs.items()))
-        for (arrival, prompt, output), times in kinds.items():
-            least = costs.least(arrival - first, prompt, output)
-            if problem.pauses:
-                least = costs.paused(arrival - first, prompt, output, least)
-            total += times * least
+        steps = sorted(stairs.items())
+        for weight in sorted({weight for weight, _ in kinds}):
+            costs = Costs(scale * weight, prices, longest, work, problem.block, steps)
+            for (own, (arrival, prompt, output)), times in kinds.items():
+                if own == weight:
+                    least = costs.least(arrival - first, prompt, output)
+                    if problem.pauses:
+                        least = costs.paused(arrival - first, prompt, output, least)
+                    total += times * least
         return -(-total // scale)
 
     how = "prices" + " of tokens and slots" * (proof["kind"] == "slot-prices")

@@ -30,7 +30,9 @@ KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
 _OF_RUNS = ("configurations", "search", "slot-prices", "shared-prices")
 """Proofs about runs without pauses."""
 _KNOWN = {
-    "block-prices": ("tokens",),
+    "volume": ("limit",),
+    "prices": ("weights",),
+    "block-prices": ("tokens", "weights"),
     "shared-prices": ("shares", "limit"),
     "shares": ("limit", "weights"),
 }

@@ -13,7 +13,7 @@ from kvopt.verify.work import Unreadable, Work, quoted
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks", "sharing", "sharing+pauses",
           "sharing+chunks", "sharing+pauses+chunks")  # fmt: skip
 """Features of schedules.  In rounds a prompt in pieces is only a later start."""
-RELAXATIONS = ("tokens", "shares", "limit", "weights", "pooled")
+RELAXATIONS = ("tokens", "shares", "limit", "weights")
 """Steps to a wider problem, whose lower bounds hold."""
 LARGEST_FILE = 90_000_000
 """Limit in bytes; a larger file is refused unread."""

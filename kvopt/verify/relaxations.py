@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from kvopt.verify.problem import Problem, held_together, surely_processed
-from kvopt.verify.work import Invalid, paired, refuse
+from kvopt.verify.work import paired, refuse
 
 Step = Callable[[Problem], "tuple[Problem, int]"]
 
@@ -63,20 +63,10 @@ def _weights(problem: Problem) -> tuple[Problem, int]:
     return replace(problem, weights=()), more
 
 
-def _pooled(problem: Problem) -> tuple[Problem, int]:
-    """Pool machines: what they hold together fits into one cache as large as all of them."""
-    if problem.clock is not None:
-        raise Invalid("lower: in seconds machines are not one, whose rounds would be longer")
-    limit = None if problem.most is None else problem.workers * problem.most
-    each = problem.memory - problem.memory % problem.block
-    return replace(problem, memory=problem.workers * each, workers=1, most=limit), 0
-
-
 STEPS: dict[str, tuple[Step, str]] = {
     "tokens": (_tokens, "tokens for blocks"),
     "shares": (_shares, "a share of its prefix for each request"),
     "limit": (_limit, "no limit of active requests"),
     "weights": (_weights, "outputs for weights above 1"),
-    "pooled": (_pooled, "one cache for all machines"),
 }
 """Names of the steps, what they do, and the same in words."""

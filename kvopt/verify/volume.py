@@ -16,8 +16,9 @@ def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
 
     A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
     not before the j-th of the fluid, nor before the j-th smallest a + o.  At most as many
-    states of a staircase as it has thresholds can occur together: another resource.  Each worker of
-    a fleet has as much of both.
+    states of a staircase as it has thresholds can occur together: another resource.  A limit of
+    active requests is one of slots, of which a request needs its output.  Each worker of a fleet
+    has as much of all.
     """
     memory, requests, staircases = problem.memory, problem.requests, proof.get("staircases", [])
     many = len(requests)
@@ -28,6 +29,10 @@ def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
         volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
         soonest = sorted(request.arrival + request.output for request in requests)
         ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory, work)))
+        if problem.most is not None:
+            slots = problem.used * problem.most
+            needed = [request.output for request in requests]
+            ranks = list(map(max, ranks, _fluid(requests, needed, slots, work)))
         for thresholds in staircases:
             is_formed = sorted(thresholds) == thresholds and min(thresholds, default=0) > 0
             refuse(not is_formed, "lower: thresholds of a staircase ascend, from 1 on")
