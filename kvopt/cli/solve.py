@@ -20,7 +20,6 @@ from kvopt.incumbent.limits import limits_of
 from kvopt.kernels.clock import spent_loading
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import refuse_blocks, refuse_fleet
 from kvopt.problem.problem import as_problem
 from kvopt.search.plan import explained
 from kvopt.search.solving import engine_named
@@ -79,7 +78,7 @@ def solve_command(
     # Options that cannot work are refused before anything is read.
     engine_named(how.engine, pyomo_solver=how.pyomo_solver, scope=scope or Scope.RUNS)
     loading = spent_loading(limits.time_limit or 0.0)
-    work = [_read(file, problem, clock, scope) for file in files]
+    work = [_read(file, problem, clock) for file in files]
     timing.say_assumed()
     if how.explain:
         for file, instance, _ in work:
@@ -126,14 +125,10 @@ def solve_command(
     finish(results[-1].signal_number, common.NOTHING_FOUND * is_missing)
 
 
-def _read(file: Path, problem: common.MemoryOptions, clock: Clock, scope: Scope | None) -> Work:
+def _read(file: Path, problem: common.MemoryOptions, clock: Clock) -> Work:
     began = time.monotonic()
     instance = problem.read_from(file)
     with blamed_on(file):
-        if not clock.is_even:
-            refuse_blocks(instance, "a clock of seconds")
-        elif scope is not None and scope.covers(Scope.PAUSES):
-            refuse_fleet(instance, f"the scope {scope}")
         clock.arrivals(instance)
     return file, instance, time.monotonic() - began
 

@@ -6,18 +6,20 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from operator import mul
 from typing import ClassVar, NamedTuple
 
 from kvopt import Certificate, Instance, PolicyRun, Scope
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
+from kvopt.bounds.relaxations import relaxed_by, volume_chain
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.shares import shared_out
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.in_time import attained_in
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Aim, Deadline
+from kvopt.problem.problem import Problem
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.show.summary import rounded
 
@@ -105,7 +107,7 @@ class Latency:
         wrong = "misses need a --deadline: 40 rounds, 30s, own"
         number, unit = _parsed(text, "mean", "ms|s|", "mean=100 or mean=5s", wrong)
         mean = number * self._length(unit)
-        total = int(mean * len(self.instance))
+        total = int(mean * self._count)
         if mean <= 0 or total > LARGEST_INTEGER:
             reason = f"must be more than 0, and less than 2^53 in all, got {text}"
             raise InvalidInput(reason, field=_FIELD)
@@ -133,15 +135,24 @@ class Latency:
         """Return the volume bound, in seconds that of the first shares."""
         fleet = replace(self.instance, workers=workers)
         if (model := self.clock.model) is not None:
-            return seconds_bound(fleet, model, scope=scope, time_limit=0.0).value_ns
-        return volume_bound(shared_out(fleet))
+            tokens = fleet.in_tokens()
+            return seconds_bound(tokens, model, scope=scope, time_limit=0.0).value_ns
+        problem = Problem(fleet, scope=scope)
+        wider, more = relaxed_by(problem, volume_chain(problem))
+        return volume_bound(wider.instance) + more
+
+    @property
+    def _count(self) -> int:
+        """How many latencies are in the total: each as often as its weight."""
+        return sum(request.weight for request in self.instance)
 
     def least(self) -> tuple[int, str]:
         """Return the total with a machine for each request, and its text.
 
         No number of machines has less, and one machine for each request reaches it.
         """
-        total = sum(least_times(self.instance, Aim.COMPLETION, self.clock.model))
+        alone = least_times(self.instance, Aim.COMPLETION, self.clock.model)
+        total = sum(map(mul, (request.weight for request in self.instance), alone))
         unit = "rounds" if self.clock.is_even else "s"
         mean = self.worded(total, up=False)
         cached = ", its prefix cached," * ("prefix" in self.instance.extras)
@@ -154,7 +165,7 @@ class Latency:
 
     def mean(self, total: int) -> Fraction:
         """Return the mean of a total, in rounds or seconds, for a picture."""
-        return Fraction(total, max(len(self.instance), 1) * self.clock.scale)
+        return Fraction(total, max(self._count, 1) * self.clock.scale)
 
     def worded(self, value: int | None, *, up: bool) -> str:
         """Return the mean of a total for a table, rounded outward."""

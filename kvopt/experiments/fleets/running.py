@@ -30,7 +30,7 @@ from kvopt.kernels.compiler import wait_until
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.roofline import gpus_of
-from kvopt.problem.instance import Instance, refuse_extras
+from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
@@ -165,7 +165,6 @@ def fleet_sizes(
     [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
     problem = as_problem(instance, clock=clock, deadline=deadline, scope=scope)
-    refuse_extras(problem.instance, "a number of machines", ("prefix",))
     instance, clock = problem.instance, problem.clock
     if not len(instance):
         raise InvalidInput("has no requests", field="requests")
