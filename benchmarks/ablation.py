@@ -15,13 +15,17 @@ import json
 import statistics
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from kvopt import Instance, generate, read_instance, solve
+from kvopt.heuristics.nodes import requests_of
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.pipes import writing_output
+from kvopt.search import plan
+from kvopt.search.restricted import bound_by_relaxation
 
 LIBRARY = Path(__file__).resolve().parents[1] / "instances" / "challenge"
 OPEN = (
@@ -32,11 +36,32 @@ OPEN = (
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the search: what replaces it, where, and on which instances it is tried."""
+    """A part of the search: what replaces it, where, and its own ground.
+
+    Parameters
+    ----------
+    target, replacement
+        Name of what is replaced, and by what.
+    instances
+        The instances on which the part was made to work, each with its name.
+    clock
+        The clock of their solves.
+    """
 
     target: str
     replacement: Any
     instances: Callable[[], Iterator[tuple[str, Instance]]]
+    clock: str = "rounds"
+
+
+def nothing(*_: object, **__: object) -> None:
+    """Do nothing instead of a part."""
+
+
+def only_bounds(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
+    """Bound by the problem of the papers, but do not solve it."""
+    if work is plan._bounding_in_parts:
+        bound_by_relaxation(search, seconds, work)
 
 
 def full_size() -> Iterator[tuple[str, Instance]]:
@@ -44,8 +69,78 @@ def full_size() -> Iterator[tuple[str, Instance]]:
     for family in ("arrival-1", "arrival-2"):
         for seed in range(10):
             yield f"{family}, seed {seed}", generate(family, seed=seed)
-    for name in OPEN:
+    yield from library(*OPEN)
+
+
+def library(*names: str) -> Iterator[tuple[str, Instance]]:
+    """Yield instances of the challenge set."""
+    for name in names:
         yield name, read_instance(LIBRARY / f"{name}.json")
+
+
+def drawn(
+    *families: str, n: int, workers: int = 1, **fields: Any
+) -> Iterator[tuple[str, Instance]]:
+    """Yield a draw of each family, for so many workers."""
+    for family in families:
+        instance = replace(generate(family, n=n, seed=1, **fields), workers=workers)
+        yield f"{family}, n = {n}, workers = {workers}", instance
+
+
+def many_in_small_caches() -> Iterator[tuple[str, Instance]]:
+    """Yield hundreds of requests in a small cache: states have prices, and beams guess an order."""
+    yield from library("mixed-n200", "arrival-1-n200")
+    yield from drawn("uniform", n=1_000, memory=100)
+
+
+def backlogs_of_fleets() -> Iterator[tuple[str, Instance]]:
+    """Yield many waiting requests for several workers: nothing else has a schedule so soon."""
+    yield from drawn("conversation", "conversation-summarisation", n=2_000, workers=4)
+    yield from drawn("conversation", n=5_000, workers=4)
+
+
+def small_fleets() -> Iterator[tuple[str, Instance]]:
+    """Yield fleets of some dozens of requests for each worker, as many as annealing finishes."""
+    yield from library("fleet2-uniform-n100", "fleet4-arrival-2-n120", "fleet4-exponential-n80")
+
+
+def saturated_fleets() -> Iterator[tuple[str, Instance]]:
+    """Yield fleets whose requests come about as quickly as they are served."""
+    yield from library("fleet4-azure-n160")
+    rates = {"conversation": 2.4, "summarisation": 0.035, "conversation-summarisation": 0.14}
+    for family, rate in rates.items():
+        yield from drawn(family, n=1_000, workers=4, parameters={"rate": rate})
+
+
+def large_requests() -> Iterator[tuple[str, Instance]]:
+    """Yield backlogs whose requests need half of the memory and more: slots have prices."""
+    yield from drawn("summarisation", n=500, memory=6_000)
+    yield from drawn("summarisation", n=1_000, memory=8_000)
+    yield from drawn("conversation-summarisation", n=500, memory=6_000)
+
+
+def some_dozens() -> Iterator[tuple[str, Instance]]:
+    """Yield dozens of requests in a cache too large for configurations."""
+    yield from library("azure-n40", "azure-n60")
+    yield from drawn("conversation", n=30, memory=2_000)
+
+
+def in_seconds() -> Iterator[tuple[str, Instance]]:
+    """Yield requests in seconds on one worker, those of the library."""
+    names = ("azure-n150", "conversation-n40", "conversation-summarisation-n100", "uniform-n60")
+    yield from library(*(f"seconds-{name}" for name in names))
+
+
+def with_prefixes() -> Iterator[tuple[str, Instance]]:
+    """Yield backlogs of sessions and agents whose prompts begin alike."""
+    yield from drawn("sessions", "agents", n=100)
+    yield from drawn("sessions", n=300)
+
+
+def few_with_prefixes() -> Iterator[tuple[str, Instance]]:
+    """Yield few requests whose prompts begin alike."""
+    for n in (12, 20, 40):
+        yield from drawn("sessions", n=n)
 
 
 PARTS = {
@@ -53,6 +148,32 @@ PARTS = {
         "kvopt.heuristics.state_beams.searching.beams_of_states",
         lambda *_, **__: iter(()),
         full_size,
+    ),
+    "state-beams-of-many": Part(
+        "kvopt.heuristics.state_beams.searching.beams_of_states",
+        lambda *_, **__: iter(()),
+        many_in_small_caches,
+    ),
+    "central-line": Part(
+        "kvopt.heuristics.fleets.central_line.offer_central_lines", nothing, backlogs_of_fleets
+    ),
+    "each-worker": Part("kvopt.heuristics.fleets.searching.improve_workers", nothing, small_fleets),
+    "fluid-orders": Part(
+        "kvopt.heuristics.fleets.fluid_orders.search_fluid_orders", nothing, saturated_fleets
+    ),
+    "slot-line": Part(
+        "kvopt.heuristics.trace_beams.line_of",
+        lambda search: requests_of(search.instance),
+        large_requests,
+    ),
+    "token-search": Part("kvopt.search.stages.has_few_starts", nothing, some_dozens),
+    "seconds-beams": Part(
+        "kvopt.heuristics.seconds.searching.beams_in_seconds", nothing, in_seconds, "seconds"
+    ),
+    "sharing-beams": Part("kvopt.heuristics.trace_beams.search_traces", nothing, with_prefixes),
+    "shared-prices": Part("kvopt.bounds.shared_prices.offer_shared_prices", nothing, with_prefixes),
+    "shared-optimum": Part(
+        "kvopt.search.restricted.bound_by_relaxation", only_bounds, few_with_prefixes
     ),
 }
 
@@ -88,7 +209,7 @@ def main() -> None:
 def compared(task: tuple[str, str, Instance, int, float]) -> dict[str, Any]:
     """Solve an instance with and without a part."""
     part, name, instance, seed, seconds = task
-    limits = {"time_limit": seconds, "seed": seed, "threads": 1}
+    limits = {"time_limit": seconds, "seed": seed, "threads": 1, "clock": PARTS[part].clock}
     whole = solve(instance, **limits)  # type: ignore[arg-type]
     with patch(PARTS[part].target, PARTS[part].replacement):
         less = solve(instance, **limits)  # type: ignore[arg-type]
@@ -100,6 +221,7 @@ def compared(task: tuple[str, str, Instance, int, float]) -> dict[str, Any]:
         "with": [whole.objective, whole.lower_bound],
         "without": [less.objective, less.lower_bound],
         "lost": 100 * (less.objective - whole.objective) / whole.objective,
+        "bound lost": 100 * (1 - (less.lower_bound or 0) / (whole.lower_bound or 1)),
     }
 
 
