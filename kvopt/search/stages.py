@@ -228,13 +228,9 @@ def search_orders_with_pauses(search: Search, seconds: float) -> None:
     run_watched(search, "orders with pauses", lambda: search_with_pauses(search, seconds))
 
 
-def search_layers_with_pauses(search: Search, of_groups: float) -> None:
-    """Search all schedules with pauses that are better than the known one.
-
-    Some of the time is for prices of groups of requests before it.
-    """
-    from kvopt.search.exact.paused_groups import improved_prices  # they load numba
-    from kvopt.search.exact.paused_layers import search_layers
+def search_layers_with_pauses(search: Search, _: float) -> None:
+    """Search all schedules with pauses that are better than the known one."""
+    from kvopt.search.exact.paused_layers import search_layers  # loads numba
 
     proof = search.proof
     prices = proof if isinstance(proof, Prices) else Prices((), 1)
@@ -243,12 +239,7 @@ def search_layers_with_pauses(search: Search, of_groups: float) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        left = search.remaining - of_groups
-        better, value = improved_prices(
-            search.instance, prices, upper, lambda: search.should_stop() or search.remaining < left
-        )
-        search.offer_claimed(value, "prices of groups")
-        found = search_layers(search.instance, better, upper, search.should_stop)
+        found = search_layers(search.instance, prices, upper, search.should_stop)
         if found is None:
             return
         if found.schedule is not None:
