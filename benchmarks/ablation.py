@@ -4,8 +4,7 @@
 
 Each instance is solved with and without the part, one after the other, with the same limit and
 seed, on one thread.  A line is printed for each, with both schedules and bounds, and how much is
-lost without it.  Instances are those on which the part works: twenty draws of the papers' full size
-and ten open ones of the library for state beams.
+lost without it.  Instances are the own ground of the part: those for which it was made.
 """
 
 from __future__ import annotations
@@ -28,10 +27,6 @@ from kvopt.search import plan
 from kvopt.search.restricted import bound_by_relaxation
 
 LIBRARY = Path(__file__).resolve().parents[1] / "instances" / "challenge"
-OPEN = (
-    "arrival-1-n40", "arrival-1-n50", "arrival-1-n60", "arrival-2-n50", "arrival-2-n60",
-    "normal-n60", "uniform-n40", "exponential-n60", "binomial-n40", "burst-uniform-n40",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,14 +59,6 @@ def only_bounds(search: Search, seconds: float, work: Callable[[Search], None]) 
         bound_by_relaxation(search, seconds, work)
 
 
-def full_size() -> Iterator[tuple[str, Instance]]:
-    """Yield twenty draws of the papers' full size, and ten open instances of the library."""
-    for family in ("arrival-1", "arrival-2"):
-        for seed in range(10):
-            yield f"{family}, seed {seed}", generate(family, seed=seed)
-    yield from library(*OPEN)
-
-
 def library(*names: str) -> Iterator[tuple[str, Instance]]:
     """Yield instances of the challenge set."""
     for name in names:
@@ -85,12 +72,6 @@ def drawn(
     for family in families:
         instance = replace(generate(family, n=n, seed=1, **fields), workers=workers)
         yield f"{family}, n = {n}, workers = {workers}", instance
-
-
-def many_in_small_caches() -> Iterator[tuple[str, Instance]]:
-    """Yield hundreds of requests in a small cache: states have prices, and beams guess an order."""
-    yield from library("mixed-n200", "arrival-1-n200")
-    yield from drawn("uniform", n=1_000, memory=100)
 
 
 def backlogs_of_fleets() -> Iterator[tuple[str, Instance]]:
@@ -144,16 +125,6 @@ def few_with_prefixes() -> Iterator[tuple[str, Instance]]:
 
 
 PARTS = {
-    "state-beams": Part(
-        "kvopt.heuristics.state_beams.searching.beams_of_states",
-        lambda *_, **__: iter(()),
-        full_size,
-    ),
-    "state-beams-of-many": Part(
-        "kvopt.heuristics.state_beams.searching.beams_of_states",
-        lambda *_, **__: iter(()),
-        many_in_small_caches,
-    ),
     "central-line": Part(
         "kvopt.heuristics.fleets.central_line.offer_central_lines", nothing, backlogs_of_fleets
     ),

@@ -26,9 +26,7 @@ from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
-from kvopt.heuristics.resumable import Turn
 from kvopt.heuristics.seconds.searching import beams_in_seconds
-from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits, available_threads
@@ -114,12 +112,10 @@ def _local() -> None:
 
 
 def _configurations() -> None:
-    """Bound as for many requests, without tables of all starts, and search by the prices."""
+    """Bound as for many requests, without tables of all starts."""
     search = Search(generate("uniform", n=8, seed=1), Limits(params=_BRIEF))
     offer_list_schedules(search)
     next(rising_large_bounds(search))
-    turn = Turn(search)
-    turn.go_through(beams_of_states(turn, seed=1), 1)
 
 
 def _completions() -> None:

@@ -1,6 +1,6 @@
 """Beams and local search, for instances beyond the reach of exact engines.
 
-Beams over whole traces use prices of tokens, those in a small cache prices of states.
+Beams over whole traces are for many requests; annealing over orders is for all.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from itertools import count
 
-from kvopt.heuristics.resumable import Turn, take_one
 from kvopt.incumbent import shares
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.shares import share_of
@@ -37,52 +36,11 @@ def improve(search: Search, seconds: float = math.inf) -> None:
 
 
 def _improve(search: Search, seconds: float, seed: int) -> None:
-    """Run each strategy once that may improve the schedule.
-
-    Beams by prices of states come first, or as soon as these exist: they extend the best schedule,
-    and find less in a schedule that other strategies have improved.
-    """
+    """Choose an order of many waiting requests, then improve the schedule by local search."""
     from kvopt.heuristics.reinsertion import search_reinsertions
-    from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
+    from kvopt.heuristics.trace_beams import search_traces
 
     end, many = wall_time() + seconds, search.params.improve.beam_requests
     if len(search.instance) >= many and search.instance.workers == 1:
-        _improve_many(search, seconds, seed)
-        return
-    if not are_states_priced(search):
-        _anneal_until_priced(search, share_of(seconds, shares.ORDERS_FIRST), seed)
-    if are_states_priced(search):
-        left = end - wall_time()
-        take_one(search, beams_of_states, share_of(left, shares.STATE_BEAMS), seed)
-        search_reinsertions(search, share_of(end - wall_time(), shares.ORDERS_FIRST), seed)
-    take_one(search, beams_of_states, end - wall_time(), seed)
-    if seconds < math.inf:  # beams may have ended
-        search_reinsertions(search, end - wall_time(), seed)
-
-
-def _anneal_until_priced(search: Search, seconds: float, seed: int) -> None:
-    """Anneal orders until states have prices, for so many seconds at most."""
-    from kvopt.heuristics.reinsertion import reinsertions
-    from kvopt.heuristics.state_beams.searching import are_states_priced
-
-    turn = Turn(search, seconds)
-    if turn.is_late():
-        return
-    for _ in reinsertions(turn, seed):
-        if turn.is_late() or are_states_priced(search):
-            return
-
-
-def _improve_many(search: Search, seconds: float, seed: int) -> None:
-    """Choose an order of many waiting requests, then improve the schedule."""
-    from kvopt.heuristics.reinsertion import search_reinsertions
-    from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
-    from kvopt.heuristics.trace_beams import search_traces
-
-    end, share = wall_time() + seconds, shares.TRACE_BEAMS
-    if are_states_priced(search):
-        share = shares.STATE_BEAMS_OF_MANY
-        take_one(search, beams_of_states, share_of(seconds, share), seed)
-    search_traces(search, share_of(end - wall_time(), share), seed)
-    take_one(search, beams_of_states, end - wall_time(), seed)
+        search_traces(search, share_of(seconds, shares.TRACE_BEAMS), seed)
     search_reinsertions(search, end - wall_time(), seed)
