@@ -87,10 +87,10 @@ def small_fleets() -> Iterator[tuple[str, Instance]]:
 
 def saturated_fleets() -> Iterator[tuple[str, Instance]]:
     """Yield fleets whose requests come about as quickly as they are served."""
-    yield from library("fleet4-azure-n160")
-    rates = {"conversation": 2.4, "summarisation": 0.035, "conversation-summarisation": 0.14}
+    yield from library("fleet2-azure-n80", "fleet4-azure-n160")
+    rates = {"conversation": 9.0, "conversation-summarisation": 0.55}
     for family, rate in rates.items():
-        yield from drawn(family, n=1_000, workers=4, parameters={"rate": rate})
+        yield from drawn(family, n=2_000, workers=4, parameters={"rate": rate})
 
 
 def large_requests() -> Iterator[tuple[str, Instance]]:
@@ -100,10 +100,14 @@ def large_requests() -> Iterator[tuple[str, Instance]]:
     yield from drawn("conversation-summarisation", n=500, memory=6_000)
 
 
-def some_dozens() -> Iterator[tuple[str, Instance]]:
-    """Yield dozens of requests in a cache too large for configurations."""
-    yield from library("azure-n40", "azure-n60")
-    yield from drawn("conversation", n=30, memory=2_000)
+def pieces_of_traces() -> Iterator[tuple[str, Instance]]:
+    """Yield one to three dozens of requests in a cache too large for configurations."""
+    for count in (20, 30):
+        for name, instance in library("azure-n40"):
+            some = replace(instance, requests=instance.requests[:count], memory=4_608)
+            yield f"first {count} of {name}", some
+    yield from drawn("conversation", n=20, memory=500)
+    yield from drawn("conversation-summarisation", n=20, memory=8_000)
 
 
 def in_seconds() -> Iterator[tuple[str, Instance]]:
@@ -113,15 +117,17 @@ def in_seconds() -> Iterator[tuple[str, Instance]]:
 
 
 def with_prefixes() -> Iterator[tuple[str, Instance]]:
-    """Yield backlogs of sessions and agents whose prompts begin alike."""
-    yield from drawn("sessions", "agents", n=100)
-    yield from drawn("sessions", n=300)
+    """Yield sessions and agents whose prompts begin alike, and of which most have to wait."""
+    yield from drawn("sessions", n=100, memory=2_000)
+    yield from drawn("sessions", n=300, memory=3_000)
+    yield from drawn("agents", n=100, memory=12_000)
 
 
 def few_with_prefixes() -> Iterator[tuple[str, Instance]]:
-    """Yield few requests whose prompts begin alike."""
-    for n in (12, 20, 40):
-        yield from drawn("sessions", n=n)
+    """Yield the same with few requests."""
+    yield from drawn("sessions", n=12, memory=650)
+    yield from drawn("sessions", n=20, memory=1_000)
+    yield from drawn("agents", n=16, memory=5_000)
 
 
 PARTS = {
@@ -137,7 +143,7 @@ PARTS = {
         lambda search: requests_of(search.instance),
         large_requests,
     ),
-    "token-search": Part("kvopt.search.stages.has_few_starts", nothing, some_dozens),
+    "token-search": Part("kvopt.search.stages.has_few_starts", nothing, pieces_of_traces),
     "seconds-beams": Part(
         "kvopt.heuristics.seconds.searching.beams_in_seconds", nothing, in_seconds, "seconds"
     ),
