@@ -74,17 +74,6 @@ def drawn(
         yield f"{family}, n = {n}, workers = {workers}", instance
 
 
-def backlogs_of_fleets() -> Iterator[tuple[str, Instance]]:
-    """Yield many waiting requests for several workers: nothing else has a schedule so soon."""
-    yield from drawn("conversation", "conversation-summarisation", n=2_000, workers=4)
-    yield from drawn("conversation", n=5_000, workers=4)
-
-
-def small_fleets() -> Iterator[tuple[str, Instance]]:
-    """Yield fleets of some dozens of requests for each worker, as many as annealing finishes."""
-    yield from library("fleet2-uniform-n100", "fleet4-arrival-2-n120", "fleet4-exponential-n80")
-
-
 def saturated_fleets() -> Iterator[tuple[str, Instance]]:
     """Yield fleets whose requests come about as quickly as they are served."""
     yield from library("fleet2-azure-n80", "fleet4-azure-n160")
@@ -131,10 +120,6 @@ def few_with_prefixes() -> Iterator[tuple[str, Instance]]:
 
 
 PARTS = {
-    "central-line": Part(
-        "kvopt.heuristics.fleets.central_line.offer_central_lines", nothing, backlogs_of_fleets
-    ),
-    "each-worker": Part("kvopt.heuristics.fleets.searching.improve_workers", nothing, small_fleets),
     "fluid-orders": Part(
         "kvopt.heuristics.fleets.fluid_orders.search_fluid_orders", nothing, saturated_fleets
     ),

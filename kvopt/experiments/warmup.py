@@ -21,7 +21,6 @@ from kvopt import BatchTime, Line, Problem, Scope, SolveParams, bound, certify, 
 from kvopt.bounds.configurations.bound import rising_bounds, rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_prices import offer_shared_prices
-from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
@@ -140,7 +139,7 @@ def _fleets() -> None:
     """Improve a schedule of a fleet without a bound that meets it."""
     search = Search(replace(_CHAT, workers=2), Limits(params=_BRIEF))
     search.offer(one_after_another(search.instance), "one after another")
-    offer_central_lines(search)
+    search_traces(search, math.inf)
     placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)
     search_reinsertions(search, math.inf, most_passes=1)
 

@@ -17,8 +17,6 @@ SHARING_BEAMS = 0.75
 
 PLACED_MANY, PLACED_FEW = 0.85, 0.1
 """Assignment of requests to workers: for many requests, and where moves find more."""
-EACH_WORKER = 0.2
-"""Share of a turn for each worker by itself; moves between workers have the rest."""
 
 # ---- exact searches ------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from math import inf
 
 from kvopt.bounds.shares import shared_out
 from kvopt.errors import PolicyFault, Stopped
-from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.seconds.runs import policies_for
 from kvopt.incumbent.incumbent import Search
@@ -97,7 +96,6 @@ def improve_sharing(search: Search, seconds: float) -> None:
 
     def work() -> None:
         end = wall_time() + min(seconds, search.remaining)
-        offer_central_lines(search)
         search_traces(search, share_of(end - wall_time(), SHARING_BEAMS), search.seed)
         search_reinsertions(search, end - wall_time(), search.seed)
 

@@ -206,12 +206,10 @@ def search_tokens(search: Search, seconds: float) -> None:
 
 def improve(search: Search, seconds: float = math.inf) -> None:
     """Search for better schedules, on one worker or in a fleet."""
-    from kvopt.heuristics import improve as improve_one
-    from kvopt.heuristics.fleets.searching import improve_fleet
+    from kvopt.heuristics import improve as improve_schedule
 
-    improved = improve_fleet if search.problem.is_fleet else improve_one
     seconds = min(search.remaining, seconds)
-    run_watched(search, "local search", lambda: improved(search, seconds))
+    run_watched(search, "local search", lambda: improve_schedule(search, seconds))
 
 
 def prove(search: Search, _: float) -> None:

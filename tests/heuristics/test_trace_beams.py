@@ -36,7 +36,7 @@ from kvopt.heuristics.nodes import (
     requests_of,
     start_on,
 )
-from kvopt.heuristics.reduced_costs import worth_nothing, worth_of
+from kvopt.heuristics.reduced_costs import Worth, worth_of
 from kvopt.heuristics.trace_beams import search_traces, started_by_beam
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
@@ -56,6 +56,11 @@ def begun(instance: Instance, **options: int) -> Search:
     search = Search(instance, Limits(params=_NARROW, **options))  # type: ignore[arg-type]
     offer_list_schedules(search)
     return search
+
+
+def worth_nothing(count: int) -> Worth:
+    """Return prices of 0 at all times."""
+    return Worth(np.zeros(1), np.zeros(1), np.zeros(count), np.zeros(count, dtype=np.int64))
 
 
 def test_tiny_optima_are_found_and_never_passed() -> None:

@@ -24,11 +24,11 @@ from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.deadlines import deadline_ceiling
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
-from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
+from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
@@ -120,7 +120,7 @@ def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
     least = fleet_optimum(memory, instance.workers, requests)
     search = Search(instance, Limits(params=BRIEF))
     search.offer(one_after_another(instance), "one after another")
-    offer_central_lines(search)
+    search_traces(search, inf, seed)
     search_reinsertions(search, inf, most_passes=1)
     assert search.faults == []
     assert (search.objective or 0) >= least
