@@ -20,7 +20,6 @@ from typing import Any
 from unittest.mock import patch
 
 from kvopt import Instance, generate, read_instance, solve
-from kvopt.heuristics.nodes import requests_of
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.pipes import writing_output
 from kvopt.search import plan
@@ -82,13 +81,6 @@ def saturated_fleets() -> Iterator[tuple[str, Instance]]:
         yield from drawn(family, n=2_000, workers=4, parameters={"rate": rate})
 
 
-def large_requests() -> Iterator[tuple[str, Instance]]:
-    """Yield backlogs whose requests need half of the memory and more: slots have prices."""
-    yield from drawn("summarisation", n=500, memory=6_000)
-    yield from drawn("summarisation", n=1_000, memory=8_000)
-    yield from drawn("conversation-summarisation", n=500, memory=6_000)
-
-
 def pieces_of_traces() -> Iterator[tuple[str, Instance]]:
     """Yield one to three dozens of requests in a cache too large for configurations."""
     for count in (20, 30):
@@ -122,11 +114,6 @@ def few_with_prefixes() -> Iterator[tuple[str, Instance]]:
 PARTS = {
     "fluid-orders": Part(
         "kvopt.heuristics.fleets.fluid_orders.search_fluid_orders", nothing, saturated_fleets
-    ),
-    "slot-line": Part(
-        "kvopt.heuristics.trace_beams.line_of",
-        lambda search: requests_of(search.instance),
-        large_requests,
     ),
     "token-search": Part("kvopt.search.stages.has_few_starts", nothing, pieces_of_traces),
     "seconds-beams": Part(
