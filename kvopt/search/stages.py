@@ -35,7 +35,7 @@ _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 def has_configurations(search: Search) -> bool:
     """Whether configurations are few enough for tables of all starts, for the exact engine.
 
-    With more requests no search can end; few knots, and beams by their prices, find more.
+    With more requests no search can end; few knots prove more.
     """
     assert search.schedule is not None
     few = not has_many_configurations(search)
