@@ -21,14 +21,11 @@ from kvopt import BatchTime, Line, Problem, Scope, SolveParams, bound, certify, 
 from kvopt.bounds.configurations.bound import rising_bounds, rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_prices import offer_shared_prices
-from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
-from kvopt.heuristics.resumable import Turn
 from kvopt.heuristics.seconds.searching import beams_in_seconds
-from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits, available_threads
@@ -114,12 +111,10 @@ def _local() -> None:
 
 
 def _configurations() -> None:
-    """Bound as for many requests, without tables of all starts, and search by the prices."""
+    """Bound as for many requests, without tables of all starts."""
     search = Search(generate("uniform", n=8, seed=1), Limits(params=_BRIEF))
     offer_list_schedules(search)
     next(rising_large_bounds(search))
-    turn = Turn(search)
-    turn.go_through(beams_of_states(turn, seed=1), 1)
 
 
 def _completions() -> None:
@@ -144,7 +139,7 @@ def _fleets() -> None:
     """Improve a schedule of a fleet without a bound that meets it."""
     search = Search(replace(_CHAT, workers=2), Limits(params=_BRIEF))
     search.offer(one_after_another(search.instance), "one after another")
-    offer_central_lines(search)
+    search_traces(search, math.inf)
     placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)
     search_reinsertions(search, math.inf, most_passes=1)
 

@@ -17,16 +17,16 @@ Loads are stored densely, one integer for each worker and time.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from copy import deepcopy
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from kvopt.errors import TooLarge
-from kvopt.heuristics.resumable import Passes, Turn, take_one
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.clock import wall_time
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, order_of
 from kvopt.kernels.magnitudes import NEVER
@@ -103,7 +103,13 @@ def search_reinsertions(
     search: Search, seconds: float, seed: int = 0, most_passes: int | None = None
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
-    take_one(search, reinsertions, seconds, seed, most_passes)
+    end = wall_time() + seconds
+
+    def is_late() -> bool:
+        return wall_time() >= end or search.should_stop()
+
+    if not is_late():
+        any(is_late() for _ in islice(_passes(search, seed), most_passes))
 
 
 def search_with_pauses(search: Search, seconds: float) -> None:
@@ -113,9 +119,9 @@ def search_with_pauses(search: Search, seconds: float) -> None:
     search_reinsertions(search, seconds, search.seed)
 
 
-def reinsertions(turn: Turn, seed: int) -> Passes:
-    """Anneal in longer and longer cycles, until nothing improves any more."""
-    search, instance = turn.search, turn.search.instance
+def _passes(search: Search, seed: int) -> Iterator[None]:
+    """Anneal in longer and longer cycles until nothing improves any more; yield after each part."""
+    instance = search.instance
     longest, cycles, idle = search.params.improve.longest_cycle, 0, 0
     steps = min(max(_FIRST_STEPS, _STEPS_A_REQUEST * len(instance)), longest)
     order = np.array(usual_orders(instance)[0], dtype=np.int64)

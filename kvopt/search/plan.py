@@ -229,10 +229,9 @@ CLOSING = (
 """Rows that replace searches in `bound`: bounds for few configurations."""
 
 LAYERS = (
-    Stage("all with pauses", has_few_with_pauses,
-          lambda s, _: stages.search_layers_with_pauses(s, share_of(s.remaining, 0.3))),
+    Stage("all with pauses", has_few_with_pauses, stages.search_layers_with_pauses),
 )  # fmt: skip
-"""All schedules with pauses, after prices of groups of requests."""
+"""All schedules with pauses."""
 
 SEARCHES = (
     Stage("exact", lambda s: _alone(s) and has_configurations(s), stages.run_exact),

@@ -35,7 +35,7 @@ _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 def has_configurations(search: Search) -> bool:
     """Whether configurations are few enough for tables of all starts, for the exact engine.
 
-    With more requests no search can end; few knots, and beams by their prices, find more.
+    With more requests no search can end; few knots prove more.
     """
     assert search.schedule is not None
     few = not has_many_configurations(search)
@@ -206,12 +206,10 @@ def search_tokens(search: Search, seconds: float) -> None:
 
 def improve(search: Search, seconds: float = math.inf) -> None:
     """Search for better schedules, on one worker or in a fleet."""
-    from kvopt.heuristics import improve as improve_one
-    from kvopt.heuristics.fleets.searching import improve_fleet
+    from kvopt.heuristics import improve as improve_schedule
 
-    improved = improve_fleet if search.problem.is_fleet else improve_one
     seconds = min(search.remaining, seconds)
-    run_watched(search, "local search", lambda: improved(search, seconds))
+    run_watched(search, "local search", lambda: improve_schedule(search, seconds))
 
 
 def prove(search: Search, _: float) -> None:
@@ -228,13 +226,9 @@ def search_orders_with_pauses(search: Search, seconds: float) -> None:
     run_watched(search, "orders with pauses", lambda: search_with_pauses(search, seconds))
 
 
-def search_layers_with_pauses(search: Search, of_groups: float) -> None:
-    """Search all schedules with pauses that are better than the known one.
-
-    Some of the time is for prices of groups of requests before it.
-    """
-    from kvopt.search.exact.paused_groups import improved_prices  # they load numba
-    from kvopt.search.exact.paused_layers import search_layers
+def search_layers_with_pauses(search: Search, _: float) -> None:
+    """Search all schedules with pauses that are better than the known one."""
+    from kvopt.search.exact.paused_layers import search_layers  # loads numba
 
     proof = search.proof
     prices = proof if isinstance(proof, Prices) else Prices((), 1)
@@ -243,12 +237,7 @@ def search_layers_with_pauses(search: Search, of_groups: float) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        left = search.remaining - of_groups
-        better, value = improved_prices(
-            search.instance, prices, upper, lambda: search.should_stop() or search.remaining < left
-        )
-        search.offer_claimed(value, "prices of groups")
-        found = search_layers(search.instance, better, upper, search.should_stop)
+        found = search_layers(search.instance, prices, upper, search.should_stop)
         if found is None:
             return
         if found.schedule is not None:
