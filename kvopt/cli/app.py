@@ -18,6 +18,7 @@ from typer.models import OptionInfo
 from kvopt.cli import certify, files, fleet, hardware, messages, research, run, solve, study, tools
 from kvopt.cli.common import filled_in, option, warn_oversubscription
 from kvopt.cli.outputs import try_outputs
+from kvopt.errors import InvalidInput
 from kvopt.kernels.pipes import UNREAD, writing_output
 from kvopt.version import __version__
 
@@ -39,6 +40,12 @@ PANELS = {
 
 HARDWARE = "capacity fit list show"
 """Commands of ``kvopt hardware``."""
+
+GONE = {
+    "verify --naive": "left: the tests compare with definitions, tests/support/definitions.py",
+    "verify --proved": "left: run `make check-proved FILES=...` in a clone of kvopt",
+}
+"""Options that left their commands, and what replaces them."""
 
 EXAMPLES = """
 kvopt generate arrival-1 --n 8 --seed 3 -o a.json
@@ -113,6 +120,14 @@ class _Readable:
 
 class Command(_Readable, TyperCommand):
     """A command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments, after a refusal of options that left, with what replaces them."""
+        for given in args:
+            option = given.partition("=")[0]
+            if reason := GONE.get(f"{self.name} {option}"):
+                raise InvalidInput(reason, field=option)
+        return super().parse_args(ctx, args)
 
 
 class Group(_Readable, TyperGroup):

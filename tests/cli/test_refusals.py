@@ -114,6 +114,9 @@ REFUSED = [
         )
         for name in ("a.sol", "a.gz", "a.txt.gz", "model-v1.2")
     ),
+    # what left
+    ("verify ec1.json --naive", "--naive: left: "),
+    ("verify ec1.json --proved", "--proved: left: run `make check-proved FILES=...`"),
     # research
     ("hunt -P nobody --n 3 --memory 4", "policy"),
     ("hunt -P mc-sf --n 13 --memory 4", "--n: must be at most 12, got 13"),
