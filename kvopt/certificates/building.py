@@ -160,10 +160,11 @@ def certify(
                 refuse_misfit(instance, one, label, clock, router)
         if is_short := seconds < _SHORT:
             _begin(search)
-            for_bounds = share_of(search.remaining, search.params.portfolio.bound_share)
+            for_bounds = share_of(search.remaining, search.params.portfolio_bound_share)
             runs += _judged(search, labelled, router, for_bounds)
         with _beside(search, "deadline"):
-            plan.run(plan.IN_TIME, search, search.remaining)
+            in_time = plan.ONLY_IN_TIME if only_deadline else plan.IN_TIME
+            plan.run(in_time, search, search.remaining)
         rest = list[Callable[[], None]]()
         with waiting_within(search):
             if not is_short:

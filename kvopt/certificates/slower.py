@@ -208,7 +208,7 @@ class _InRounds(_Machines):
         if volume_bound(instance) >= needed:
             return VolumeProof()
         whole = self.search
-        longest = whole.params.lagrangian.longest
+        longest = whole.params.lagrangian_longest
         if self.search.problem.has_pauses or fluid_end(instance) > longest:
             return None
         values = fluid_prices(instance)

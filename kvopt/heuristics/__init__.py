@@ -14,6 +14,8 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.shares import share_of
 from kvopt.kernels.clock import wall_time
 
+BEAM_REQUESTS = 200
+"""Requests from which on beams over all of a trace take the time of annealing."""
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: no attempt uses so many."""
 _NOTHING_TO_DO = 0.1
@@ -45,8 +47,8 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.reinsertion import search_reinsertions
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
 
-    end, many = wall_time() + seconds, search.params.improve.beam_requests
-    if len(search.instance) >= many and search.instance.workers == 1:
+    end = wall_time() + seconds
+    if len(search.instance) >= BEAM_REQUESTS and search.instance.workers == 1:
         _improve_many(search, seconds, seed)
         return
     if not are_states_priced(search):

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from certificates import judged
-from effort import FEW_STEPS, many
+from effort import many
 from known import known
 from oracle import Triple, optimum
 from strategies import instance_of, plain, random_instances
@@ -32,7 +32,7 @@ from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.slower import SlowRounds
 from kvopt.search import attaining
 
-pytestmark = pytest.mark.usefixtures("processor_clock")
+pytestmark = pytest.mark.usefixtures("processor_clock", "few_steps")
 
 PHIS = [Fraction(1), Fraction(1001, 1000), Fraction(7, 6), Fraction(3, 2), Fraction(12, 5)]
 SERVER = Server([(20, 1), (12, 2), (0, 5)], 0, 1)
@@ -136,7 +136,6 @@ class TestCertify:
         asked: dict[str, Any] = {
             "scope": scope,
             "slower": True,
-            "params": FEW_STEPS,
             "time_limit": 0.5,
         }
         found = certify(instance, ["fcfs"], **asked)

@@ -43,7 +43,7 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import SlotPrices
 
-_NARROW = SolveParams.of({"improve": {"widest_beam": 16}})
+_NARROW = SolveParams(improve_widest_beam=16)
 
 
 def chat(arrivals: bool, workers: int = 1, count: int = 120) -> Instance:

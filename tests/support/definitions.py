@@ -71,7 +71,8 @@ def shared_prices(problem: Problem, proof: dict[str, Any]) -> int:
     unit, borders = proof["unit"], proof["borders"]
     scale: int = unit * proof["denominator"]
     token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
-    last, total = max([0, *token]), -problem.used * memory * unit * sum(token.values())
+    last = max([0, *token])
+    total: int = -problem.used * memory * unit * sum(token.values())
     for i, (arrival, _, output) in enumerate(problem.requests):
         costs = []
         for k in range(arrival, max(arrival, last) + 1):

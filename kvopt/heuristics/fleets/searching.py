@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kvopt.errors import TooLarge
-from kvopt.heuristics import improve
+from kvopt.heuristics import BEAM_REQUESTS, improve
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.shares import EACH_WORKER, PLACED_FEW, PLACED_MANY, share_of
 from kvopt.kernels.clock import wall_time
@@ -45,7 +45,7 @@ def _place(search: Search, seconds: float) -> None:
     from kvopt.heuristics.trace_beams import search_traces
 
     instance, count = search.instance, len(search.instance)
-    has_many = count >= search.params.improve.beam_requests
+    has_many = count >= BEAM_REQUESTS
     limit = share_of(seconds, PLACED_MANY if has_many else PLACED_FEW)
     if count <= _SOON_IN_LINE:
         offer_central_lines(search)
