@@ -101,6 +101,8 @@ class SolverFault(UserWarning):
 
 LEFT = {
     "after": "an order of requests left kvopt: give each its arrival",
+    "naive": "left kvopt: the tests compare with definitions, tests/support/definitions.py",
+    "proved": "left kvopt: run `make check-proved FILES=...` in a clone",
     "slower": "slower machines left kvopt: `kvopt fleet` compares numbers of machines",
 }
 """Names that options, files and tables had before, with their replacements."""

@@ -17,6 +17,7 @@ import pytest
 import typer.main
 from commands import EC1, Run
 from effort import NORMAL, THOROUGH
+from effort import few_steps as with_few_steps
 from hypothesis import settings
 from pages import sketch
 from registered import forgetting
@@ -107,6 +108,13 @@ def processor_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     Not for what waits for another process, in which this clock stands still.
     """
     monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=time.process_time))
+
+
+@pytest.fixture
+def few_steps() -> Iterator[None]:
+    """Let ascents of prices end soon, where the last digits of a bound are not the subject."""
+    with with_few_steps():
+        yield
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -74,7 +74,7 @@ def info_command(
 ) -> None:
     """Print versions, machine and available solvers, for a bug report, and the missing parts."""
     if params:
-        show(asdict(DEFAULT), DEFAULT.to_toml().splitlines())
+        show(DEFAULT.tables(), DEFAULT.to_toml().splitlines())
         return
     missing = missing_extras()
     solvers, problem = [], None

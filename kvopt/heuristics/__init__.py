@@ -13,6 +13,8 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.shares import PLACED_FEW, PLACED_MANY, TRACE_BEAMS, share_of
 from kvopt.kernels.clock import wall_time
 
+BEAM_REQUESTS = 200
+"""Requests from which on beams over all of a trace take the time of annealing."""
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: no attempt uses so many."""
 _NOTHING_TO_DO = 0.1
@@ -51,7 +53,7 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
 
 
 def _has_many(search: Search) -> bool:
-    return len(search.instance) >= search.params.improve.beam_requests
+    return len(search.instance) >= BEAM_REQUESTS
 
 
 def _place(search: Search, seconds: float, seed: int) -> None:

@@ -35,6 +35,8 @@ from kvopt.problem.arrays import Integers, columns_of
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 
+_LONGEST_CYCLE = 2_000_000
+"""Limit of the steps of a cycle: longer ones cool more slowly."""
 LARGEST_LOADS = 2**25
 """Limit of workers times rounds that are stored densely; 256 MB."""
 _CHUNKS = 50
@@ -121,9 +123,8 @@ def search_with_pauses(search: Search, seconds: float) -> None:
 
 def _passes(search: Search, seed: int) -> Iterator[None]:
     """Anneal in longer and longer cycles until nothing improves any more; yield after each part."""
-    instance = search.instance
-    longest, cycles, idle = search.params.improve.longest_cycle, 0, 0
-    steps = min(max(_FIRST_STEPS, _STEPS_A_REQUEST * len(instance)), longest)
+    instance, cycles, idle = search.instance, 0, 0
+    steps = min(max(_FIRST_STEPS, _STEPS_A_REQUEST * len(instance)), _LONGEST_CYCLE)
     order = np.array(usual_orders(instance)[0], dtype=np.int64)
     while idle < _IDLE_CYCLES and len(instance) > 1:
         before = search.objective
@@ -140,7 +141,7 @@ def _passes(search: Search, seed: int) -> Iterator[None]:
             return
         idle = 0 if search.objective != before else idle + 1
         cycles += 1
-        steps = min(2 * steps, longest)
+        steps = min(2 * steps, _LONGEST_CYCLE)
 
 
 def _cool_down(

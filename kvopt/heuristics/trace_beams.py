@@ -40,11 +40,11 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
     instance = shared_out(search.instance)
     if search.schedule is None or len(instance) < 2:
         return
-    if fluid_end(instance.pooled()) > search.params.lagrangian.longest:
+    if fluid_end(instance.pooled()) > search.params.lagrangian_longest:
         return
     end, (requests, keys), effort = wall_time() + seconds, requests_of(search.instance), 0.0
     widest = search.memory_left // (_BYTES * len(instance))
-    widest = min(search.params.improve.widest_beam, widest)
+    widest = min(search.params.improve_widest_beam, widest)
     random = np.random.default_rng(seed)
 
     def is_late() -> bool:

@@ -29,6 +29,11 @@ from kvopt.search.registry import ENGINES
 _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 """Share of the bound that a climb of prices must gain while its time doubles, to continue."""
 
+_PRICED_REQUESTS = 80
+"""Requests up to which the exact engine prices all starts; more take longer than it has."""
+_LP_COLUMNS = 40_000
+"""Columns up to which an LP ends the climb of prices; more cost time and memory."""
+
 # ---- sizes ------------------------------------------------------------------------------------
 
 
@@ -44,13 +49,13 @@ def has_configurations(search: Search) -> bool:
 
 def has_many_configurations(search: Search) -> bool:
     """Whether states get prices at few knots: for many requests in a small cache."""
-    many = len(search.instance) > search.params.portfolio.exact_requests
+    many = len(search.instance) > _PRICED_REQUESTS
     return many and _passes(check_large, search)
 
 
 def has_few_starts(search: Search) -> bool:
     """Whether the gap of prices of tokens can be searched: for some dozens of requests."""
-    few = len(search.instance) <= search.params.portfolio.exact_requests
+    few = len(search.instance) <= _PRICED_REQUESTS
     return few and _passes(check_starts, search)
 
 
@@ -146,9 +151,8 @@ def solve_small_lp(search: Search, seconds: float = math.inf) -> bool:
     return solve_lp(search, seconds, QUICK_COLUMNS)
 
 
-def solve_lp(search: Search, seconds: float = math.inf, columns: int | None = None) -> bool:
+def solve_lp(search: Search, seconds: float = math.inf, columns: int = _LP_COLUMNS) -> bool:
     """Bound by the LP, if it is small; return whether it was solved."""
-    columns = search.params.portfolio.lp_columns if columns is None else columns
     with search.surviving("lp"), suppress(TooLarge):
         return offer_lp_bound(search, columns, max(seconds, 0.0)) is not None
     return False

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from certificates import problem_of, proved
-from effort import FEW_STEPS, many
+from effort import many
 from fleet_oracle import fleet_optimum, timed_fleet_optimum
 from known import known
 from strategies import plain, random_instances
@@ -29,6 +29,8 @@ from kvopt.search.bounding import bounds_by_workers
 from kvopt.verify.problem import Clock
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.work import Work
+
+pytestmark = pytest.mark.usefixtures("few_steps")
 
 METHODS = ("volume", "lp", "lagrangian", "slots", "configuration", "auto")
 
@@ -52,14 +54,14 @@ def both_sides(instance: Instance) -> Counter[str]:
     assert best <= made
     tight = Counter(svf=made == best)
     for method in METHODS:
-        found = bound(instance, method, threads=1, params=FEW_STEPS)
+        found = bound(instance, method, threads=1)
         if method in ("lp", "slots") and found.value is None:
             continue  # prices of a horizon may say nothing beyond it, and slots be worth nothing
         assert found.value is not None
         assert found.value == verified(instance, known(found.checked).proof) <= best
         tight[method] += found.value == best
     for method in ("volume", "lagrangian"):
-        paused = bound(instance, method, scope="pauses", threads=1, params=FEW_STEPS).value
+        paused = bound(instance, method, scope="pauses", threads=1).value
         assert known(paused) <= best
     return tight
 
@@ -86,7 +88,7 @@ def test_more_workers_than_requests_are_of_no_use() -> None:
     for workers in (2, 5, 100):
         for method in METHODS:
             fleet = Instance(5, two, workers=workers)
-            assert bound(fleet, method, params=FEW_STEPS).value == 5
+            assert bound(fleet, method).value == 5
 
 
 def test_parts_between_idle_gaps() -> None:
@@ -156,9 +158,7 @@ def test_bounds_of_many_numbers_of_workers_at_once() -> None:
 @pytest.mark.slow
 def test_bounds_never_rise_with_the_number_of_workers() -> None:
     for scope in ("runs", "pauses"):
-        found = bounds_by_workers(
-            generate("arrival-1", 5, seed=1), range(1, 4), scope=scope, params=FEW_STEPS
-        )
+        found = bounds_by_workers(generate("arrival-1", 5, seed=1), range(1, 4), scope=scope)
         values = [one.value for one in found.values()]
         assert values == sorted(values, reverse=True)
     model = batch_time(Server([(2, 1)], 0, 1))

@@ -7,11 +7,12 @@ from typing import Any
 
 import oracle
 import pytest
-from effort import FEW_STEPS
 
 from kvopt import BatchTime, Instance, Line, Request, certify, read_certificate, solve
 from kvopt.certificates import write_certificate
 from kvopt.verify import verify
+
+pytestmark = pytest.mark.usefixtures("few_steps")
 
 ROWS = [(0, 3, 2), (1, 0, 4), (2, 2, 3), (2, 1, 5)]
 MODEL = BatchTime([Line(9, 0), Line(0, 3)], kv_ns=1, prompt_ns=1)
@@ -42,7 +43,7 @@ KINDS: dict[str, tuple[Instance, dict[str, Any]]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_certificate_of_a_result_is_valid_and_holds_both_sides(kind: str, tmp_path: Path) -> None:
     instance, options = KINDS[kind]
-    result = solve(instance, checkable=True, params=FEW_STEPS, **options)
+    result = solve(instance, checkable=True, **options)
     found, path = result.certificate(), tmp_path / "cert.json"
     write_certificate(found, path)
     assert verify(path).valid
@@ -54,7 +55,7 @@ def test_certificate_of_a_result_is_valid_and_holds_both_sides(kind: str, tmp_pa
     if result.in_time is not None:
         assert again.in_time is not None
         assert again.in_time.ceiling == result.in_time.ceiling
-    theirs = certify(instance, params=FEW_STEPS, **options)
+    theirs = certify(instance, **options)
     assert (found.objective, found.lower_bound) == (theirs.objective, theirs.lower_bound)
     assert found.provenance.keys() == theirs.provenance.keys()
 

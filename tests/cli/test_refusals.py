@@ -28,11 +28,11 @@ REFUSED = [
     ("solve ec1.json --seconds -o out.json", "seconds"),
     ("solve ec1.json --batch-time llama-2-70b-2xa100", "seconds"),
     ("solve ec1.json --workers 2 --seconds --batch-time nothing", "batch time: must be one of"),
-    ("solve ec1.json --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
-    ("solve ec1.json --seconds --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    ("solve ec1.json --params wrong.toml", "wrong.toml: exact.serchable: is not one of"),
+    ("solve ec1.json --seconds --params wrong.toml", "wrong.toml: exact.serchable: is not one of"),
     ("bound ec1.json --method magic", "volume"),
     ("bound ec1.json --ram much", "ram: must be a size such as 4G or 512M, got 'much'"),
-    ("bound ec1.json --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    ("bound ec1.json --params wrong.toml", "wrong.toml: exact.serchable: is not one of"),
     ("bound ec1.json --scope pausse", "must be one of runs"),
     (
         "bound ec1.json --scope pauses --method configuration",
@@ -42,8 +42,14 @@ REFUSED = [
     ("certify ec1.json -o out.json -P nosuch --seconds", "nosuch"),
     ("certify ec1.json -o out.json --schedule missing.json", "missing.json"),
     ("certify ec1.json -o out.json -t -1", "--time-limit"),
-    ("certify ec1.json -o out.json --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
-    ("certify ec1.json --seconds --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    (
+        "certify ec1.json -o out.json --params wrong.toml",
+        "wrong.toml: exact.serchable: is not one of",
+    ),
+    (
+        "certify ec1.json --seconds --params wrong.toml",
+        "wrong.toml: exact.serchable: is not one of",
+    ),
     ("certify ec1.json -o out.json --batch-time llama-2-70b-2xa100", "goes with --seconds"),
     ("certify ec1.json -o out.json --seconds --batch-time fast", "batch time: must be"),
     ("certify ec1.json -o out.json --seconds --schedule s.json", "goes without --seconds"),
@@ -114,6 +120,10 @@ REFUSED = [
         )
         for name in ("a.sol", "a.gz", "a.txt.gz", "model-v1.2")
     ),
+    # what left
+    ("solve ec1.json --params older.toml", "older.toml: exact.width: is a constant now"),
+    ("verify ec1.json --naive", "--naive: left: "),
+    ("verify ec1.json --proved", "--proved: left: run `make check-proved FILES=...`"),
     # research
     ("hunt -P nobody --n 3 --memory 4", "policy"),
     ("hunt -P mc-sf --n 13 --memory 4", "--n: must be at most 12, got 13"),
@@ -181,7 +191,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("refused")
     (made / "ec1.json").write_text(json.dumps(EC1))
     (made / "s.json").write_text('{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 2]}')
-    (made / "wrong.toml").write_text("[exact]\nwidht = 50\n")
+    (made / "older.toml").write_text("[exact]\nwidth = 50\n")
+    (made / "wrong.toml").write_text("[exact]\nserchable = 50\n")
     (made / "bad.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\nx\n")
     (made / "batches.csv").write_text("tokens,milliseconds\n1,2\n2,3\n4,5\n")
     entry = '[[instances]]\nfamily = "arrival-1"\n'

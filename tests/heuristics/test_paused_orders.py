@@ -12,7 +12,7 @@ import pytest
 from oracle import Triple
 from strategies import instance_of, plain, random_instances
 
-from kvopt import Instance, Schedule, SolveParams, generate
+from kvopt import Instance, Schedule, generate
 from kvopt.errors import TooLarge
 from kvopt.heuristics import reinsertion
 from kvopt.heuristics.reinsertion import schedule_by_order, search_with_pauses, usual_orders
@@ -58,9 +58,10 @@ def test_usual_orders() -> None:
 
 def searched(instance: Instance, seconds: float = math.inf, **limits: Any) -> Schedule:
     """Return what a search with pauses finds in short cycles."""
-    params = SolveParams.of({"improve": {"longest_cycle": 2000}})
-    search = Search(Problem(instance, scope=Scope.PAUSES), Limits(params=params, **limits))
-    search_with_pauses(search, seconds)
+    search = Search(Problem(instance, scope=Scope.PAUSES), Limits(**limits))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reinsertion, "_LONGEST_CYCLE", 2000)
+        search_with_pauses(search, seconds)
     assert not search.faults
     assert search.best is not None
     return search.best

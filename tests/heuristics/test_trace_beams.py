@@ -39,7 +39,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
 
-_NARROW = SolveParams.of({"improve": {"widest_beam": 16}})
+_NARROW = SolveParams(improve_widest_beam=16)
 
 
 def chat(arrivals: bool, workers: int = 1, count: int = 120) -> Instance:

@@ -19,9 +19,11 @@ from pause_oracle import optimum as optimum_with_pauses
 from strategies import drawn_fleet, plain, random_instances
 from timed_oracle import Server, timed_optimum
 
-from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, solve
+from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, heuristics, solve
+from kvopt.bounds import lagrangian
 from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.deadlines import deadline_ceiling
+from kvopt.heuristics import reinsertion
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
@@ -36,29 +38,35 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.deadlines import Aim
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
+from kvopt.search.exact import engine, forward
 from kvopt.search.exact.starts import best_below
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
 
-BRIEF = SolveParams.of(
-    {
-        "improve": {"beam_requests": 2, "longest_cycle": 60, "widest_beam": 3},
-        "lagrangian": {"most_steps": 4},
-    }
-)
-"""Every stage of a search begins, and ends soon."""
-AS_MANY = SolveParams.of(
-    {"exact": {"unaided": 0, "searchable": 0, "checkable_labels": 0, "width": 5, "widest_width": 9}}
-)
-"""Few requests are searched as many are, with a look-ahead and completion bounds."""
+BRIEF = SolveParams(improve_widest_beam=3)
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every stage of a search begin, and end soon."""
+    monkeypatch.setattr(heuristics, "BEAM_REQUESTS", 2)
+    monkeypatch.setattr(reinsertion, "_LONGEST_CYCLE", 60)
+    monkeypatch.setattr(lagrangian, "MOST_STEPS", 4)
 
 
 def drawn(count: int, seed: int, most: int = 5) -> list[Instance]:
     return list(random_instances(count, seed, least_requests=2, most_requests=most, most_memory=8))
 
 
-@pytest.mark.parametrize("params", [SolveParams(), AS_MANY], ids=["as few", "as many"])
-def test_exact_search_finds_the_optimum(params: SolveParams) -> None:
+@pytest.mark.parametrize("many", [False, True])
+def test_exact_search_finds_the_optimum(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few requests are also searched as many are, with a look-ahead and completion bounds."""
+    params = SolveParams()
+    if many:
+        params = SolveParams(exact_searchable=0, exact_checkable_labels=0)
+        monkeypatch.setattr(forward, "_FEW_REQUESTS", 0)
+        for name, width in (("WIDTH", 5), ("FIRST_WIDTH", 5), ("WIDEST_WIDTH", 9)):
+            monkeypatch.setattr(engine, name, width)
     for instance in drawn(5, 1):
         found = solve(instance, "exact", params=params, threads=1)
         assert found.lower_bound == found.objective == optimum(*plain(instance))[0]

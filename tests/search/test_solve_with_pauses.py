@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pause_oracle
 import pytest
-from effort import FEW_STEPS, many
+from effort import many
 from known import known
 from strategies import instance_of, plain, random_instances
 
@@ -23,7 +23,7 @@ from kvopt.search.solvers import cpsat
 from kvopt.search.stages import as_longer_prompts
 from kvopt.timetable.schedule import Schedule
 
-pytestmark = pytest.mark.usefixtures("processor_clock")
+pytestmark = pytest.mark.usefixtures("processor_clock", "few_steps")
 
 solve_paused = partial(solve, scope="pauses")
 
@@ -41,7 +41,7 @@ solve_paused = partial(solve, scope="pauses")
     ],
 )
 def test_worked_cases(memory: int, requests: list[tuple[int, int, int]], best: int) -> None:
-    found = solve_paused(instance_of(memory, requests), params=FEW_STEPS)
+    found = solve_paused(instance_of(memory, requests))
     assert (found.objective, found.lower_bound, str(found.status)) == (best, best, "optimal")
     assert (str(found.stop_reason), str(found.scope)) == ("proved", "pauses")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import block_oracle
 import oracle
 import pause_oracle
-from effort import FEW_STEPS
+from effort import few_steps
 from oracle import Triple
 from strategies import plain, random_instances, random_shape
 from timed_oracle import Server, scoped_optimum
@@ -19,7 +19,6 @@ from kvopt.bounds.registry import bounds_for
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
-from kvopt.incumbent.params import LagrangianParams, SolveParams
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.search.registry import engines_for
@@ -65,11 +64,12 @@ def in_rounds(scope: Scope, seed: int) -> Iterator[Figures]:
     while True:
         seed += 1
         for instance in random_instances(50, seed, most_memory=9, most_output=4, last_arrival=4):
-            values = (
-                bound(instance, method, scope=scope, threads=1, params=FEW_STEPS).value
-                for method in bounds_for(scope).built_in
-                if method != "auto"  # the best of the others
-            )
+            with few_steps():
+                values = [
+                    bound(instance, method, scope=scope, threads=1).value
+                    for method in bounds_for(scope).built_in
+                    if method != "auto"  # the best of the others
+                ]
             figures.count(best(*plain(instance)), *values)
             yield figures
 
@@ -106,10 +106,6 @@ def _timed(source: random.Random) -> tuple[Server, Instance]:
 # ---- both sides of an answer in whole blocks against brute force, on random instances
 
 
-_FEW_STEPS = SolveParams(lagrangian=LagrangianParams(most_steps=60))
-"""Prices need not be the best ones to be compared."""
-
-
 def drawn_in_blocks(source: random.Random) -> Instance:
     """Return few requests, and blocks of two to four tokens that hold each of them."""
     block, blocks = source.randint(2, 4), source.randint(2, 4)
@@ -128,10 +124,11 @@ def in_blocks(scope: Scope, seed: int) -> Iterator[Figures]:
     while True:
         instance = drawn_in_blocks(source)
         best = block_oracle.optimum(*plain(instance), instance.block_size, pauses=pauses)
-        values = [
-            bound(instance, method, scope=scope, threads=1, params=_FEW_STEPS).value or 0
-            for method in ("volume", "lagrangian")
-        ]
+        with few_steps(60):
+            values = [
+                bound(instance, method, scope=scope, threads=1).value or 0
+                for method in ("volume", "lagrangian")
+            ]
         upper = _reached(instance, scope)
         figures.count(best, *values)
         figures.violations += upper < best
@@ -140,9 +137,7 @@ def in_blocks(scope: Scope, seed: int) -> Iterator[Figures]:
 
 def _reached(instance: Instance, scope: Scope) -> int:
     """Return the total latency of a schedule that the engine found, checked in blocks."""
-    search = Search(
-        Problem(instance, scope=scope), Limits(threads=1, params=_FEW_STEPS, time_limit=0.2)
-    )
+    search = Search(Problem(instance, scope=scope), Limits(threads=1, time_limit=0.2))
     as_longer_prompts(search, engines_for(scope).find("auto"))
     schedule = search.best
     assert schedule is not None

@@ -53,9 +53,7 @@ _SEVERAL = 2
 MOST_COUNTS = 16
 """Limit of the numbers of machines if none are named; of a larger range some are chosen."""
 
-_OF_DEADLINES = SolveParams.of(
-    {"deadlines": {"share": 0.45, "most_seconds": 600.0}, "portfolio": {"bound_share": 0.0}}
-)
+_OF_DEADLINES = SolveParams(portfolio_bound_share=0.0)
 """Options of certificates of a deadline: here they have no latency."""
 
 Observer = Callable[[str], None]
