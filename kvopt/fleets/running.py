@@ -21,8 +21,8 @@ from kvopt import (
 )
 from kvopt import policy as policy_from
 from kvopt.errors import Stopped
-from kvopt.experiments.fleets.measures import Latency, Measure, Misses, Target
-from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, better, keep, read_folder
+from kvopt.fleets.measures import Latency, Measure, Misses, Target
+from kvopt.fleets.sizes import FleetSizes, bands_of, better, keep, read_folder
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import Limits, limits_of
 from kvopt.incumbent.proofs import CheckedBound

@@ -15,16 +15,11 @@ from oracle import optimum
 from strategies import plain
 
 from kvopt import InvalidInput, read_instance
+from kvopt.certificates.three_partition import MOST_VALUES, cover, decide, search_triples
 from kvopt.errors import Stopped
-from kvopt.experiments.three_partition import (
-    MOST_VALUES,
-    ThreePartition,
-    cover,
-    decide,
-    search_triples,
-)
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
+from kvopt.problem.three_partition import ThreePartition
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 

@@ -31,9 +31,9 @@ from kvopt import (
     run,
     verify,
 )
-from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
-from kvopt.experiments.fleets.measures import Latency
-from kvopt.experiments.fleets.sizes import Band, bands_of
+from kvopt.fleets import FleetMatch, FleetSizes, fleet_sizes
+from kvopt.fleets.measures import Latency
+from kvopt.fleets.sizes import Band, bands_of
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import attained
 from kvopt.problem.scopes import Scope

@@ -10,7 +10,7 @@ from effort import many
 from sharing_oracle import drawn, optimum_of
 
 from kvopt import BatchTime, Instance, Line, Request, Scope, bound, bounds_by_workers, run, verify
-from kvopt.experiments.fleets import fleet_sizes
+from kvopt.fleets import fleet_sizes
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
