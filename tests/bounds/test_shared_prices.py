@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from drawn_claims import shared_prices
 from effort import many
-from sharing_oracle import drawn, optimum_of
+from strategies import drawn_with_prefixes, optimum_of
 
 from kvopt import Instance, Request, Scope, bound, verify
 from kvopt.bounds.shared_prices import offer_shared_prices
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("processor_clock")
 
 def shared(seed: int) -> Instance | None:
     """Return a small instance that shares more than one prefix of all, of two workers at times."""
-    instance = drawn(seed, 4, is_common=seed % 4 == 0)
+    instance = drawn_with_prefixes(seed, 4, is_common=seed % 4 == 0)
     if not instance.without_common_prefix().forest.weights:
         return None
     return replace(instance, workers=2) if seed % 5 == 0 else instance

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from brute_force import Server, Triple, optimum
 from certificates import judged
 from effort import FEW_STEPS, many
 from known import known
-from oracle import Triple, optimum
 from strategies import instance_of, plain, random_instances
-from timed_oracle import Server, timed_optimum
 
 from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify
 from kvopt.certificates import (
@@ -43,7 +42,7 @@ def slow_optimum(memory: int, requests: tuple[Triple, ...], phi: Fraction) -> Fr
     """Return the least total latency with rounds of length phi that begin at any time."""
     server = Server([(phi.numerator, 0)], 0, 0)
     timed = [(phi.denominator * a, s, o) for a, s, o in requests]
-    return Fraction(timed_optimum(server, memory, timed), phi.denominator)
+    return Fraction(optimum(memory, timed, server=server), phi.denominator)
 
 
 def slow_optimum_in_seconds(instance: Instance, phi: Fraction) -> Fraction:
@@ -53,7 +52,7 @@ def slow_optimum_in_seconds(instance: Instance, phi: Fraction) -> Fraction:
     timed = [
         (phi.denominator * a, r.prompt, r.output) for a, r in zip(arrivals, instance, strict=True)
     ]
-    return Fraction(timed_optimum(server, instance.memory, timed), phi.denominator)
+    return Fraction(optimum(instance.memory, timed, server=server), phi.denominator)
 
 
 def tiny(count: int, seed: int, most: int = 3) -> list[Instance]:
@@ -80,7 +79,7 @@ class TestWhatABoundSays:
             memory, requests = plain(instance)
             for phi in PHIS:
                 slow = SlowRounds.of(instance, phi)
-                least, _ = optimum(*plain(slow.instance))
+                least = optimum(*plain(slow.instance))
                 there = slow_optimum(memory, requests, phi)
                 assert least < slow.needed(math.ceil(there))  # what exists is possible
                 # The formula: phi times the completions, less the arrivals.

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-import block_oracle
+import brute_force
 import pytest
 from effort import many
 from scope_comparison import drawn_in_blocks
@@ -76,7 +76,7 @@ def test_a_check_counts_blocks_at_every_time() -> None:
         memory, requests = plain(instance)
         times = [sorted(source.sample(range(a + 1, 12), o)) for a, _, o in requests]
         schedule = Schedule.at_times(instance, times)
-        most = block_oracle.most_blocks(requests, times, instance.block_size)
+        most = max(brute_force.held(requests, times, block=instance.block_size).values(), default=0)
         needed = [blocks for _, blocks in blocks_held(schedule.sweep, instance.block_size)]
         assert max(needed, default=0) == most
         fits = most <= memory // instance.block_size
@@ -149,5 +149,5 @@ def test_a_small_answer_in_blocks() -> None:
     assert found.schedule.check().feasible
     assert found.lower_bound is not None
     assert found.objective is not None
-    assert found.lower_bound <= block_oracle.optimum(*plain(pair), 4, pauses=False)
+    assert found.lower_bound <= brute_force.optimum(*plain(pair), block=4)
     assert bound(pair).value == found.lower_bound

@@ -14,16 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import block_oracle
-import oracle
-import pause_oracle
 import pytest
+from brute_force import Triple, most_in_time, optimum
 from commands import Run
-from deadline_oracle import ROUNDS, most_in_time
 from effort import many
-from fleet_oracle import fleet_optimum
 from known import known
-from oracle import Triple
 
 from kvopt import Instance, InvalidInput, Request, bound, certify, solve, write_instance
 from kvopt import run as run_policy
@@ -165,18 +160,26 @@ class Question:
 
 
 def _runs(memory: int, rows: list[Triple]) -> int:
-    return oracle.optimum(memory, rows)[0]
+    return optimum(memory, rows)
+
+
+def _of_two_workers(memory: int, rows: list[Triple]) -> int:
+    return optimum(memory, rows, workers=2)
+
+
+def _with_pauses(memory: int, rows: list[Triple]) -> int:
+    return optimum(memory, rows, scope="pauses")
 
 
 def _with_pauses_in_blocks(memory: int, rows: list[Triple]) -> int:
-    return block_oracle.optimum(memory, rows, 2, pauses=True)
+    return optimum(memory, rows, block=2, scope="pauses")
 
 
 QUESTIONS = [
     Question("runs", Scope.RUNS, _runs),
     Question("restarts", Scope.RESTARTS, _runs, draws=8),
-    Question("pauses", Scope.PAUSES, pause_oracle.optimum, draws=10, most=3),
-    Question("fleet", Scope.RUNS, lambda m, rows: fleet_optimum(m, 2, rows), workers=2, draws=16),
+    Question("pauses", Scope.PAUSES, _with_pauses, draws=10, most=3),
+    Question("fleet", Scope.RUNS, _of_two_workers, workers=2, draws=16),
     Question("fleet pauses", Scope.PAUSES, None, workers=2, draws=12),
     Question("blocks", Scope.RUNS, None, block=2, draws=6),
     Question("blocks pauses", Scope.PAUSES, _with_pauses_in_blocks, block=2, draws=4, most=4),
@@ -186,19 +189,19 @@ QUESTIONS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_all_doors_of_python_agree(question: Question) -> None:
-    for instance, optimum in question.instances():
+    for instance, least in question.instances():
         found = python(instance, question.scope)
         found.agree()
-        if optimum is not None:
-            assert found.least == optimum, instance.requests
+        if least is not None:
+            assert found.least == least, instance.requests
         assert max(found.lower.values()) <= found.least
 
 
 CLOSED = [
     Question("runs on the command line", Scope.RUNS, _runs, draws=3),
-    Question("pauses on the command line", Scope.PAUSES, pause_oracle.optimum, draws=2, most=3),
+    Question("pauses on the command line", Scope.PAUSES, _with_pauses, draws=2, most=3),
     Question(
-        "a fleet on the command line", Scope.RUNS, lambda m, rows: fleet_optimum(m, 2, rows),
+        "a fleet on the command line", Scope.RUNS, _of_two_workers,
         workers=2, draws=3,
     ),
 ]  # fmt: skip
@@ -210,12 +213,12 @@ CLOSED = [
 def test_the_command_line_says_what_python_says(
     run: Run, question: Question, tmp_path: Path
 ) -> None:
-    for place, (instance, optimum) in enumerate(question.instances()):
+    for place, (instance, least) in enumerate(question.instances()):
         path = tmp_path / f"{place}.json"
         write_instance(instance, path)
         asked, told = python(instance, question.scope), command_line(run, path, question)
         told.agree()
-        assert (told.least, told.checked["bound"]) == (optimum, asked.checked["bound"])
+        assert (told.least, told.checked["bound"]) == (least, asked.checked["bound"])
         assert told.checked["certify"] == asked.checked["certify ()"]
 
 
@@ -234,7 +237,7 @@ def test_all_doors_agree_on_what_attains_a_deadline(run: Run, tmp_path: Path, ai
         memory, rows = drawn(source, 1, 4)
         instance, rounds = Instance(memory, [Request(*row) for row in rows]), source.randint(2, 9)
         deadline = f"{aim}{rounds}"
-        most = most_in_time(ROUNDS, memory, rows, [rounds] * len(rows), "runs", first=bool(aim))
+        most = most_in_time(memory, rows, [rounds] * len(rows), first=bool(aim))
         ceilings, counts = set[int](), set[int | None]()
         for only in False, True:
             made = certify(

@@ -9,8 +9,8 @@ from dataclasses import replace
 from itertools import islice, product
 from pathlib import Path
 
+import brute_force
 import numpy as np
-import oracle
 import pytest
 from effort import many
 from known import known
@@ -76,7 +76,7 @@ def assert_both_sides(result: SolveResult) -> None:
 def test_it_is_brute_force(presolve: bool) -> None:
     drawn = random_instances(many(80), seed=int(presolve), most_memory=12, most_output=6)
     for number, instance in enumerate(drawn):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         found = solve(
             instance,
             "exact",
@@ -95,7 +95,7 @@ def test_it_is_brute_force_with_completion_bounds(sets: int) -> None:
     """Which a large table makes exact, and a small one nearly worthless."""
     params = with_completions(sets)
     for number, instance in enumerate(random_instances(many(30), 70 + sets, last_arrival=4)):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         presolve, quick = number % 2 == 0, number % 3 == 0
         found = solve(instance, "exact", params=params, presolve=presolve, quick_start=quick)
         assert_optimal(found, optimum)
@@ -225,7 +225,7 @@ def test_a_search_beyond_its_label_limit_goes_on() -> None:
     for instance in random_instances(
         many(20), 9, least_requests=3, most_requests=6, most_memory=12
     ):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         assert_optimal(solve(instance, "exact", threads=1, params=narrow), optimum)
 
 
@@ -319,7 +319,7 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
             many(50), 23, least_requests=4, most_requests=5, most_memory=14, most_output=7
         )
     ):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         search = Search(instance, checkable=True)
         offer_list_schedules(search)
         first = next(iter(rising_bounds(search)), None)

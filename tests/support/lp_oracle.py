@@ -1,6 +1,6 @@
 """The LP relaxation of the time-indexed program, from its definition, solved by SciPy.
 
-As in `oracle`, nothing of kvopt is imported.
+As in `brute_force`, nothing of kvopt is imported.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from oracle import Triple
+from brute_force import Triple
 from scipy.optimize import linprog
 
 

@@ -1,6 +1,6 @@
 """What prices prove, from the definition alone: of runs or pauses, of tokens, blocks and slots.
 
-As in `oracle`, nothing of kvopt is imported: a proof is what a file has.
+As in `brute_force`, nothing of kvopt is imported: a proof is what a file has.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from block_oracle import blocks_of
-from oracle import Triple
+from brute_force import Triple
 
 
 def price_of_a_slot(borders: Sequence[int], values: Sequence[int], time: int) -> int:
@@ -46,7 +45,7 @@ def bound_of(
 
     def paid(time: int, held: int) -> int:
         shares = ((count + 1) * held // (memory + 1) * price for count, price in of_slots(time))
-        return tokens.get(time, 0) * block * blocks_of(held, block) + sum(shares)
+        return tokens.get(time, 0) * block * -(-held // block) + sum(shares)
 
     def least(request: Triple) -> int:
         arrival, prompt, output = request
