@@ -191,14 +191,6 @@ class TestGenerate:
             assert run(*args, "-o", tmp_path / name)[0] == 0
         assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
-    def test_help_lists_every_family_with_its_keys(self, run: Run) -> None:
-        from kvopt.problem.families import FAMILIES
-
-        text = " ".join(run("generate", "--help")[1].split())
-        for family in FAMILIES.values():
-            assert family.name in text
-            assert all(f"-p {parameter.name}" in text for parameter in family.parameters)
-
 
 def test_a_bad_instance_is_one_line_naming_file_request_and_field(run: Run, tmp_path: Path) -> None:
     bad = tmp_path / "bad.json"
