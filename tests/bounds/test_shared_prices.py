@@ -141,7 +141,7 @@ def test_sessions_are_bounded_by_shares_that_change(tmp_path: Path) -> None:
     found, plain = offered(instance, 0.7), bound(instance, "lagrangian", time_limit=0.7)
     assert plain.value is not None
     assert found.value > 1.03 * plain.value
-    best = bound(instance, time_limit=2.0)
+    best = bound(instance, time_limit=1.0)
     assert best.checked is not None
     assert isinstance(best.checked.proof, SharedPrices)
     certificate = Certificate(instance, None, found, scope=Scope.SHARING)

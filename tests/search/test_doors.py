@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -133,56 +133,40 @@ def command_line(run: Run, path: Path, question: Question) -> Answers:
     return found
 
 
-Optimum = Callable[[int, list[Triple]], int]
-"""Least total latency by brute force."""
-
-
 @dataclass(frozen=True)
 class Question:
     """What is asked of how many instances, with up to so many requests."""
 
     name: str
     scope: Scope
-    optimum: Optimum | None
     workers: int = 1
     block: int = 1
     draws: int = 24
     most: int = 5
+    is_closed: bool = True
+    """Whether the doors find the optimum."""
 
-    def instances(self) -> Iterator[tuple[Instance, int | None]]:
-        """Yield instances, each with its optimum where brute force is quick."""
+    def instances(self) -> Iterator[tuple[Instance, int]]:
+        """Yield instances, each with its optimum by brute force."""
         source = random.Random(self.name)
         for _ in range(many(self.draws)):
             memory, rows = drawn(source, self.block, self.most)
             requests = [Request(*row) for row in rows]
             instance = Instance(memory, requests, workers=self.workers, block_size=self.block)
-            yield instance, self.optimum and self.optimum(memory, rows)
-
-
-def _runs(memory: int, rows: list[Triple]) -> int:
-    return optimum(memory, rows)
-
-
-def _of_two_workers(memory: int, rows: list[Triple]) -> int:
-    return optimum(memory, rows, workers=2)
-
-
-def _with_pauses(memory: int, rows: list[Triple]) -> int:
-    return optimum(memory, rows, scope="pauses")
-
-
-def _with_pauses_in_blocks(memory: int, rows: list[Triple]) -> int:
-    return optimum(memory, rows, block=2, scope="pauses")
+            counted = optimum(
+                memory, rows, workers=self.workers, block=self.block, scope=self.scope
+            )
+            yield instance, counted
 
 
 QUESTIONS = [
-    Question("runs", Scope.RUNS, _runs),
-    Question("restarts", Scope.RESTARTS, _runs, draws=8),
-    Question("pauses", Scope.PAUSES, _with_pauses, draws=10, most=3),
-    Question("fleet", Scope.RUNS, _of_two_workers, workers=2, draws=16),
-    Question("fleet pauses", Scope.PAUSES, None, workers=2, draws=12),
-    Question("blocks", Scope.RUNS, None, block=2, draws=6),
-    Question("blocks pauses", Scope.PAUSES, _with_pauses_in_blocks, block=2, draws=4, most=4),
+    Question("runs", Scope.RUNS),
+    Question("restarts", Scope.RESTARTS, draws=8),
+    Question("pauses", Scope.PAUSES, draws=10, most=3),
+    Question("fleet", Scope.RUNS, workers=2, draws=16),
+    Question("fleet pauses", Scope.PAUSES, workers=2, draws=12, is_closed=False),
+    Question("blocks", Scope.RUNS, block=2, draws=6, is_closed=False),
+    Question("blocks pauses", Scope.PAUSES, block=2, draws=4, most=4),
 ]
 
 
@@ -192,19 +176,15 @@ def test_all_doors_of_python_agree(question: Question) -> None:
     for instance, least in question.instances():
         found = python(instance, question.scope)
         found.agree()
-        if least is not None:
-            assert found.least == least, instance.requests
-        assert max(found.lower.values()) <= found.least
+        assert found.least >= least >= max(found.lower.values()), instance.requests
+        assert found.least == least or not question.is_closed
 
 
 CLOSED = [
-    Question("runs on the command line", Scope.RUNS, _runs, draws=3),
-    Question("pauses on the command line", Scope.PAUSES, _with_pauses, draws=2, most=3),
-    Question(
-        "a fleet on the command line", Scope.RUNS, _of_two_workers,
-        workers=2, draws=3,
-    ),
-]  # fmt: skip
+    Question("runs on the command line", Scope.RUNS, draws=3),
+    Question("pauses on the command line", Scope.PAUSES, draws=2, most=3),
+    Question("a fleet on the command line", Scope.RUNS, workers=2, draws=3),
+]
 """What bounds close, so that no door goes on to its limit."""
 
 
