@@ -107,7 +107,9 @@ class Attack:
         best = problem.least()
         for proof in self.proofs(content, problem, int(best)):
             kept, most, name = proof, -math.inf, f"bound by {proof['kind']}"
-            name += " with cuts" * ("cuts" in proof) + " with prefixes" * (problem.size > 0)
+            name += " with cuts" * ("cuts" in proof) + " with prefixes" * (
+                "block_tokens" in content["instance"]
+            )
             for step in range(STEPS):
                 other = changed(kept, source) if step else kept
                 lower = {"value": math.floor(best) + 1, "proof": other}
@@ -130,7 +132,7 @@ class Attack:
             with suppress(Invalid):  # a time that is none
                 whole["hash"] = hash_of(whole["instance"])
             self.judged(whole, "whole", is_false=False)
-        if problem.is_restricted:
+        if "max_active" in content["instance"] or any({"weight", "prefix"} & {*r} for r in rows):
             return
         prices = {"times": sorted(source.sample(range(30), 4)), "numerators": [1, 1, 1],
                   "denominator": source.randint(1, 20)}  # fmt: skip
@@ -154,9 +156,9 @@ class Attack:
                 proof["target"] = best + source.choice((0, 0, 1))
             yield proof
         asked = problem_of(content)
-        if problem.in_rounds and held_together(asked)[2]:
+        if problem.server is None and held_together(asked)[2]:
             yield shared_prices(asked, source)
-        if not problem.in_rounds or problem.workers > 1 or problem.block > 1:
+        if problem.server or problem.workers > 1 or problem.block > 1:
             return
         # Of shared prefixes and weights the proof is about what is left without them.
         rest = asked.plain()

@@ -51,8 +51,11 @@ _builtin_study = cache(description.builtin_study)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the examples of docs/ be written anew."""
-    parser.addoption("--update-docs", action="store_true", help="fill in what commands print now")
+    """Let the examples of docs/, and the transcripts of commands, be written anew."""
+    for kept in ("docs", "golden"):
+        parser.addoption(
+            f"--update-{kept}", action="store_true", help="fill in what is printed now"
+        )
 
 
 @pytest.fixture(autouse=True)

@@ -7,13 +7,12 @@ import random
 from collections import Counter
 
 import pytest
+from brute_force import Server, optimum
 from certificates import problem_of, proved
 from effort import many
-from fleet_oracle import fleet_optimum, timed_fleet_optimum
 from known import known
 from strategies import plain, random_instances
 from test_seconds_bounds import MODELS, batch_time, timed_instance
-from timed_oracle import Server
 
 from kvopt import Instance, Request, bound, generate, run
 from kvopt.bounds.seconds import seconds_bound
@@ -48,7 +47,7 @@ def verified(instance: Instance, proof: Proof) -> int:
 
 def both_sides(instance: Instance) -> Counter[str]:
     """Check every method, and a schedule, against the optimum; return which of them are tight."""
-    best = fleet_optimum(instance.memory, instance.workers, plain(instance)[1])
+    best = optimum(instance.memory, plain(instance)[1], workers=instance.workers)
     made = run(instance, "svf").objective
     assert made is not None
     assert best <= made
@@ -115,7 +114,7 @@ def test_seconds_stay_below_the_optimum_and_are_verified() -> None:
         outputs = [source.randint(1, 3) for _ in range(source.randint(2, 4))]
         triples = [(source.randint(0, late), source.randint(0, memory - o), o) for o in outputs]
         server, workers = Server(lines, prompt_ns, kv_ns), source.randint(2, 3)
-        best = timed_fleet_optimum(server, memory, workers, triples)
+        best = optimum(memory, triples, server=server, workers=workers)
         instance = Instance(memory, timed_instance(memory, triples).requests, workers=workers)
         model = batch_time(server)
         found = seconds_bound(instance, model)
@@ -143,7 +142,7 @@ def test_one_request_served_as_fast_as_all_workers() -> None:
     instance = Instance(5, [Request(*triple) for triple in triples], workers=2)
     proof = SharesProof((0,), (64, 32, 24))
     assert shares_bound(instance, batch_time(server), proof) <= 10
-    assert timed_fleet_optimum(server, 5, 2, triples) == 10
+    assert optimum(5, triples, server=server, workers=2) == 10
 
 
 def test_bounds_of_many_numbers_of_workers_at_once() -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 
+import brute_force
 import numpy as np
-import oracle
-import pause_oracle
 import pytest
 from strategies import Problem, instance_of, random_instances
 
@@ -35,8 +34,8 @@ RISING_PRICES = Prices((0, 7, 4, 1), 9)
 
 @pytest.mark.parametrize(("problem", "runs", "pauses"), WORKED)
 def test_worked_cases(problem: Problem, runs: int, pauses: int) -> None:
-    assert oracle.optimum(*problem)[0] == runs
-    assert pause_oracle.optimum(*problem) == pauses
+    assert brute_force.optimum(*problem) == runs
+    assert brute_force.optimum(*problem, scope="pauses") == pauses
     instance = instance_of(*problem)
     assert bound(instance, "lagrangian", scope="pauses").value == pauses
     assert bound(instance).value == runs

@@ -13,7 +13,7 @@ import pytest
 from definitions import by_definition
 from drawn_claims import shared_prices
 from effort import many
-from sharing_oracle import drawn, optimum_of
+from strategies import drawn_with_prefixes, optimum_of
 
 from kvopt import Instance, Request, Scope, bound, verify
 from kvopt.bounds.shared_prices import offer_shared_prices
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("processor_clock")
 
 def shared(seed: int) -> Instance | None:
     """Return a small instance that shares more than one prefix of all, of two workers at times."""
-    instance = drawn(seed, 4, is_common=seed % 4 == 0)
+    instance = drawn_with_prefixes(seed, 4, is_common=seed % 4 == 0)
     if not instance.without_common_prefix().forest.weights:
         return None
     return replace(instance, workers=2) if seed % 5 == 0 else instance
@@ -145,7 +145,7 @@ def test_sessions_are_bounded_by_shares_that_change(tmp_path: Path) -> None:
     found, plain = offered(instance, 0.7), bound(instance, "lagrangian", time_limit=0.7)
     assert plain.value is not None
     assert found.value > 1.03 * plain.value
-    best = bound(instance, time_limit=2.0)
+    best = bound(instance, time_limit=1.0)
     assert best.checked is not None
     assert isinstance(best.checked.proof, SharedPrices)
     certificate = Certificate(instance, None, found, scope=Scope.SHARING)

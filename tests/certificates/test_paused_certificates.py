@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from brute_force import optimum
 from certificates import judged
 from effort import many
 from known import known
-from pause_oracle import optimum
 from strategies import instance_of, plain, random_instances
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
@@ -71,7 +71,7 @@ class TestRounds:
         for instance in random_instances(
             many(20), 3, most_requests=4, most_memory=8, most_output=4
         ):
-            best = optimum(*plain(instance))
+            best = optimum(*plain(instance), scope="pauses")
             found = certify(instance, scope="pauses", time_limit=0.05, threads=1)
             assert found.lower_bound is not None
             assert found.objective is not None

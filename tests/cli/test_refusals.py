@@ -76,6 +76,20 @@ REFUSED = [
     ("run blocks.json -P fcfs --block-size 4 --seconds", "blocks"),
     ("run blocks.json -P fcfs --block-size 4 --workers 2", "blocks"),
     ("run blocks.json -P fcfs --block-size 9", "needs 1 blocks of 9 tokens, memory has 0"),
+    *(
+        (f"{command} bad.json", "kvopt: bad.json: request 'r2': output: ")
+        for command in ("solve", "bound", "export -o out.lp")
+    ),
+    *(
+        (command, "kvopt: shared.json: request 'last': weight: is not known by ")
+        for command in (
+            "solve shared.json --engine exact",
+            "bound shared.json --scope pauses",
+            "run shared.json -P sglang",
+            "plot shared.json -P sglang -o p.png",
+            "fleet shared.json --match fcfs",
+        )
+    ),
     # fleets
     ("fleet ec1.json", "options: give --match or --target, one of them"),
     ("fleet ec1.json --match fcfs --target mean=3", "options: give --match or --target"),
@@ -190,6 +204,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a file of each kind; no command that is refused changes it."""
     made = tmp_path_factory.mktemp("refused")
     (made / "ec1.json").write_text(json.dumps(EC1))
+    (made / "bad.json").write_text(json.dumps(EC1).replace('"output": 3', '"output": true'))
+    rows = [Request(0, 4, 2, prefix=path) for path in ("ab", "ac")]
+    rows = [Request(0, 1, 1, weight=2, id="last"), *rows]
+    write_instance(Instance(9, rows, block_tokens=2), made / "shared.json")
     (made / "s.json").write_text('{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 2]}')
     (made / "older.toml").write_text("[exact]\nwidth = 50\n")
     (made / "wrong.toml").write_text("[exact]\nserchable = 50\n")

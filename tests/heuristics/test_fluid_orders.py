@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fleet_oracle import fleet_optimum
+from brute_force import optimum
 from strategies import drawn_fleet, plain
 
 from kvopt import Instance, Request, Schedule, generate, run
@@ -76,8 +76,8 @@ def test_no_schedule_is_below_brute_force() -> None:
             continue
         assert not search.faults
         assert search.objective is not None
-        assert search.objective >= fleet_optimum(
-            instance.memory, instance.workers, plain(instance)[1]
+        assert search.objective >= optimum(
+            instance.memory, plain(instance)[1], workers=instance.workers
         )
 
 

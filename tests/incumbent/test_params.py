@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import oracle
+import brute_force
 import pytest
 from effort import many
 from known import known
@@ -95,7 +95,7 @@ def test_answers_are_true_whatever_they_are() -> None:
     shapes = random_instances(many(10), 8, least_requests=2, most_requests=4, last_arrival=9)
     for instance in shapes:
         params = drawn(source)
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         for engine in ("auto", "exact"):
             found = solve(instance, engine, time_limit=0.2, params=params)
             assert found.faults == (), params

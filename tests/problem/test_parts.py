@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from brute_force import feasible, last_time, makespan, optimum, tel
 from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import feasible, last_time, makespan, optimum, tel
 from strategies import instances, plain, random_feasible_starts, random_instances
 
 from kvopt import bound, certify, generate, run, solve
@@ -55,8 +55,8 @@ def alike(parts: list[Instance]) -> list[Instance]:
 def test_the_optimum_is_the_sum_of_the_optima_of_parts(drawn: list[Instance]) -> None:
     whole = with_gaps(alike(drawn), 0)
     assert sum(len(part.members) for part in split(whole)) == len(whole)
-    best, _ = optimum(*plain(whole))
-    assert best == sum(optimum(*plain(part.instance))[0] for part in split(whole) if len(whole))
+    best = optimum(*plain(whole))
+    assert best == sum(optimum(*plain(part.instance)) for part in split(whole) if len(whole))
 
 
 def test_parts_are_as_long_as_they_must_be() -> None:
@@ -122,7 +122,7 @@ def test_optima_do_not_depend_on_gaps(engine: str) -> None:
 @pytest.mark.slow
 def test_bounds_and_schedules_around_the_optimum() -> None:
     for instance in random_instances(many(15), seed=4, most_requests=5, last_arrival=40):
-        best, _ = optimum(*plain(instance))
+        best = optimum(*plain(instance))
         found = solve(instance.shifted(FAR), "cpsat")
         assert (found.objective, found.lower_bound) == (best, best)
         for method in ("volume", "lp", "auto"):

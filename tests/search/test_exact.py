@@ -9,8 +9,8 @@ from collections.abc import Callable
 from itertools import islice, product
 from pathlib import Path
 
+import brute_force
 import numpy as np
-import oracle
 import pytest
 from effort import many
 from known import known
@@ -86,7 +86,7 @@ def assert_both_sides(result: SolveResult) -> None:
 def test_it_is_brute_force(presolve: bool) -> None:
     drawn = random_instances(many(80), seed=int(presolve), most_memory=12, most_output=6)
     for number, instance in enumerate(drawn):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         found = solve(
             instance,
             "exact",
@@ -107,7 +107,7 @@ def test_it_is_brute_force_with_completion_bounds(
     """Which a large table makes exact, and a small one nearly worthless."""
     completed(sets)
     for number, instance in enumerate(random_instances(many(30), 70 + sets, last_arrival=4)):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         presolve, quick = number % 2 == 0, number % 3 == 0
         found = solve(instance, "exact", params=UNCHECKABLE, presolve=presolve, quick_start=quick)
         assert_optimal(found, optimum)
@@ -245,7 +245,7 @@ def test_a_search_beyond_its_label_limit_goes_on(monkeypatch: pytest.MonkeyPatch
     for instance in random_instances(
         many(20), 9, least_requests=3, most_requests=6, most_memory=12
     ):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         assert_optimal(solve(instance, "exact", threads=1), optimum)
 
 
@@ -339,7 +339,7 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
             many(50), 23, least_requests=4, most_requests=5, most_memory=14, most_output=7
         )
     ):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         search = Search(instance, checkable=True)
         offer_list_schedules(search)
         first = next(iter(rising_bounds(search)), None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
+import brute_force
 import numpy as np
-import pause_oracle
 import pytest
 from effort import many
 from known import known
@@ -31,7 +31,7 @@ def test_it_finds_what_is_below_a_value_and_nothing_else() -> None:
     for instance in random_instances(
         many(80), seed=2, least_requests=1, most_memory=8, most_output=4, last_arrival=3
     ):
-        best = pause_oracle.optimum(*plain(instance))
+        best = brute_force.optimum(*plain(instance), scope="pauses")
         unit = source.choice((1, 7, 30))
         numbers = [source.choice((0, source.randint(0, unit))) for _ in range(source.randint(0, 9))]
         prices = Prices(tuple(numbers), unit)
@@ -90,7 +90,7 @@ def test_groups_prove_no_less_than_single_requests_and_no_more_than_the_optimum(
         groups = groups_of(instance, len(numbers))
         value = fill(groups, instance.memory, np.array(numbers, dtype=np.int64), unit)
         assert price_value(instance, prices, pauses=True) <= value
-        assert value <= pause_oracle.optimum(*plain(instance)) * unit
+        assert value <= brute_force.optimum(*plain(instance), scope="pauses") * unit
 
 
 def test_every_request_is_in_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
