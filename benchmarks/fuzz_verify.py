@@ -29,11 +29,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from certificates import numbers_in, random_proof
 from claims import Problem, untrue
 from configuration_proofs import drawn_cuts, drawn_stage, good_stage, with_cuts
-from drawn_claims import Content, drawn, proof_of, restricted, shared_prices, some_lines
+from drawn_claims import Content, bound_of, drawn, proof_of, restricted, shared_prices, some_lines
 
 from kvopt.kernels.pipes import writing_output
 from kvopt.verify import verify_text
 from kvopt.verify.problem import hash_of, held_together, problem_of
+from kvopt.verify.proofs import missing
+from kvopt.verify.relaxations import relaxed
 from kvopt.verify.work import Invalid
 
 STEPS = 40
@@ -107,10 +109,12 @@ class Attack:
         best = problem.least()
         for proof in self.proofs(content, problem, int(best)):
             kept, most, name = proof, -math.inf, f"bound by {proof['kind']}"
-            name += " with cuts" * ("cuts" in proof) + " with prefixes" * (problem.size > 0)
+            name += " with cuts" * ("cuts" in proof) + " with prefixes" * (
+                "block_tokens" in content["instance"]
+            )
             for step in range(STEPS):
                 other = changed(kept, source) if step else kept
-                lower = {"value": math.floor(best) + 1, "proof": other}
+                lower = bound_of(content, other, math.floor(best) + 1)
                 _, value = self.judged({**content, "lower": lower}, name)
                 kept, most = (other, value) if value >= most else (kept, most)
             self.counts[f"tight {proof['kind']}"] += most == best
@@ -124,13 +128,13 @@ class Attack:
         for _ in range(STEPS):
             _, value = self.judged({**content, "upper": run}, "upper", is_false=run["value"] < best)
             run = {**changed(run, source), "value": int(max(value, 0))}
-        lower = {"value": source.randint(0, int(best)), "proof": kept}
+        lower = bound_of(content, kept, source.randint(0, int(best)))
         for _ in range(STEPS):
             whole = changed({**content, "upper": run, "lower": lower}, source)
             with suppress(Invalid):  # a time that is none
                 whole["hash"] = hash_of(whole["instance"])
             self.judged(whole, "whole", is_false=False)
-        if problem.is_restricted:
+        if "max_active" in content["instance"] or any({"weight", "prefix"} & {*r} for r in rows):
             return
         prices = {"times": sorted(source.sample(range(30), 4)), "numerators": [1, 1, 1],
                   "denominator": source.randint(1, 20)}  # fmt: skip
@@ -154,12 +158,12 @@ class Attack:
                 proof["target"] = best + source.choice((0, 0, 1))
             yield proof
         asked = problem_of(content)
-        if problem.in_rounds and held_together(asked)[2]:
+        if problem.server is None and held_together(asked)[2]:
             yield shared_prices(asked, source)
-        if not problem.in_rounds or problem.workers > 1 or problem.block > 1:
+        if problem.server or problem.workers > 1 or problem.block > 1:
             return
         # Of shared prefixes and weights the proof is about what is left without them.
-        rest = asked.plain()
+        rest, _, _ = relaxed(asked, missing(asked, "search"))
         plain = rest.memory, tuple((r.arrival, r.prompt, r.output) for r in rest.requests)
         target = best + source.choice((0, 1))
         if not rest.pauses and rest.requests:

@@ -101,6 +101,8 @@ class SolverFault(UserWarning):
 
 LEFT = {
     "after": "an order of requests left kvopt: give each its arrival",
+    "naive": "left kvopt: the tests compare with definitions, tests/support/definitions.py",
+    "proved": "left kvopt: run `make check-proved FILES=...` in a clone",
     "slower": "slower machines left kvopt: `kvopt fleet` compares numbers of machines",
 }
 """Names that options, files and tables had before, with their replacements."""
@@ -108,11 +110,11 @@ LEFT = {
 
 def did_you_mean(name: object, names: Collection[str]) -> str:
     """Return an addition to a refusal: what replaces a name, or the nearest name, if any."""
-    if name in LEFT:
-        return f"; {LEFT[str(name)]}"
     from difflib import get_close_matches  # takes milliseconds to load
 
     given = str(name)
+    if given in LEFT:
+        return f"; {LEFT[given]}"
     begun = [known for known in names if given and known.startswith(given.lower())]
     near = get_close_matches(given, names, 1) or begun
     return f"; did you mean {near[0]}?" if len(near) == 1 else ""

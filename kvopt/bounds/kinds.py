@@ -74,8 +74,8 @@ class Kinds:
         """Return the kinds of an instance by weight, in ascending order."""
         kinds = Counter((request.weight, *request.kind) for request in instance)
         rows = [(*kind, count) for kind, count in sorted(kinds.items())]
-        weights, *columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T.copy()
-        return cls(*columns, weights, instance.block_size)
+        table = np.array(rows, dtype=np.int64).reshape(-1, 5).T.copy()
+        return cls(table[1], table[2], table[3], table[4], table[0], instance.block_size)
 
     def by_weight(self) -> Iterator[tuple[int, slice]]:
         """Yield each weight, and where its kinds are."""

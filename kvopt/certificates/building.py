@@ -143,11 +143,12 @@ def certify(
                 refuse_misfit(instance, one, label, clock, router)
         if is_short := seconds < _SHORT:
             _begin(search)
-            for_bounds = share_of(search.remaining, search.params.portfolio.bound_share)
+            for_bounds = share_of(search.remaining, search.params.portfolio_bound_share)
             runs += _judged(search, labelled, router, for_bounds)
         try:
             with search.surviving("deadline"):
-                plan.run(plan.IN_TIME, search, search.remaining)
+                in_time = plan.ONLY_IN_TIME if only_deadline else plan.IN_TIME
+                plan.run(in_time, search, search.remaining)
         except Exception as error:  # it adds to a certificate: the rest is kept
             search.note(f"deadline: failed, {type(error).__name__}: {one_line(str(error))}")
         rest = list[Callable[[], None]]()

@@ -117,8 +117,9 @@ class Command(_Readable, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments."""
-        for name in (word.partition("=")[0] for word in args):
-            refuse(name, LEFT.get(name.removeprefix("--"), ""), name[2:] in LEFT)
+        options = {word.partition("=")[0] for word in args}
+        for name, reason in LEFT.items():
+            refuse(f"--{name}", reason, f"--{name}" in options)
         return super().parse_args(ctx, args)
 
 

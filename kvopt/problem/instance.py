@@ -134,13 +134,15 @@ class Instance(Summarised):
             if request.id in seen:
                 raise InvalidInput("is used twice", field="id", request=repr(request.id))
             seen.add(request.id)
-            reason, needed = None, -(-request.peak // self.block_size)
+            needed = -(-request.peak // self.block_size)
             if request.peak > self.memory:
-                reason = f"{request.peak} tokens (prompt + output), memory is {self.memory}"
+                reason = f"needs {request.peak} tokens (prompt + output), memory is {self.memory}"
             elif needed > self.blocks:
-                reason = f"{needed} blocks of {self.block_size} tokens, memory has {self.blocks}"
-            if reason is not None:
-                raise InvalidInput(f"needs {reason}", field="output", request=repr(request.id))
+                reason = f"needs {needed} blocks of {self.block_size} tokens"
+                reason += f", memory has {self.blocks}"
+            else:
+                continue
+            raise InvalidInput(reason, field="output", request=repr(request.id))
         if "prefix" in self.extras:
             self._check_prefixes()
         else:

@@ -13,9 +13,7 @@ from math import inf
 from kvopt.bounds.relaxations import chains, price_chain, relaxed_by, volume_chain
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import PolicyFault, Stopped
-from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.list_schedules import one_after_another
-from kvopt.heuristics.resumable import Turn
 from kvopt.heuristics.seconds.runs import policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
@@ -123,10 +121,14 @@ def offer_one_after_another(search: Search, _: float = 0.0) -> None:
 
 def offer_policies(search: Search, seconds: float = inf) -> None:
     """Offer the runs of schedulers that end within so many seconds, or within moments."""
-    turn = Turn(search, max(seconds, _MOMENT))
+    end = wall_time() + max(seconds, _MOMENT)
+
+    def is_late() -> bool:
+        return wall_time() >= end or search.should_stop()
+
     for name in policies_for(search.instance):
         try:
-            found = run(search.instance, name, should_stop=turn.is_late)
+            found = run(search.instance, name, should_stop=is_late)
         except PolicyFault as fault:
             search.note(f"{name}: {fault}")
             continue
@@ -143,7 +145,6 @@ def improve_sharing(search: Search, seconds: float) -> None:
 
     def work() -> None:
         end = wall_time() + min(seconds, search.remaining)
-        offer_central_lines(search)
         search_traces(search, share_of(end - wall_time(), SHARING_BEAMS), search.seed)
         search_reinsertions(search, end - wall_time(), search.seed)
 

@@ -64,6 +64,17 @@ def value_of_proof(
     return value + more, how + f", with {words}," * bool(words)
 
 
+def missing(problem: Problem, kind: str) -> list[str]:
+    """Return the relaxations that lead from a problem to one that a kind of proof knows."""
+    used = {
+        "tokens": problem.block > 1,
+        "shares": bool(problem.paths),
+        "limit": problem.most is not None,
+        "weights": bool(problem.weights),
+    }
+    return [name for name, is_used in used.items() if is_used and name not in _KNOWN.get(kind, ())]
+
+
 def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     """Return the bound and description of a proof about a problem.
 
@@ -72,14 +83,8 @@ def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     kind = proof["kind"]
     if (kind == "shares") != (problem.clock is not None):
         raise Invalid("lower: shares of the machine are of a clock in seconds, all else of rounds")
-    known = _KNOWN.get(kind, ())
-    for name, is_used in (
-        ("tokens", problem.block > 1),
-        ("shares", problem.paths),
-        ("limit", problem.most is not None),
-        ("weights", problem.weights),
-    ):
-        refuse(is_used and name not in known, f"lower: {kind} need the relaxation {name}")
+    for name in missing(problem, kind):
+        raise Invalid(f"lower: {kind} of this problem need the relaxation {name}")
     memory = problem.memory - problem.memory % problem.block
     problem = replace(problem, memory=memory)
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]

@@ -54,7 +54,7 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             lines.append(covered_by(own))
     if beyond or any(run["value"] is not None for run in runs):
         lines.append("not checked: that a policy would decide as recorded under its name")
-    return [*lines, _modules(certificate, work), "VALID"]
+    return [*lines, _modules(certificate), "VALID"]
 
 
 def _words(certificate: dict[str, Any], problem: Problem) -> list[str]:
@@ -109,14 +109,12 @@ def _checked_side(problem: Problem, side: dict[str, Any], work: Work) -> list[st
     return lines
 
 
-def _modules(certificate: dict[str, Any], work: Work) -> str:
+def _modules(certificate: dict[str, Any]) -> str:
     """Name the modules that found this valid, which a reader has to trust."""
     claims = [*certificate.get("narrower", []), certificate]
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
-    names = {"problem", "reading", "relaxations", "report", "runs", "work"}.union(
-        *map(modules_of, proofs)
-    )
-    names |= {"definitions"} if work.naive else set()
+    names = {"problem", "reading", "relaxations", "report", "runs", "work"}
+    names = names.union(*map(modules_of, proofs))
     if "deadlines" in certificate:
         names |= {"deadlines"} if certificate["clock"] == "rounds" else {"deadlines", "seconds"}
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"

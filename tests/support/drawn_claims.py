@@ -8,7 +8,8 @@ from typing import Any
 from certificates import random_proof
 from strategies import random_shape
 
-from kvopt.verify.problem import Problem, hash_of, held_together
+from kvopt.verify.problem import Problem, hash_of, held_together, problem_of
+from kvopt.verify.proofs import missing
 
 Content = dict[str, Any]
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")
@@ -45,33 +46,33 @@ def drawn(source: random.Random) -> Content:
 
 
 def restricted(source: random.Random) -> Content:
-    """Return one with weights, a limit, shared prefixes, or some of these.
-
-    In seconds there are shared prefixes alone.
-    """
-    memory, rows = source.randint(3, 7), list[Content]()
-    timed, size = source.random() < 0.3, source.choice((1, 1, 2))
-    shares = timed or source.random() < 0.6
+    """Return one with weights, a limit, blocks, shared prefixes, or some of these."""
+    block = source.choice((1, 1, 1, 2))
+    memory, rows = source.randint(3, 7) * block, list[Content]()
+    timed, size = source.random() < 0.3, source.choice((1, 1, 2)) * block
+    shares = source.random() < 0.6
     for _ in range(source.choice((1, 2, 3, 3))):
-        prompt, output = random_shape(source, memory, 3)
+        prompt, output = random_shape(source, memory // block * block, 3)
         row: Content = {"arrival": source.choice((0, 0, 1, 3)), "prompt": prompt, "output": output}
         if timed:
             row["arrival_seconds"] = 3e-9 * row["arrival"]
-        elif source.random() < 0.6:
+        if source.random() < 0.4:
             row["weight"] = source.randint(1, 4)
         path = source.choice(FOREST)[: prompt // size]
         if shares and path:
             row["prefix"] = list(path)
         rows.append(row)
     instance: Content = {"schema": "kvopt.instance/2", "memory": memory, "requests": rows}
-    if not timed and source.random() < 0.3:
+    if block > 1:
+        instance["block_size"] = block
+    if source.random() < 0.3:
         instance["max_active"] = source.randint(1, 2)
     if source.random() < 0.3:
         instance["workers"] = 2
     scope = source.choice(("runs", "runs", "pauses", "chunks", "pauses+chunks"))
     if any("prefix" in row for row in rows):
         instance["block_tokens"] = size
-        scope = "sharing" if timed else f"sharing+{scope}".replace("+runs", "")
+        scope = f"sharing+{scope}".replace("+runs", "")
     return {"schema": "kvopt.certificate/3", "clock": model(source) if timed else "rounds",
             "instance": instance, "hash": hash_of(instance), "scope": scope, "upper": None,
             "lower": None}  # fmt: skip
@@ -83,15 +84,26 @@ def model(source: random.Random) -> Content:
             "kv_ns": source.choice((0, 0, 1)), "prompt_ns": source.choice((0, 0, 1))}  # fmt: skip
 
 
+def bound_of(content: Content, proof: Content, value: int) -> Content:
+    """Return the claim of a lower bound, with the relaxations that its proof needs."""
+    steps = missing(problem_of(content).within(content["scope"]), proof["kind"])
+    return {"value": value, **({"relaxations": steps} if steps else {}), "proof": proof}
+
+
 def proof_of(content: Content, source: random.Random) -> Content:
     """Return a proof of a kind that may go with the problem."""
     memory, rows = content["instance"]["memory"], content["instance"]["requests"]
     if content["clock"] != "rounds":
         lines = some_lines(content, source)
-        weights = [source.choice((0, 16, 32, 64)) for _ in rows] if source.random() < 0.6 else []
+        counts = [row.get("weight", 1) for row in rows]
+        weights = [n * source.choice((0, 16, 32, 64)) for n in counts]
+        weights = weights if source.random() < 0.6 else []
         shares: Content = {"kind": "shares", "lines": lines, "weights": weights, "company": []}
         if weights and source.random() < 0.7:
-            shares["company"] = [source.randint(0, 64 - weight) for weight in weights]
+            pairs = zip(counts, weights, strict=True)
+            shares["company"] = [source.randint(0, 64 * n - weight) for n, weight in pairs]
+        if "max_active" in content["instance"] and source.random() < 0.5:
+            shares["by_memory"] = source.choice((0, 20, 48))
         if source.random() < 0.3:
             shares["parts"] = source.randint(0, 3)
         return {**shares, "mix": [1 + i for i in lines]} if source.random() < 0.4 else shares
