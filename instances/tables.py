@@ -117,7 +117,7 @@ def run(study: Study, folder: Path, options: argparse.Namespace) -> int:
     """Run a study, or what is left of it; print how long the whole would take."""
     study = with_limits(after(study, options.after or 0), options.time_limit, options.threads)
     result = run_study(study, folder, jobs=options.jobs, limit=options.draws, observer=_tell)
-    whole, found = sum(entry.instances for entry in study.entries), result.progress
+    whole, found = sum(entry.draws for entry in study.entries), result.progress
     print(f"{study.name}: {found.done} of {whole} draws done, {found.failed} failed", end="")
     print(f"; {found.done - found.before} now, in {found.seconds:.0f} s", end="")
     if found.rate:

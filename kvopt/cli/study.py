@@ -100,7 +100,7 @@ def _list() -> None:
     rows = [
         {
             "study": study.name,
-            "instances": sum(entry.instances for entry in study.entries) * len(study.limits),
+            "instances": sum(entry.draws for entry in study.entries) * len(study.limits),
             "what it asks": study.title,
         }
         for study in studies
@@ -122,7 +122,6 @@ def _to_json(found: StudyResult) -> dict[str, object]:
         "damaged": list(found.damaged),
         "answer": list(found.answer),
         "left_out": left_out(found.records),
-        "verdicts": [verdict.to_json() for verdict in found.verdicts],
         "seconds": round(progress.seconds, 3),
     }
 
@@ -143,13 +142,12 @@ def _lines(found: StudyResult) -> Iterator[str]:
             "proved": row.proved,
             "mean x optimum": row.mean,
             "worst x optimum": row.worst,
-            **({"x slower": row.machine} if limits[0].slower else {}),
             **({"mean s": row.latency and four_digits(row.latency)} if in_seconds else {}),
         }
         for row in by_policy(found.records)
     ]
     yield from table(rows, optional=("proved",))
-    yield from map(str, (*found.answer, *found.verdicts))
+    yield from map(str, found.answer)
     for line in left_out(found.records):
         say(f"kvopt: {line}")
     for record in found.records:
@@ -201,11 +199,10 @@ def report_command(
     csv: Path | None = option("Default: the name of the page with .csv.", "FILE"),
     latex: Path | None = option("A row for each entry and scheduler, for booktabs.", "FILE.tex"),
     verify: bool = option("Verify every certificate before it is linked."),
-    _modules: common.Modules,
 ) -> None:
     """Write a study as a page that needs no network, and its records as CSV.
 
-    The page shows verdicts, ratios, gaps and the worst instances, with links to certificates.
+    The page shows ratios, gaps and the worst instances, with links to certificates.
     Exit status: 0, 1 if a certificate is false, 2 for input that is refused.
     """
     from kvopt.experiments.report import write_report

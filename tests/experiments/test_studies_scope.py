@@ -46,15 +46,15 @@ def test_a_policy_meets_the_scopes_that_cover_it() -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        (HEAD + PAIR, "line 1: policies: vllm-fcfs:block=1: pauses requests with tokens kept, wh"),
-        ('scope = "runs"\n' + HEAD + PAIR, "line 2: policies: vllm-fcfs:block=1: pauses request"),
+        (HEAD + PAIR, "policies: vllm-fcfs:block=1: pauses requests with tokens kept, wh"),
+        ('scope = "runs"\n' + HEAD + PAIR, "policies: vllm-fcfs:block=1: pauses request"),
         (
             'scope = "pauses"\nclock = "seconds"\n' + HEAD + PAIR,
-            "line 3: policies: vllm-fcfs:block=1: pauses requests and processes prompts in pieces",
+            "policies: vllm-fcfs:block=1: pauses requests and processes prompts in pieces",
         ),
-        ('scope = "run"\n' + HEAD + PAIR, "line 1: scope: must be one of runs, restarts, pauses, "),
-        ("scope = []\n" + HEAD + PAIR, "line 1: scope: must not be an empty list"),
-        ("scope = 3\n" + HEAD + PAIR, "line 1: scope: must be one of runs, "),
+        ('scope = "run"\n' + HEAD + PAIR, "scope: must be one of runs, restarts, pauses, "),
+        ("scope = []\n" + HEAD + PAIR, "scope: must be a list of length >= 1"),
+        ("scope = 3\n" + HEAD + PAIR, "scope: must be a text or a list, got an integer"),
     ],
 )
 def test_what_a_scope_does_not_cover_is_refused(text: str, wanted: str, tmp_path: Path) -> None:

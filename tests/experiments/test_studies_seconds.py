@@ -247,7 +247,6 @@ class TestTimes:
             ("memory", "x"),
             ("ended", True),
             ("running", [0.5] * COLUMNS),
-            ("unknown", 1),
         ],
     )
     def test_what_is_no_time_does_not_count_though_its_digest_fits(

@@ -10,13 +10,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from kvopt.experiments.report.layout import ENVIRONMENT
-from kvopt.experiments.report.registry import Context, sections_of
-from kvopt.experiments.report.study import Study, check_certificates, read_study
+from markupsafe import Markup
+
+from kvopt.experiments.report.context import TEXTS, Context
+from kvopt.experiments.report.layout import ENVIRONMENT, pieces
+from kvopt.experiments.report.sections import axes, overview, ratios, seconds, tables, worst
+from kvopt.experiments.report.study import Family, Study, check_certificates, read_study
 from kvopt.experiments.report.words import times_of
 from kvopt.experiments.studies.entries import table_for_latex
 from kvopt.experiments.studies.records import Record
@@ -39,6 +43,32 @@ SECONDS_COLUMNS = (
     "requests_completed", "ended_s",
 )  # fmt: skip
 """Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
+
+WHOLE: dict[str, Callable[[Context], str]] = {
+    "overview": overview.overview,
+    "by-memory": partial(axes.along_axis, name="by-memory"),
+    "by-rate": partial(axes.along_axis, name="by-rate"),
+    "by-workers": partial(axes.along_axis, name="by-workers"),
+    "latency": seconds.latency,
+    "worth": tables.worth,
+    "schedulers": tables.schedulers,
+    "deadlines": tables.deadlines,
+    "worst": worst.worst,
+    "failures": overview.failures,
+    "provenance": overview.provenance,
+}
+"""Functions that make a section, empty without data."""
+
+BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
+    "ranking": ratios.ranking,
+    "histograms": ratios.histograms,
+    "runs": ratios.runs,
+    "gaps": ratios.gaps,
+    "volume": axes.volume,
+    "evictions": axes.evictions,
+    "memory": seconds.memory,
+}
+"""Functions that draw a family for a section."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Characters at the begin of a text that a spreadsheet reads as a formula."""
@@ -111,7 +141,7 @@ def write_report(
         rows = target.with_suffix(".csv")
     checked = check_certificates(study, progress) if verify else None
     context = Context(study, target.parent, rows, checked)
-    sections = {name: (part.title, part.body) for name, part in sections_of(context).items()}
+    sections = dict(_sections(context))
     title = None if study.title == study.name else study.title
     made = page_text("kvopt study", study.name, title, sections, "the records of the study")
     if rows is not None:
@@ -122,6 +152,18 @@ def write_report(
     write_atomically(target, made)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)
+
+
+def _sections(context: Context) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the address, the title and the content of each section that has data."""
+    for name, row in TEXTS.items():
+        if draw := BY_FAMILY.get(name):
+            body = context.gallery(name, {f.name: draw(context, f) for f in context.families})
+        else:
+            body = WHOLE[name](context)
+        if body:
+            lead = pieces.paragraphs([context.said(name)]) if row.get("led") else ""
+            yield name, (row["title"], lead + body)
 
 
 def page_text(

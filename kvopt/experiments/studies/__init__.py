@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from kvopt import lazy_names
 
 if TYPE_CHECKING:
-    from kvopt.experiments.studies.claims import Verdict as Verdict
     from kvopt.experiments.studies.description import Study as Study
     from kvopt.experiments.studies.description import builtin_names as builtin_names
     from kvopt.experiments.studies.description import builtin_study as builtin_study
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     "kvopt.experiments.studies",
     {
-        "claims": "Verdict",
         "description": "Study builtin_names builtin_study read_study",
         "records": "Record StudiedInstance read_records",
         "running": "StudyProgress StudyResult run_study",

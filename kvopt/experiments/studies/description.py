@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, ValidationError, convert
 
 from kvopt import BatchTime, Scope
 from kvopt import policy as policy_from
-from kvopt.errors import InvalidInput, shown, unknown_name
-from kvopt.experiments.studies.claims import CLAIMS
-from kvopt.experiments.studies.sources import FIXED, Kind, Source
-from kvopt.experiments.studies.tables import (
-    Table,
-    boolean,
-    listed,
-    lists_of,
-    one_of,
-    positives,
-    rates,
-    text_of,
-    texts,
-)
+from kvopt.errors import InvalidInput, did_you_mean, placed, unknown_name
+from kvopt.experiments.studies.sources import FIXED, KINDS, Source
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
-from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds, arrivals_ns
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.batch_time_files import (
     DEFAULT_MODEL,
@@ -37,6 +30,7 @@ from kvopt.problem.hardware.batch_time_files import (
     batch_time,
     batch_time_from_json,
 )
+from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.routers.registry import label_of, parts_of
 from kvopt.simulate.routers.registry import router as router_from
@@ -44,6 +38,78 @@ from kvopt.simulate.routers.registry import router as router_from
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _CLOCKS = ("rounds", "seconds")
 _BUILTIN = files("kvopt.experiments.studies") / "builtin"
+_GONE = {
+    "claims": "is gone: benchmarks/papers judges claims by the records of a study",
+    "game": "is gone: benchmarks/papers plays games; write a family or a file",
+    "slower": "is gone: write workers = [1, 2, ...] to compare numbers of machines",
+}
+"""Keys of earlier descriptions, and what to do instead."""
+
+Count = Annotated[int, Meta(ge=1, le=LARGEST_INTEGER)]
+Seed = Annotated[int, Meta(ge=0, le=LARGEST_INTEGER)]
+Positive = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+Counts = Count | Annotated[list[Count], Meta(min_length=1)]
+Positives = Positive | Annotated[list[Positive], Meta(min_length=1)]
+Text = Annotated[str, Meta(pattern=r"\S")]
+Texts = Text | Annotated[list[Text], Meta(min_length=1)]
+
+
+class _Table(Struct, forbid_unknown_fields=True, frozen=True):
+    """A table of the file: its fields are the keys that it may have."""
+
+
+class _InstancesTable(_Table):
+    """A table ``[[instances]]`` or ``[[data]]``; a list stands for several entries."""
+
+    family: Text | None = None
+    file: Text | None = None
+    trace: Text | None = None
+    inline: Text | None = None
+    draws: Count = 1
+    seed: Seed = 0
+    n: Counts | None = None
+    memory: Counts | None = None
+    rate: Positives | None = None
+    workers: Counts | None = None
+    max_total: Count | None = None
+    parameters: dict[str, Any] = {}
+    requests: list[tuple[Any, Any, Any]] | None = None
+    policies: list[Text] | None = None
+
+
+class _LimitsTable(_Table):
+    """The table ``[limits]``; a list stands for several limits."""
+
+    time_limit: Positives = 60.0
+    policy_time_limit: Positives | None = None
+    threads: Count = 1
+    seed: Seed = 0
+    deadline: Texts | None = None
+
+
+class _Description(_Table):
+    """The whole file."""
+
+    name: Text | None = None
+    title: Text | None = None
+    clock: str = _CLOCKS[0]
+    batch_time: Text | dict[str, Any] | None = None
+    certify: bool = True
+    scope: Texts = str(Scope.RUNS)
+    modules: list[Text] = []
+    predictions: list[str] = []
+    router: list[str] = []
+    policies: list[Text] = []
+    limits: _LimitsTable = _LimitsTable()
+    instances: list[_InstancesTable] = []
+    data: list[_InstancesTable] = []
+
+
+_WORDS = {
+    "array": "a list", "bool": "a boolean", "float": "a number", "int": "an integer",
+    "object": "a table", "str": "a text",
+}  # fmt: skip
+_TABLES = {"limits": _LimitsTable, "instances": _InstancesTable, "data": _InstancesTable}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +132,6 @@ class Limits:
         Deadline of requests, as `kvopt.problem.deadlines.Deadline` reads it; None for no deadline.
     scope
         The scope of bounds and schedules.
-    slower
-        Whether to search for slower machines on which no schedule is as good as a run.
     """
 
     time_limit: float = 60.0
@@ -78,19 +142,17 @@ class Limits:
     certify: bool = True
     scope: Scope = Scope.RUNS
     deadline: str | None = None
-    slower: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits of a record, without the defaults of most studies."""
-        said: dict[str, Any] = {name: getattr(self, name) for name in LIMITS}
         newer = {
             "batch_time": self.batch_time and self.batch_time.to_json(),
             "deadline": self.deadline,
             "scope": None if self.scope is Scope.RUNS else str(self.scope),
-            "slower": self.slower or None,
             "certify": None if self.certify else False,
         }
-        return said | {name: value for name, value in newer.items() if value is not None}
+        numbers = {name: getattr(self, name) for name in LIMITS}
+        return numbers | {name: value for name, value in newer.items() if value is not None}
 
     @property
     def clock(self) -> Clock:
@@ -121,11 +183,6 @@ class Entry:
     draws: int
     policies: tuple[str, ...]
 
-    @property
-    def instances(self) -> int:
-        """Return the number of its instances: a game has one for each opponent."""
-        return self.draws * (len(self.policies) if self.source.kind == "game" else 1)
-
     def sources(self, most: int | None = None) -> Iterator[Source]:
         """Yield the source of each draw, of the first ``most`` only if that is given."""
         first = self.source.seed or 0
@@ -145,8 +202,6 @@ class Study:
         Every source of instances with its policies.
     limits
         Each instance is done once for each of these limits, which differ in times or in scopes.
-    claims
-        Names of published claims to test; see `kvopt.experiments.studies.claims`.
     modules
         Python modules, or files ending in ``.py``, that register policies.
     """
@@ -155,7 +210,6 @@ class Study:
     title: str
     entries: tuple[Entry, ...]
     limits: tuple[Limits, ...]
-    claims: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
 
 
@@ -166,8 +220,8 @@ def read_study(path: str | Path) -> Study:
 
 def builtin_names() -> list[str]:
     """Return the names of the built-in studies, each a TOML file like one of a user."""
-    found = (item.name for item in _BUILTIN.iterdir())
-    return sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml"))
+    names = (item.name for item in _BUILTIN.iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def builtin_text(name: str) -> str:
@@ -192,70 +246,118 @@ def study_from_text(
 
     As a check the first instance of each entry is drawn, which takes seconds for large ones.
     """
-    top = Table.parsed(text, None if file is None else str(file))
+    with placed(file=None if file is None else str(file)):
+        top = _parsed(text)
+        return _study(top, file, checked, data)
+
+
+def entries_from_text(text: str) -> tuple[Entry, ...]:
+    """Return the entries of a `resolved_text` without looking at files, modules and policies."""
+    return tuple(
+        entry
+        for place, table in enumerate(_parsed(text).instances)
+        for entry in _entries(table, f"instances[{place}]", Path(), tuple(table.policies or ()))
+    )
+
+
+def _parsed(text: str) -> _Description:
+    """Return the tables of a file, whose values have the right types."""
+    try:
+        top = tomllib.loads(text)
+        return convert(top, _Description)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"is not TOML: {error}") from None
+    except ValidationError as error:
+        said, _, place = str(error).partition(" - at `$")
+        place = place.rstrip("`").removeprefix(".")
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", said):
+        key = unknown[1]
+        known = _TABLES.get(place.partition("[")[0], _Description).__struct_fields__
+        reason = f"is not a known key; there are {', '.join(known)}{did_you_mean(key, known)}"
+        raise InvalidInput(_GONE.get(key, reason), field=f"{place}.{key}".removeprefix("."))
+    reason = re.sub(r"`(.*?)`", lambda kinds: _in_words(kinds[1]), said)
+    raise InvalidInput(reason.replace("Expected", "must be"), field=place)
+
+
+def _in_words(kinds: str) -> str:
+    """Return types of a message in words."""
+    return " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | ") if kind != "null")
+
+
+@contextmanager
+def _at(field: str) -> Iterator[None]:
+    """Name the field whose value the block refuses."""
+    try:
+        yield
+    except InvalidInput as error:
+        reason = str(error).removeprefix(f"{field.rpartition('.')[2]}: ")
+        raise InvalidInput(reason, field=field) from None
+
+
+def _study(top: _Description, file: Path | None, checked: bool, data: Path | None) -> Study:
+    """Return the study of a file, with lists multiplied out and names looked up."""
     folder = Path() if file is None else file.parent
-    name = top.take("name", None if file is None else file.stem, text_of)
-    if name is None or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
-        raise top.fault("name", f"must be letters, digits and dashes, got {name!r}")
-    modules = top.take("modules", (), lambda value: _loaded(value, folder))
-    kind = Limits(
-        batch_time=_model_of(top, folder),
-        certify=top.take("certify", True, boolean),
-        slower=top.take("slower", False, boolean),
-    )
-    scopes = top.take("scope", [Scope.RUNS], lambda value: list(map(Scope.parse, listed(value))))
-    kinds = [replace(kind, scope=scope) for scope in dict.fromkeys(scopes)]
-    axes = top.take("predictions", ("",), texts), top.take("router", ("",), texts)
-
-    def chosen(value: object) -> tuple[str, ...]:
-        return tuple(_labels(texts(value), *axes, kinds))
-
-    policies = top.take("policies", (), chosen)
-    tables, traces = top.tables("instances"), top.tables("data")
-    if data is not None and not traces:
-        raise top.fault("data", "is missing: nothing stands for traces in tables [[data]]")
+    name = top.name or (file.stem if file else None)
+    if name is None or not re.fullmatch(r"[\w.-]+", name):
+        raise InvalidInput(f"must be letters, digits and dashes, got {name!r}", field="name")
+    with _at("modules"):
+        modules = tuple(located(module, folder) for module in top.modules)
+        import_modules(modules)
+    with _at("scope"):
+        scopes = dict.fromkeys(map(Scope.parse, _listed(top.scope)))
+    model = _model_of(top, folder)
+    kinds = [Limits(batch_time=model, certify=top.certify, scope=scope) for scope in scopes]
+    axes = _once(top.predictions, "predictions") or [""], _once(top.router, "router") or [""]
+    if data is not None and not top.data:
+        reason = "is missing: nothing stands for traces in tables [[data]]"
+        raise InvalidInput(reason, field="data")
     entries: list[Entry] = []
-    for table in tables if data is None else traces:
-        mine = table.take("policies", policies, chosen)
-        if not mine:
-            raise table.fault("policies", "is missing: a study needs policies")
-        entries += _entries(table, data or folder, mine, kind.clock if checked else None)
+    key, tables = ("instances", top.instances) if data is None else ("data", top.data)
+    for place, table in enumerate(tables):
+        field = "policies" if table.policies is None else f"{key}[{place}].policies"
+        labels = _once(top.policies if table.policies is None else table.policies, field)
+        if not labels:
+            reason = "is missing: a study needs policies"
+            raise InvalidInput(reason, field=f"{key}[{place}].policies")
+        with _at(field):
+            policies = tuple(_labels(labels, *axes, kinds))
+        clock = kinds[0].clock if checked else None
+        entries += _entries(table, f"{key}[{place}]", data or folder, policies, clock)
     if not entries:
-        raise top.fault("instances", "is missing: a study needs tables [[instances]]")
-    study = Study(
-        name,
-        top.take("title", name, text_of),
-        tuple(entries),
-        tuple(dict.fromkeys(_limits(top.table("limits"), kinds))),
-        top.take("claims", (), lambda value: tuple(map(one_of(CLAIMS), texts(value)))),
-        modules,
-    )
-    top.done()
-    return study
+        reason = "is missing: a study needs tables [[instances]]"
+        raise InvalidInput(reason, field="instances")
+    limits = tuple(dict.fromkeys(_limits(top.limits, kinds)))
+    return Study(name, top.title or name, tuple(entries), limits, modules)
 
 
-def _loaded(value: object, folder: Path) -> tuple[str, ...]:
-    """Import modules and return their names."""
-    modules = tuple(located(module, folder) for module in texts(value))
-    import_modules(modules)
-    return modules
+def _listed(value: Any) -> list[Any]:
+    """Return a list, or one value as a list."""
+    return value if isinstance(value, list) else [value]
 
 
-def _model_of(top: Table, folder: Path) -> BatchTime | None:
+def _once(names: Sequence[str], field: str) -> Sequence[str]:
+    """Return names; refuse one that is given twice."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"has {name!r} twice", field=field)
+    return names
+
+
+def _model_of(top: _Description, folder: Path) -> BatchTime | None:
     """Return the model of a study in seconds, None for rounds."""
-    if top.take("clock", _CLOCKS[0], one_of(_CLOCKS)) == _CLOCKS[0]:
-        if "batch_time" in top:
-            raise top.fault("batch_time", 'goes with clock = "seconds"')
+    if top.clock not in _CLOCKS:
+        raise unknown_name(top.clock, _CLOCKS, "clock")
+    given = top.batch_time
+    if top.clock == _CLOCKS[0]:
+        if given is not None:
+            raise InvalidInput('goes with clock = "seconds"', field="batch_time")
         return None
-
-    def named(given: object) -> BatchTime:
+    with _at("batch_time"):
         if isinstance(given, dict):
-            return batch_time_from_json({"schema": SCHEMA, **given})
-        if not isinstance(given, str):
-            raise InvalidInput(f"must be a preset, a file or a table, got {shown(given)}")
-        return batch_time(folder / given if given.lower().endswith(".json") else given)
-
-    model = top.take("batch_time", None, named) or batch_time(DEFAULT_MODEL)
+            model = batch_time_from_json({"schema": SCHEMA, **given})
+        else:
+            name = given or DEFAULT_MODEL
+            model = batch_time(folder / name if name.lower().endswith(".json") else name)
     return BatchTime(model.lines, model.kv_ns, model.prompt_ns, model.name)  # without notes
 
 
@@ -277,67 +379,68 @@ def _labels(
         yield label
 
 
-def _limits(table: Table, kinds: Sequence[Limits]) -> Iterator[Limits]:
-    times = table.take("time_limit", [kinds[0].time_limit], positives)
-    of_policies = table.take("policy_time_limit", times, positives)
+def _limits(table: _LimitsTable, kinds: Sequence[Limits]) -> Iterator[Limits]:
+    """Yield limits for each deadline, each pair of times and each scope."""
+    times = _listed(table.time_limit)
+    of_policies = _listed(table.policy_time_limit or times)
     if len(of_policies) == 1:
         of_policies *= len(times)
     if len(of_policies) != len(times):
-        raise table.fault("policy_time_limit", "must be a number, or one for each time limit")
-    threads = table.integer("threads", kinds[0].threads, 1)
-    seed = table.integer("seed", kinds[0].seed)
-    if "deadline" in table and not kinds[0].certify:
-        raise table.fault("deadline", "goes with certify = true")
-    deadlines = table.take(
-        "deadline", [None], lambda value: [str(Deadline.parse(text)) for text in texts(value)]
-    )
-    table.done()
-    for deadline, pair, kind in product(deadlines, zip(times, of_policies, strict=True), kinds):
-        yield replace(
-            kind,
-            time_limit=pair[0],
-            policy_time_limit=pair[1],
-            threads=threads,
-            seed=seed,
-            deadline=deadline,
-        )
+        reason = "must be a number, or one for each time limit"
+        raise InvalidInput(reason, field="limits.policy_time_limit")
+    if table.deadline is not None and not kinds[0].certify:
+        raise InvalidInput("goes with certify = true", field="limits.deadline")
+    with _at("limits.deadline"):
+        texts = () if table.deadline is None else _listed(table.deadline)
+        deadlines = [str(Deadline.parse(text)) for text in texts]
+    for deadline, pair, kind in product(
+        deadlines or [None], zip(times, of_policies, strict=True), kinds
+    ):
+        limits = replace(kind, threads=table.threads, seed=table.seed, deadline=deadline)
+        yield replace(limits, time_limit=pair[0], policy_time_limit=pair[1])
 
 
 def _entries(
-    table: Table, folder: Path, policies: tuple[str, ...], clock: Clock | None
+    table: _InstancesTable,
+    place: str,
+    folder: Path,
+    policies: tuple[str, ...],
+    clock: Clock | None = None,
 ) -> Iterator[Entry]:
     """Yield the entries of a table, one for each combination of its lists.
 
     Their first draws are checked on a clock, unless there is none.
     """
-    kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in table]
+    kinds = [kind for kind in KINDS if getattr(table, kind) is not None]
     if len(kinds) != 1:
-        raise table.fault("family", f"needs one of {', '.join(get_args(Kind))}")
-    kind, name = kinds[0], table.take(kinds[0], check=text_of)
+        raise InvalidInput(f"needs one of {', '.join(KINDS)}", field=f"{place}.{KINDS[0]}")
+    (kind,) = kinds
+    name = getattr(table, kind)
     if kind in ("file", "trace"):
         name = str((folder / name).resolve())
-    is_drawn = kind not in FIXED
-    draws = table.integer("draws", 1, 1) if is_drawn else 1
-    seed = table.integer("seed", 0) if is_drawn else None
-    sizes = {
-        key: table.take(key, [None], rates if key == "rate" else listed)
-        for key in ("n", "memory", "rate", "workers")
-    }
-    max_total = table.take("max_total", None)
-    lists = table.take("parameters", {}, lists_of)
-    if kind == "inline":
-        lists["requests"] = [table.take("requests")]
-    table.done()
+    sizes = {key: _listed(getattr(table, key)) for key in ("n", "memory", "rate", "workers")}
+    # A whole rate is an integer in records, as it is in most descriptions.
+    sizes["rate"] = [int(rate) if rate and rate == int(rate) else rate for rate in sizes["rate"]]
+    lists = {key: _listed(value) for key, value in table.parameters.items()}
+    if [] in lists.values():
+        raise InvalidInput("must not hold an empty list", field=f"{place}.parameters")
+    if (table.requests is not None) != (kind == "inline"):
+        raise InvalidInput("are the requests of an inline instance", field=f"{place}.requests")
+    if table.requests is not None:
+        lists["requests"] = [[list(row) for row in table.requests]]
+    seed, draws = (None, 1) if kind in FIXED else (table.seed, table.draws)
     for values in product(*sizes.values(), *lists.values()):
         sized = dict(zip(sizes, values, strict=False))
         parameters = dict(zip(lists, values[len(sizes) :], strict=True))
-        source = Source(kind, name, seed, parameters=parameters, max_total=max_total, **sized)
-        try:
-            if clock is not None:
-                source.check(policies, not clock.is_even)
-        except InvalidInput as error:
-            said = str(error) if error.file == name else f"{name}: {error}"
-            raise table.fault(kind, said) from None
+        source = Source(kind, name, seed, parameters=parameters, max_total=table.max_total, **sized)
+        if clock is not None:
+            try:
+                instance = source.instance()
+                if not clock.is_even:
+                    arrivals_ns(instance)
+            except InvalidInput as error:
+                reason = str(error) if error.file == name else f"{name}: {error}"
+                raise InvalidInput(reason, field=f"{place}.{kind}") from None
         yield Entry(source, draws, policies)
 
 
@@ -361,8 +464,6 @@ def resolved_text(study: Study) -> str:
         "batch_time": first.batch_time and first.batch_time.to_json(),
         "certify": first.certify,
         "scope": None if scopes == [Scope.RUNS] else scopes,
-        "slower": first.slower or None,
-        "claims": study.claims,
         "modules": study.modules,
     }
     limits: dict[str, Any] = {key: [getattr(each, key) for each in times] for key in LIMITS}
@@ -373,15 +474,9 @@ def resolved_text(study: Study) -> str:
     lines = [*_lines(top), "", "[limits]", *_lines(limits)]
     for entry in study.entries:
         draws = None if entry.source.seed is None else entry.draws
-        said = {"draws": draws, **entry.source.to_json(), "policies": entry.policies}
-        lines += ["", "[[instances]]", *_lines(said)]
+        keys = {"draws": draws, **entry.source.to_json(), "policies": entry.policies}
+        lines += ["", "[[instances]]", *_lines(keys)]
     return "\n".join(lines) + "\n"
-
-
-def resolved_entries(study: Study) -> list[dict[str, Any]]:
-    """Return the tables of instances of that text."""
-    tables: list[dict[str, Any]] = tomllib.loads(resolved_text(study))["instances"]
-    return tables
 
 
 def _lines(table: Mapping[str, Any]) -> list[str]:

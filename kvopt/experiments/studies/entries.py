@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from itertools import product
+from typing import Any
 
+from kvopt.experiments.studies.description import Entry
 from kvopt.experiments.studies.intervals import Runs, by_policy
 from kvopt.experiments.studies.records import COUNTS, Record, grouped
-from kvopt.experiments.studies.sources import Kind, Source
 from kvopt.show.dataframes import latex
 from kvopt.show.summary import spread
 
@@ -48,7 +49,7 @@ class EntryRuns:
         return cls(name, words, *sizes, runs)
 
 
-def by_entry(records: Iterable[Record], entries: Sequence[Mapping[str, Any]]) -> list[EntryRuns]:
+def by_entry(records: Iterable[Record], entries: Sequence[Entry]) -> list[EntryRuns]:
     """Return a row for each policy on each entry.
 
     Parameters
@@ -56,13 +57,13 @@ def by_entry(records: Iterable[Record], entries: Sequence[Mapping[str, Any]]) ->
     records
         Records of the study.  Those of none of its entries come last, by their sources.
     entries
-        The tables of its resolved description.
+        Those of its description.
     """
     places: dict[tuple[str, int | None, str], tuple[int, int]] = {}
     for place, entry in enumerate(entries):
-        for key, seed in _draws(entry):
-            for rank, policy in enumerate(entry["policies"]):
-                places.setdefault((key, seed, policy), (place, rank))
+        for source, (rank, policy) in product(entry.sources(), enumerate(entry.policies)):
+            key = _key(source.name, source.asked)
+            places.setdefault((key, source.seed, policy), (place, rank))
 
     def place_of(record: Record) -> tuple[int, int, str]:
         one = record.instance
@@ -74,29 +75,13 @@ def by_entry(records: Iterable[Record], entries: Sequence[Mapping[str, Any]]) ->
     return [EntryRuns.of(runs) for key in sorted(groups) for runs in by_policy(groups[key])]
 
 
-def _draws(entry: Mapping[str, Any]) -> Iterator[tuple[str, int | None]]:
-    """Yield the source and the seed of each draw of an entry."""
-    kind: Kind = next(kind for kind in get_args(Kind) if kind in entry)
-    sizes = {key: entry.get(key) for key in ("n", "memory", "rate", "max_total", "workers")}
-    requests = {"requests": entry["requests"]} if "requests" in entry else {}
-    parameters = {**requests, **entry.get("parameters", {})}
-    source = Source(kind, entry[kind], entry.get("seed"), parameters=parameters, **sizes)
-    key = _key(source.name, source.asked)
-    if source.seed is None:
-        yield key, None
-    else:
-        yield from ((key, source.seed + draw) for draw in range(entry["draws"]))
-
-
 def _key(name: str, parameters: Mapping[str, Any]) -> str:
     """Return the key of a source: its parameters name a file, otherwise it has a name."""
     keys = {key: value for key, value in parameters.items() if key not in COUNTS}
     return json.dumps([None if "file" in keys else name, keys], sort_keys=True)
 
 
-def table_for_latex(
-    records: Iterable[Record], entries: Sequence[Mapping[str, Any]], title: str
-) -> str:
+def table_for_latex(records: Iterable[Record], entries: Sequence[Entry], title: str) -> str:
     """Return the rows by entry for the package booktabs, with intervals rounded outward."""
     rows = [
         {

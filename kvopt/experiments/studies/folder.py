@@ -1,4 +1,4 @@
-"""The folder of a study: its lock, description, records, certificates and verdicts."""
+"""The folder of a study: its lock, description, records and certificates."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import records
-from kvopt.experiments.studies.claims import Verdict
-from kvopt.experiments.studies.description import Study, resolved_text, study_from_text
+from kvopt.experiments.studies.description import Study, resolved_text
 from kvopt.experiments.studies.tasks import FOLDER, TaskResult
 from kvopt.files.atomic import TEMPORARY, write_atomically
 
@@ -73,16 +71,15 @@ def keep_description(folder: Path, study: Study) -> None:
     More draws of the same entries are the same study.
     """
     path, text = folder / "study.toml", resolved_text(study)
-    if path.exists():
-        before = resolved_text(study_from_text(path.read_text(encoding="utf-8"), path))
-        if _without_draws(before) != _without_draws(text):
-            reason = "holds another study: take another folder, or the same description"
-            raise InvalidInput(reason, file=str(path))
+    if path.exists() and _fixed(path.read_text(encoding="utf-8")) != _fixed(text):
+        reason = "holds another study: take another folder, or the same description"
+        raise InvalidInput(reason, file=str(path))
     write_atomically(path, text)
 
 
-def _without_draws(text: str) -> list[str]:
-    return [line for line in text.splitlines() if not line.startswith("draws = ")]
+def _fixed(text: str) -> list[str]:
+    """Return the lines that another run may not change."""
+    return [line for line in text.splitlines() if not line.startswith(("draws = ", "claims = []"))]
 
 
 def append(folder: Path, done: TaskResult) -> None:
@@ -116,14 +113,3 @@ def _append(path: Path, lines: bytes) -> None:
             file.truncate(size)
             raise
         os.fsync(file.fileno())
-
-
-def write_verdicts(folder: Path, study: str, verdicts: Sequence[Verdict]) -> None:
-    """Write the verdicts of the published claims."""
-    content: dict[str, Any] = {
-        "schema": "kvopt.verdicts/1",
-        "study": study,
-        "verdicts": [verdict.to_json() for verdict in verdicts],
-    }
-    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-    write_atomically(folder / "verdicts.json", text)

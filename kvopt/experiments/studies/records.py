@@ -11,15 +11,15 @@ import json
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
+from msgspec import ValidationError, convert
 
 from kvopt import PolicyRun, Scope
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput
 from kvopt.files.reading import check_fields, parse_json
 from kvopt.problem.arrays import Floats
 from kvopt.problem.batch_time import NANOSECONDS
@@ -36,10 +36,8 @@ INTERRUPTED = "interrupted"
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 
-_WHERE_KNOWN = ("times", "slower_than", "note", "attained", "ceiling", "best_attained")
+_WHERE_KNOWN = ("times", "note", "attained", "ceiling", "best_attained")
 """Fields that a line has only if they are known."""
-_DERIVED = ("schema", "ratio", "proved")
-"""Fields that follow from others."""
 
 
 class DamagedRecord(UserWarning):
@@ -109,8 +107,6 @@ class Record:
     attained, ceiling, best_attained
         How many requests attain the deadline of the limits: in this run, at most in any run, and in
         the best known run; None without a deadline.
-    slower_than
-        A factor: no schedule on a machine more than so many times slower is as good.
     note
         Remarks for a reader of the run, such as whether an LP was solved for a plan.
     """
@@ -137,7 +133,6 @@ class Record:
     attained: int | None = None
     ceiling: int | None = None
     best_attained: int | None = None
-    slower_than: float | None = None
     note: str | None = None
 
     @property
@@ -175,13 +170,12 @@ class Record:
         content = dict(check_fields(value, "record", ("digest",), value, SCHEMA))
         if content.pop("digest") != digest(content):
             raise InvalidInput("does not fit the rest of the line", field="digest")
-        content = {key: part for key, part in content.items() if key not in _DERIVED}
-        content["instance"] = built(StudiedInstance, content["instance"])
-        if "times" in content:
-            content["times"] = built(Times, content["times"])
-        found = built(cls, content)
-        Scope.parse(found.limits.get("scope", Scope.RUNS))
-        return found
+        try:
+            record = convert(content, cls)  # fields that follow from others are passed over
+        except ValidationError as error:
+            raise InvalidInput(str(error)) from None
+        Scope.parse(record.limits.get("scope", Scope.RUNS))
+        return record
 
 
 def record_key(
@@ -239,38 +233,6 @@ def lines_of(
             tell(f"{path}: line {number} is damaged and does not count: {error}")
         else:
             yield record
-
-
-def built(kind: type[Item], content: Mapping[str, Any]) -> Item:
-    """Build an object from parsed fields, whose values must be of the types of its annotations."""
-    hints = _types_of(kind)  # type: ignore[arg-type]
-    for name, value in content.items():
-        if name in hints and not _is(value, hints[name]):
-            raise InvalidInput(f"cannot be {shown(value)}", field=name)
-    return kind(**content)
-
-
-@cache
-def _types_of(kind: type) -> dict[str, Any]:
-    """Return the annotations of a class, whose evaluation takes longer than a whole record."""
-    return get_type_hints(kind)
-
-
-def _is(value: Any, kind: Any) -> bool:
-    """Whether a parsed value has the type of an annotation."""
-    if kind is Any:
-        return True
-    if isinstance(kind, type):
-        wanted = (int, float) if kind is float else kind
-        return isinstance(value, wanted) and not isinstance(value, bool)
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        return value in inner
-    if origin is UnionType:
-        return any(_is(value, part) for part in inner)
-    parts = value.values() if isinstance(value, dict) else value
-    is_whole = isinstance(value, origin) and not isinstance(value, str)
-    return is_whole and all(_is(part, inner[-1]) for part in parts)
 
 
 def grouped(records: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies import folder
 from kvopt.experiments.studies.answers import answer
-from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import (
     Study,
     builtin_study,
     read_study,
-    resolved_entries,
 )
 from kvopt.experiments.studies.entries import EntryRuns, by_entry, table_for_latex
 from kvopt.experiments.studies.records import (
@@ -112,8 +110,6 @@ class StudyResult:
         Final counts.
     records
         Every record of the folder, those of earlier runs included.
-    verdicts
-        Published claims with the results.
     damaged
         A message for each ignored line of the record file.
     signal_number
@@ -124,14 +120,13 @@ class StudyResult:
     directory: Path
     progress: StudyProgress
     records: tuple[Record, ...]
-    verdicts: tuple[Verdict, ...]
     damaged: tuple[str, ...] = ()
     signal_number: int | None = None
 
     @property
     def answer(self) -> list[str]:
         """Answers of the study, in sentences that its certified intervals prove."""
-        return answer(self.records, self.verdicts)
+        return answer(self.records)
 
     def to_dataframe(self) -> DataFrame:
         """Return a row for each entry and policy: runs, and the ends of mean and worst."""
@@ -149,7 +144,7 @@ class StudyResult:
 
     def to_latex(self) -> str:
         """Return that table for the package booktabs, with intervals rounded outward."""
-        return table_for_latex(self.records, resolved_entries(self.study), self.study.title)
+        return table_for_latex(self.records, self.study.entries, self.study.title)
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the mean of each policy as an interval of multiples of the optimum."""
@@ -167,7 +162,7 @@ class StudyResult:
         return figure  # type: ignore[no-any-return]
 
     def _rows(self) -> list[EntryRuns]:
-        return by_entry(self.records, resolved_entries(self.study))
+        return by_entry(self.records, self.study.entries)
 
 
 def run_study(
@@ -301,16 +296,13 @@ class _Run:
             self.observer(self.progress)
 
     def result(self) -> StudyResult:
-        """Judge the claims by all records of the folder."""
+        """Return all records of the folder and the final counts."""
         records = read_records(self.directory, lambda _: None)
-        verdicts = [v for claim in self.study.claims for v in CLAIMS[claim](records)]
-        folder.write_verdicts(self.directory, self.study.name, verdicts)
         return StudyResult(
             study=self.study,
             directory=self.directory,
             progress=replace(self.progress, seconds=time.monotonic() - self.began),
             records=tuple(records),
-            verdicts=tuple(verdicts),
             damaged=tuple(self.damaged),
             signal_number=self.signal_number,
         )

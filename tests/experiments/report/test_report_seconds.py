@@ -16,7 +16,7 @@ from pages import rewrite, sketch
 from reported import make_study_in_seconds
 
 from kvopt.experiments.report import write_report
-from kvopt.experiments.report.registry import Context
+from kvopt.experiments.report.context import Context
 from kvopt.experiments.report.sections.axes import _comparable, _notable, _Place
 from kvopt.experiments.report.study import headed, read_study
 from kvopt.experiments.report.writing import COLUMNS, SECONDS_COLUMNS

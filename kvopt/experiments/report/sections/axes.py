@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from kvopt.experiments.report.context import TEXTS, Context
 from kvopt.experiments.report.layout import BOUND, OPTIMUM, picture, pieces, sign
-from kvopt.experiments.report.registry import TABLE, Context, gallery, pictures, section
 from kvopt.experiments.report.study import Family
 from kvopt.experiments.report.words import (
     Curve,
@@ -44,7 +44,6 @@ def _place(record: Record, key: str) -> float | None:
     return instance.requests if key == "n" else instance.parameters.get(key, 1)
 
 
-@pictures("volume")
 def volume(context: Context, family: Family) -> list[Markup]:
     """Return a picture of a family with enough sizes that were not drawn at random."""
     sizes = {record.instance.requests for record in family.instances}
@@ -54,36 +53,29 @@ def volume(context: Context, family: Family) -> list[Markup]:
     return _drawn(context, "volume", {family.name: runs})
 
 
-def _register(name: str) -> None:
-    """Register pictures of each trace or family that differs in only one axis."""
+def along_axis(context: Context, name: str) -> str:
+    """Return pictures of each trace or family that differs in one axis only."""
+    key = TEXTS[name]["key"]
+    original = {record.key: record for record in context.study.records}
+    labels = {run.key: group.policy for group in context.groups for run in group.records}
+    placed = [original[run] for run in labels if _place(original[run], key) is not None]
+    sources = grouped(placed, _source)
+    varied = {source: differing(_others(r, key) for r in sources[source]) for source in sources}
 
-    @section(name)
-    def make(context: Context) -> str:
-        key = TABLE[name]["key"]
-        original = {record.key: record for record in context.study.records}
-        labels = {run.key: group.policy for group in context.groups for run in group.records}
-        placed = [original[run] for run in labels if _place(original[run], key) is not None]
-        sources = grouped(placed, _source)
-        varied = {source: differing(_others(r, key) for r in sources[source]) for source in sources}
+    def heading(record: Record) -> str:
+        said = in_words(_others(record, key), varied[_source(record)])
+        return ", ".join(filter(None, (_source(record), said)))
 
-        def heading(record: Record) -> str:
-            said = in_words(_others(record, key), varied[_source(record)])
-            return ", ".join(filter(None, (_source(record), said)))
-
-        drawn = {}
-        for source in sorted(sources, key=natural):
-            alike = grouped(sources[source], heading)
-            headed = {
-                context.study.portable(said): grouped(alike[said], lambda each: labels[each.key])
-                for said in sorted(alike, key=natural)
-                if len({_place(record, key) for record in alike[said]}) > 1
-            }
-            drawn[source] = _drawn(context, name, headed)
-        return gallery(name, context, drawn)
-
-
-for _name in ("by-memory", "by-rate", "by-workers"):
-    _register(_name)
+    drawn = {}
+    for source in sorted(sources, key=natural):
+        alike = grouped(sources[source], heading)
+        headed = {
+            context.study.portable(said): grouped(alike[said], lambda each: labels[each.key])
+            for said in sorted(alike, key=natural)
+            if len({_place(record, key) for record in alike[said]}) > 1
+        }
+        drawn[source] = _drawn(context, name, headed)
+    return context.gallery(name, drawn)
 
 
 def _source(record: Record) -> str:
@@ -98,7 +90,7 @@ def _others(record: Record, key: str) -> dict[str, Any]:
 
 def _drawn(context: Context, name: str, headed: Mapping[str, ByScheduler]) -> list[Markup]:
     """Return pictures by heading, which share their axis of latency, with their numbers."""
-    axis, key = TABLE[name]["axis"], TABLE[name]["key"]
+    axis, key = TEXTS[name]["axis"], TEXTS[name]["key"]
     found = {heading: _curves(runs, key) for heading, runs in headed.items()}
     values = [y for curves in found.values() for curve in curves.values() for y in curve.values()]
     made = []
@@ -154,7 +146,6 @@ class _Place(NamedTuple):
     most: Fraction | None
 
 
-@pictures("evictions")
 def evictions(context: Context, family: Family) -> list[Markup]:
     """Draw a family, in seconds at the largest size with evictions; ratios of all sizes."""
     in_seconds = context.study.in_seconds

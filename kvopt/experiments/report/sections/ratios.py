@@ -12,8 +12,8 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from kvopt.experiments.report.context import Context
 from kvopt.experiments.report.layout import picture
-from kvopt.experiments.report.registry import Context, pictures
 from kvopt.experiments.report.study import Family
 from kvopt.experiments.report.words import latency_of, optimum_of, size_of
 from kvopt.experiments.studies.intervals import Runs, ratio_of
@@ -34,7 +34,6 @@ _SEVERAL = 3
 """With so many instances of a size, on average, medians are joined."""
 
 
-@pictures("ranking")
 def ranking(_: Context, family: Family) -> list[Markup]:
     """Return a picture of the mean ratios."""
     bars = []
@@ -51,7 +50,6 @@ def ranking(_: Context, family: Family) -> list[Markup]:
     return [picture(family.name, figure, f"{family.name}: mean ratios of {len(bars)} schedulers")]
 
 
-@pictures("histograms")
 def histograms(_: Context, family: Family) -> list[Markup]:
     """Return a histogram of the ratios of each scheduler."""
     return [_histogram(group) for group in family.groups if len(group.ratios) >= _MANY]
@@ -73,7 +71,6 @@ def _histogram(group: Runs) -> Markup:
     return picture(group.policy, figure, name, ", ".join(said))
 
 
-@pictures("runs")
 def runs(context: Context, family: Family) -> list[Markup]:
     """Return the ratio of every run against the size of its instance."""
     drawn = [group for group in family.groups if len(group.ratios) >= _MANY]
@@ -95,7 +92,6 @@ def runs(context: Context, family: Family) -> list[Markup]:
     return made
 
 
-@pictures("gaps")
 def gaps(context: Context, family: Family) -> list[Markup]:
     """Return how far apart both sides of the optimum are, against size."""
     known = [

@@ -9,8 +9,8 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from kvopt.experiments.report.context import Context
 from kvopt.experiments.report.layout import Cell, picture, pieces
-from kvopt.experiments.report.registry import Context, pictures, section
 from kvopt.experiments.report.study import Family
 from kvopt.experiments.report.words import times_of
 from kvopt.experiments.studies.intervals import Runs, four_digits
@@ -35,7 +35,6 @@ _TIMES = {
 Means = dict[str, float | None]
 
 
-@section("latency", led=True)
 def latency(context: Context) -> str:
     """Return pictures and tables, empty for a study in rounds."""
     return Markup().join(map(_latencies, context.families))
@@ -97,7 +96,6 @@ def _table(title: str, rows: Sequence[tuple[Runs, Means]]) -> Markup:
     return pieces.table(f"{title}, in seconds.", head, cells)
 
 
-@pictures("memory")
 def memory(_: Context, family: Family) -> list[Markup]:
     """Return a picture for each chosen run, none for a study in rounds."""
     records = _chosen([run for run in family.runs if run.times and run.times.memory])

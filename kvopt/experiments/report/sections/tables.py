@@ -7,8 +7,8 @@ from fractions import Fraction
 from math import ceil, floor
 from statistics import fmean
 
-from kvopt.experiments.report.layout import UNKNOWN, Cell, pieces
-from kvopt.experiments.report.registry import TABLE, Context, section
+from kvopt.experiments.report.context import TEXTS, Context
+from kvopt.experiments.report.layout import Cell, pieces
 from kvopt.experiments.report.words import mean_width, quantile_of
 from kvopt.experiments.studies.intervals import Interval, Runs, by_family, percents, worths
 from kvopt.experiments.studies.records import grouped
@@ -21,7 +21,6 @@ _SINGLE = {"mean": "ratio", "mean width": "width"}
 """Names of columns of means if each scheduler has a single run."""
 
 
-@section("schedulers")
 def schedulers(context: Context) -> str:
     """Return the table, empty if no scheduler ran."""
     groups = context.groups
@@ -31,12 +30,10 @@ def schedulers(context: Context) -> str:
         "family": len(context.families) > 1,
         "not completed": not all(group.completed for group in groups),
         "evictions": any(group.evictions for group in groups),
-        "x slower": any(group.machine for group in groups),
         **dict.fromkeys(_OF_SEVERAL, not single),
     }
     rows = [{k: c for k, c in _row(group).items() if shown.get(k, True)} for group in groups]
-    said, more = TABLE["schedulers"]["single" if single else "said"], TABLE["schedulers"]["slower"]
-    said += more if shown["x slower"] else ""
+    said = TEXTS["schedulers"]["single" if single else "said"]
     head = [_SINGLE.get(name, name) if single else name for row in rows[:1] for name in row]
     cells = [row.values() for row in rows]
     return pieces.table(said, head, cells, 1 + shown["family"]) if rows else ""
@@ -44,7 +41,7 @@ def schedulers(context: Context) -> str:
 
 def _row(group: Runs) -> dict[str, object]:
     """Return the cells of a row under their headings."""
-    width, machine = mean_width(group.ratios), group.machine or UNKNOWN
+    width = mean_width(group.ratios)
     lost = {name: group.ended(name) for name in ("livelock", "unfinished", "error")}
     said = ", ".join(f"{number:,} {name}" for name, number in lost.items() if number)
     return {
@@ -56,7 +53,6 @@ def _row(group: Runs) -> dict[str, object]:
         "95%": quantile_of(group.ratios, Fraction(95, 100)),
         "worst": group.worst,
         "mean width": Cell(percent(width), width),
-        "x slower": Cell(machine, machine.most),
         "optimal": sum(ratio.most == 1 for ratio in group.ratios),
         "not optimal": sum((ratio.least or 0) > 1 for ratio in group.ratios),
         "not completed": Cell(said or "0", sum(lost.values())),
@@ -64,7 +60,6 @@ def _row(group: Runs) -> dict[str, object]:
     }
 
 
-@section("deadlines", led=True)
 def deadlines(context: Context) -> str:
     """Return a table of shares for each family, empty for a study without deadlines."""
     body = ""
@@ -98,7 +93,6 @@ def _share(counts: Iterable[int | None], size: int, *, up: bool = False) -> Cell
     return Cell(f"{(ceil if up else floor)(share) / 100:.2f}%", share)
 
 
-@section("worth")
 def worth(context: Context) -> str:
     """Return both optima of each instance, empty if no instance has two."""
     found = worths(context.study.runs)

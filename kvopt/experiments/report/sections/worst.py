@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kvopt.certificates.files import read_certificate
 from kvopt.errors import InvalidInput
+from kvopt.experiments.report.context import TEXTS, Context
 from kvopt.experiments.report.layout import picture, pieces
-from kvopt.experiments.report.registry import TABLE, Context, section
 from kvopt.experiments.report.study import Study, least_ratio
 from kvopt.experiments.report.words import optimum_of, size_of
 from kvopt.experiments.studies.intervals import ratio_of
@@ -29,7 +29,6 @@ _FEW, _MOST, _OPEN = 6, 12, 3
 """Runs to draw; their limit if each scheduler gets one; and how many are unfolded."""
 
 
-@section("worst", led=True)
 def worst(context: Context) -> str:
     """Return the pictures, empty if no run is proved to be worse than the optimum.
 
@@ -40,7 +39,7 @@ def worst(context: Context) -> str:
     if context.study.in_seconds or not runs:
         return ""
     many = any(run.instance.requests > CROWDED for run in runs)
-    legend = TABLE["worst"]["legend"] + (TABLE["memory"]["legend"] if many else [])
+    legend = TEXTS["worst"]["legend"] + (TEXTS["memory"]["legend"] if many else [])
     body = pieces.signs(legend)
     read = lru_cache(maxsize=2)(read_certificate)  # it has several runs and may be large
     for place, run in enumerate(runs):
