@@ -43,13 +43,15 @@ from kept_draws import (
     with_schedules,
     write,
 )
+from msgspec import structs
 
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.experiments.studies import Record, Study, StudyProgress, builtin_study, run_study
 from kvopt.experiments.studies.claims import CLAIMS
-from kvopt.experiments.studies.description import Entry, Limits, resolved_text
+from kvopt.experiments.studies.description import Limits, resolved_text
 from kvopt.experiments.studies.intervals import by_policy
 from kvopt.experiments.studies.records import FILE
+from kvopt.experiments.studies.sources import Entry
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.files.atomic import write_atomically
 from kvopt.kernels.pipes import writing_output
@@ -132,10 +134,8 @@ def after(study: Study, left_out: int) -> Study:
     """Return a study without the first draws of each row; the others keep their seeds."""
 
     def rest(entry: Entry) -> Entry:
-        first = (entry.source.seed or 0) + left_out
-        return replace(
-            entry, source=replace(entry.source, seed=first), draws=entry.draws - left_out
-        )
+        first = (entry.seed or 0) + left_out
+        return structs.replace(entry, seed=first, draws=entry.draws - left_out)
 
     if not all(0 <= left_out < entry.draws for entry in study.entries):
         raise InvalidInput(f"must leave a draw of each row, got {left_out}", field="--after")
@@ -213,7 +213,7 @@ def table(records: Sequence[Record]) -> list[str]:
 
 def verdicts(study: Study, records: Sequence[Record]) -> list[str]:
     """Return what became of the published claims."""
-    found = [verdict for claim in study.claims for verdict in CLAIMS[claim](records)]
+    found = CLAIMS[study.name](records) if study.name in CLAIMS else ()
     lines = ["| claim | published | found | verdict |", "|---|---|---|---|"]
     return lines + [f"| {v.claim} | {v.published} | {v.found} | **{v.verdict}** |" for v in found]
 

@@ -223,12 +223,12 @@ def test_each_scheduler_runs_behind_each_router_on_each_number_of_machines(tmp_p
     assert study.entries[0].policies == LABELS
     assert study_from_text(resolved_text(study)).entries == study.entries
     found = run_study(study, tmp_path / "out", jobs=1)
-    assert [entry.source.workers for entry in found.study.entries] == [1, 2]
+    assert [entry.workers for entry in found.study.entries] == [1, 2]
     assert {(r.instance.parameters["workers"], r.policy) for r in found.records} == {
         (workers, label) for workers in (1, 2) for label in LABELS
     }
     for record in found.records:
-        source = found.study.entries[record.instance.parameters["workers"] - 1].source
+        source = found.study.entries[record.instance.parameters["workers"] - 1]
         assert record.policy is not None
         router, _, policy = record.policy.partition(" + ")
         assert record.value == simulate(source.instance(), policy, router=router).objective

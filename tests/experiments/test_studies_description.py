@@ -44,7 +44,7 @@ def test_every_part_is_multiplied_out() -> None:
     )
     assert study.limits == (Limits(1, 1, 2), Limits(2.5, 2.5, 2))
     assert study_from_text(resolved_text(study)) == study
-    assert [(e.source.n, e.source.parameters["u"]) for e in study.entries[:4]] == [
+    assert [(e.n, e.parameters["u"]) for e in study.entries[:4]] == [
         (3, 4), (3, 5), (4, 4), (4, 5),
     ]  # fmt: skip
     assert study.entries[0].policies == ("mc-sf", "mc-sf:pred=noise,eps=0.2")
@@ -68,7 +68,7 @@ def test_what_is_not_asked_for_is_not_said() -> None:
     assert Limits(scope=Scope.PAUSES).to_json()["scope"] == "pauses"
     for key in ("scope", "deadline", "rate", "max_total", "workers", "router"):
         assert f"{key} =" not in resolved_text(study)
-    assert study.entries[0].source.asked == {}
+    assert study.entries[0].asked == {}
 
 
 def test_each_time_limit_may_have_its_own_for_policies() -> None:
@@ -122,7 +122,7 @@ TIMED = 'clock = "seconds"\n'
         (HEAD + '[[instances]]\nfile = "no.json"\n', "instances[0].file: "),
         (
             HEAD + '[[instances]]\ninline = "a"\nmemory = 9\nrequests = [[0, 1]]\n',
-            "instances[0].requests[0]: must be a list of length 3, got 2",
+            "instances[0].requests[0]: must be a list of length >= 3",
         ),
         (
             HEAD + '[[instances]]\ninline = "a"\nmemory = 9\nrequests = [[0, 1, 0]]\n',
@@ -210,9 +210,9 @@ TRACED = HEAD + (
 
 def test_a_folder_of_traces_takes_the_place_of_stand_ins() -> None:
     (stand_in,) = study_from_text(TRACED).entries
-    assert (stand_in.source.kind, stand_in.source.n) == ("family", 3)
+    assert (stand_in.kind, stand_in.n) == ("family", 3)
     study = study_from_text(TRACED, data=SAMPLES)
-    assert [each.source.name for each in study.entries] == [str(SAMPLES / "chat.csv")] * 2
+    assert [each.name for each in study.entries] == [str(SAMPLES / "chat.csv")] * 2
     assert [len(task.source.instance()) for task in tasks_of(study)] == [20, 20]
     assert study_from_text(resolved_text(study)) == study
 

@@ -164,5 +164,5 @@ def test_prefixes_are_shared_within_the_scope_alone(tmp_path: Path) -> None:
 def test_the_built_in_study_of_pauses_compares_both_scopes() -> None:
     study = builtin_study("pausing", checked=False)
     assert [limits.scope for limits in study.limits] == [Scope.RUNS, Scope.PAUSES]
-    families = {entry.source.name for entry in study.entries}
+    families = {entry.name for entry in study.entries}
     assert {"arrival-1", "arrival-2", "uniform", "mixed", "conversation"} <= families

@@ -7,7 +7,6 @@ the same results give the same page.
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,9 +16,10 @@ from typing import Any
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.report.words import differing, in_words, limits_of, natural, shortened
-from kvopt.experiments.studies.description import Entry, entries_from_text
+from kvopt.experiments.studies.description import Description, description_from_text
 from kvopt.experiments.studies.intervals import Runs, ratio_of
 from kvopt.experiments.studies.records import FILE, Record, grouped, read_records
+from kvopt.experiments.studies.sources import Entry
 from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.problem.families import FAMILIES
 from kvopt.verify import verify
@@ -51,27 +51,23 @@ class Study:
         """Whether runs were on the clock of a batch-time model."""
         return any(record.in_seconds for record in self.records)
 
+    @cached_property
+    def described(self) -> Description:
+        """The description, empty if it is of no use."""
+        try:
+            return description_from_text(self.description or "")
+        except InvalidInput:
+            return Description()
+
     @property
     def title(self) -> str | None:
         """The title of the study, for example with its substitute data."""
-        title = self._described.get("title")
-        return title if isinstance(title, str) else None
+        return self.described.title
 
-    @cached_property
-    def _described(self) -> dict[str, Any]:
-        """The description as a table, empty if it is not one."""
-        try:
-            return tomllib.loads(self.description or "")
-        except tomllib.TOMLDecodeError:
-            return {}
-
-    @cached_property
+    @property
     def entries(self) -> Sequence[Entry]:
-        """The entries of the description, none if it is not one."""
-        try:
-            return entries_from_text(self.description or "")
-        except InvalidInput:
-            return ()
+        """The tables of instances of the description, none with lists."""
+        return self.described.instances
 
     @cached_property
     def runs(self) -> list[Record]:
@@ -105,11 +101,9 @@ class Study:
     @cached_property
     def _paths(self) -> dict[str, str]:
         """Files and modules of the description with a path, as a page names them."""
-        found: list[object] = [_file(record) for record in self.records]
-        modules = self._described.get("modules")
-        found += modules if isinstance(modules, list) else ()
-        found += (entry.source.name for entry in self.entries)
-        absolute = {p for p in found if isinstance(p, str) and PurePosixPath(p).is_absolute()}
+        files = (getattr(entry, kind) for entry in self.entries for kind in ("file", "trace"))
+        names = (*map(_file, self.records), *self.described.modules, *files)
+        absolute = {name for name in names if name and PurePosixPath(name).is_absolute()}
         return shortened(sorted(absolute))
 
     def portable(self, text: str) -> str:

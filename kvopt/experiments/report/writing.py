@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from kvopt.experiments.report.context import TEXTS, Context
 from kvopt.experiments.report.layout import ENVIRONMENT, pieces
-from kvopt.experiments.report.sections import axes, overview, ratios, seconds, tables, worst
+from kvopt.experiments.report.sections import axes, ratios, seconds, tables, worst
 from kvopt.experiments.report.study import Family, Study, check_certificates, read_study
 from kvopt.experiments.report.words import times_of
 from kvopt.experiments.studies.entries import table_for_latex
@@ -45,7 +45,7 @@ SECONDS_COLUMNS = (
 """Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
 
 WHOLE: dict[str, Callable[[Context], str]] = {
-    "overview": overview.overview,
+    "overview": tables.overview,
     "by-memory": partial(axes.along_axis, name="by-memory"),
     "by-rate": partial(axes.along_axis, name="by-rate"),
     "by-workers": partial(axes.along_axis, name="by-workers"),
@@ -54,8 +54,8 @@ WHOLE: dict[str, Callable[[Context], str]] = {
     "schedulers": tables.schedulers,
     "deadlines": tables.deadlines,
     "worst": worst.worst,
-    "failures": overview.failures,
-    "provenance": overview.provenance,
+    "failures": tables.failures,
+    "provenance": tables.provenance,
 }
 """Functions that make a section, empty without data."""
 

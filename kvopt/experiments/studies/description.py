@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,17 +11,27 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from msgspec import Meta, Struct, ValidationError, convert
+from msgspec import ValidationError, convert
+from msgspec.structs import asdict
 
 from kvopt import BatchTime, Scope
 from kvopt import policy as policy_from
 from kvopt.errors import InvalidInput, did_you_mean, placed, unknown_name
-from kvopt.experiments.studies.sources import FIXED, KINDS, Source
+from kvopt.experiments.studies.sources import (
+    Count,
+    Entry,
+    Positives,
+    Seed,
+    Table,
+    Text,
+    Texts,
+    listed,
+)
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
-from kvopt.problem.clocks import ROUNDS, Clock, Seconds, arrivals_ns
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.batch_time_files import (
     DEFAULT_MODEL,
@@ -30,7 +39,6 @@ from kvopt.problem.hardware.batch_time_files import (
     batch_time,
     batch_time_from_json,
 )
-from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.routers.registry import label_of, parts_of
 from kvopt.simulate.routers.registry import router as router_from
@@ -45,39 +53,8 @@ _GONE = {
 }
 """Keys of earlier descriptions, and what to do instead."""
 
-Count = Annotated[int, Meta(ge=1, le=LARGEST_INTEGER)]
-Seed = Annotated[int, Meta(ge=0, le=LARGEST_INTEGER)]
-Positive = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
-Counts = Count | Annotated[list[Count], Meta(min_length=1)]
-Positives = Positive | Annotated[list[Positive], Meta(min_length=1)]
-Text = Annotated[str, Meta(pattern=r"\S")]
-Texts = Text | Annotated[list[Text], Meta(min_length=1)]
 
-
-class _Table(Struct, forbid_unknown_fields=True, frozen=True):
-    """A table of the file: its fields are the keys that it may have."""
-
-
-class _InstancesTable(_Table):
-    """A table ``[[instances]]`` or ``[[data]]``; a list stands for several entries."""
-
-    family: Text | None = None
-    file: Text | None = None
-    trace: Text | None = None
-    inline: Text | None = None
-    draws: Count = 1
-    seed: Seed = 0
-    n: Counts | None = None
-    memory: Counts | None = None
-    rate: Positives | None = None
-    workers: Counts | None = None
-    max_total: Count | None = None
-    parameters: dict[str, Any] = {}
-    requests: list[tuple[Any, Any, Any]] | None = None
-    policies: list[Text] | None = None
-
-
-class _LimitsTable(_Table):
+class _LimitsTable(Table, frozen=True):
     """The table ``[limits]``; a list stands for several limits."""
 
     time_limit: Positives = 60.0
@@ -87,7 +64,7 @@ class _LimitsTable(_Table):
     deadline: Texts | None = None
 
 
-class _Description(_Table):
+class Description(Table, frozen=True):
     """The whole file."""
 
     name: Text | None = None
@@ -96,20 +73,20 @@ class _Description(_Table):
     batch_time: Text | dict[str, Any] | None = None
     certify: bool = True
     scope: Texts = str(Scope.RUNS)
-    modules: list[Text] = []
-    predictions: list[str] = []
-    router: list[str] = []
-    policies: list[Text] = []
+    modules: tuple[Text, ...] = ()
+    predictions: tuple[str, ...] = ()
+    router: tuple[str, ...] = ()
+    policies: tuple[Text, ...] = ()
     limits: _LimitsTable = _LimitsTable()
-    instances: list[_InstancesTable] = []
-    data: list[_InstancesTable] = []
+    instances: tuple[Entry, ...] = ()
+    data: tuple[Entry, ...] = ()
 
 
 _WORDS = {
     "array": "a list", "bool": "a boolean", "float": "a number", "int": "an integer",
     "object": "a table", "str": "a text",
 }  # fmt: skip
-_TABLES = {"limits": _LimitsTable, "instances": _InstancesTable, "data": _InstancesTable}
+_TABLES: dict[str, type[Table]] = {"limits": _LimitsTable, "instances": Entry, "data": Entry}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,31 +140,6 @@ class Limits:
         """Whether the bound covers the policy."""
         policy = policy_from(parts_of(label)[1])
         return self.scope.covers(policy.scope(rounds=self.clock.is_even))
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Draws from one source, and the policies that run on them.
-
-    Parameters
-    ----------
-    source
-        Source of the first draw; later draws have the next seeds.
-    draws
-        Number of draws.
-    policies
-        Policies with their prediction models.
-    """
-
-    source: Source
-    draws: int
-    policies: tuple[str, ...]
-
-    def sources(self, most: int | None = None) -> Iterator[Source]:
-        """Yield the source of each draw, of the first ``most`` only if that is given."""
-        first = self.source.seed or 0
-        for draw in range(self.draws if most is None else min(most, self.draws)):
-            yield self.source if draw == 0 else replace(self.source, seed=first + draw)
 
 
 @dataclass(frozen=True)
@@ -247,24 +199,15 @@ def study_from_text(
     As a check the first instance of each entry is drawn, which takes seconds for large ones.
     """
     with placed(file=None if file is None else str(file)):
-        top = _parsed(text)
+        top = description_from_text(text)
         return _study(top, file, checked, data)
 
 
-def entries_from_text(text: str) -> tuple[Entry, ...]:
-    """Return the entries of a `resolved_text` without looking at files, modules and policies."""
-    return tuple(
-        entry
-        for place, table in enumerate(_parsed(text).instances)
-        for entry in _entries(table, f"instances[{place}]", Path(), tuple(table.policies or ()))
-    )
-
-
-def _parsed(text: str) -> _Description:
-    """Return the tables of a file, whose values have the right types."""
+def description_from_text(text: str) -> Description:
+    """Return the tables of a file as they are written; their values have the right types."""
     try:
         top = tomllib.loads(text)
-        return convert(top, _Description)
+        return convert(top, Description)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"is not TOML: {error}") from None
     except ValidationError as error:
@@ -272,7 +215,7 @@ def _parsed(text: str) -> _Description:
         place = place.rstrip("`").removeprefix(".")
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", said):
         key = unknown[1]
-        known = _TABLES.get(place.partition("[")[0], _Description).__struct_fields__
+        known = _TABLES.get(place.partition("[")[0], Description).__struct_fields__
         reason = f"is not a known key; there are {', '.join(known)}{did_you_mean(key, known)}"
         raise InvalidInput(_GONE.get(key, reason), field=f"{place}.{key}".removeprefix("."))
     reason = re.sub(r"`(.*?)`", lambda kinds: _in_words(kinds[1]), said)
@@ -294,7 +237,7 @@ def _at(field: str) -> Iterator[None]:
         raise InvalidInput(reason, field=field) from None
 
 
-def _study(top: _Description, file: Path | None, checked: bool, data: Path | None) -> Study:
+def _study(top: Description, file: Path | None, checked: bool, data: Path | None) -> Study:
     """Return the study of a file, with lists multiplied out and names looked up."""
     folder = Path() if file is None else file.parent
     name = top.name or (file.stem if file else None)
@@ -304,10 +247,10 @@ def _study(top: _Description, file: Path | None, checked: bool, data: Path | Non
         modules = tuple(located(module, folder) for module in top.modules)
         import_modules(modules)
     with _at("scope"):
-        scopes = dict.fromkeys(map(Scope.parse, _listed(top.scope)))
+        scopes = dict.fromkeys(map(Scope.parse, listed(top.scope)))
     model = _model_of(top, folder)
     kinds = [Limits(batch_time=model, certify=top.certify, scope=scope) for scope in scopes]
-    axes = _once(top.predictions, "predictions") or [""], _once(top.router, "router") or [""]
+    axes = _once(top.predictions, "predictions") or ("",), _once(top.router, "router") or ("",)
     if data is not None and not top.data:
         reason = "is missing: nothing stands for traces in tables [[data]]"
         raise InvalidInput(reason, field="data")
@@ -321,18 +264,15 @@ def _study(top: _Description, file: Path | None, checked: bool, data: Path | Non
             raise InvalidInput(reason, field=f"{key}[{place}].policies")
         with _at(field):
             policies = tuple(_labels(labels, *axes, kinds))
-        clock = kinds[0].clock if checked else None
-        entries += _entries(table, f"{key}[{place}]", data or folder, policies, clock)
+        mine = [*table.expanded(f"{key}[{place}]", data or folder, policies)]
+        for entry in mine if checked else ():
+            entry.check(f"{key}[{place}]", kinds[0].clock)
+        entries += mine
     if not entries:
         reason = "is missing: a study needs tables [[instances]]"
         raise InvalidInput(reason, field="instances")
     limits = tuple(dict.fromkeys(_limits(top.limits, kinds)))
     return Study(name, top.title or name, tuple(entries), limits, modules)
-
-
-def _listed(value: Any) -> list[Any]:
-    """Return a list, or one value as a list."""
-    return value if isinstance(value, list) else [value]
 
 
 def _once(names: Sequence[str], field: str) -> Sequence[str]:
@@ -343,7 +283,7 @@ def _once(names: Sequence[str], field: str) -> Sequence[str]:
     return names
 
 
-def _model_of(top: _Description, folder: Path) -> BatchTime | None:
+def _model_of(top: Description, folder: Path) -> BatchTime | None:
     """Return the model of a study in seconds, None for rounds."""
     if top.clock not in _CLOCKS:
         raise unknown_name(top.clock, _CLOCKS, "clock")
@@ -381,8 +321,8 @@ def _labels(
 
 def _limits(table: _LimitsTable, kinds: Sequence[Limits]) -> Iterator[Limits]:
     """Yield limits for each deadline, each pair of times and each scope."""
-    times = _listed(table.time_limit)
-    of_policies = _listed(table.policy_time_limit or times)
+    times = listed(table.time_limit)
+    of_policies = listed(table.policy_time_limit or times)
     if len(of_policies) == 1:
         of_policies *= len(times)
     if len(of_policies) != len(times):
@@ -391,57 +331,10 @@ def _limits(table: _LimitsTable, kinds: Sequence[Limits]) -> Iterator[Limits]:
     if table.deadline is not None and not kinds[0].certify:
         raise InvalidInput("goes with certify = true", field="limits.deadline")
     with _at("limits.deadline"):
-        texts = () if table.deadline is None else _listed(table.deadline)
-        deadlines = [str(Deadline.parse(text)) for text in texts]
-    for deadline, pair, kind in product(
-        deadlines or [None], zip(times, of_policies, strict=True), kinds
-    ):
+        deadlines = [text and str(Deadline.parse(text)) for text in listed(table.deadline)]
+    for deadline, pair, kind in product(deadlines, zip(times, of_policies, strict=True), kinds):
         limits = replace(kind, threads=table.threads, seed=table.seed, deadline=deadline)
         yield replace(limits, time_limit=pair[0], policy_time_limit=pair[1])
-
-
-def _entries(
-    table: _InstancesTable,
-    place: str,
-    folder: Path,
-    policies: tuple[str, ...],
-    clock: Clock | None = None,
-) -> Iterator[Entry]:
-    """Yield the entries of a table, one for each combination of its lists.
-
-    Their first draws are checked on a clock, unless there is none.
-    """
-    kinds = [kind for kind in KINDS if getattr(table, kind) is not None]
-    if len(kinds) != 1:
-        raise InvalidInput(f"needs one of {', '.join(KINDS)}", field=f"{place}.{KINDS[0]}")
-    (kind,) = kinds
-    name = getattr(table, kind)
-    if kind in ("file", "trace"):
-        name = str((folder / name).resolve())
-    sizes = {key: _listed(getattr(table, key)) for key in ("n", "memory", "rate", "workers")}
-    # A whole rate is an integer in records, as it is in most descriptions.
-    sizes["rate"] = [int(rate) if rate and rate == int(rate) else rate for rate in sizes["rate"]]
-    lists = {key: _listed(value) for key, value in table.parameters.items()}
-    if [] in lists.values():
-        raise InvalidInput("must not hold an empty list", field=f"{place}.parameters")
-    if (table.requests is not None) != (kind == "inline"):
-        raise InvalidInput("are the requests of an inline instance", field=f"{place}.requests")
-    if table.requests is not None:
-        lists["requests"] = [[list(row) for row in table.requests]]
-    seed, draws = (None, 1) if kind in FIXED else (table.seed, table.draws)
-    for values in product(*sizes.values(), *lists.values()):
-        sized = dict(zip(sizes, values, strict=False))
-        parameters = dict(zip(lists, values[len(sizes) :], strict=True))
-        source = Source(kind, name, seed, parameters=parameters, max_total=table.max_total, **sized)
-        if clock is not None:
-            try:
-                instance = source.instance()
-                if not clock.is_even:
-                    arrivals_ns(instance)
-            except InvalidInput as error:
-                reason = str(error) if error.file == name else f"{name}: {error}"
-                raise InvalidInput(reason, field=f"{place}.{kind}") from None
-        yield Entry(source, draws, policies)
 
 
 def resolved_text(study: Study) -> str:
@@ -473,14 +366,12 @@ def resolved_text(study: Study) -> str:
     limits["deadline"] = None if first.deadline is None else deadlines
     lines = [*_lines(top), "", "[limits]", *_lines(limits)]
     for entry in study.entries:
-        draws = None if entry.source.seed is None else entry.draws
-        keys = {"draws": draws, **entry.source.to_json(), "policies": entry.policies}
-        lines += ["", "[[instances]]", *_lines(keys)]
+        lines += ["", "[[instances]]", *_lines({**asdict(entry), "draws": entry.draws})]
     return "\n".join(lines) + "\n"
 
 
 def _lines(table: Mapping[str, Any]) -> list[str]:
-    return [f"{key} = {_toml(value)}" for key, value in table.items() if value is not None]
+    return [f"{key} = {_toml(value)}" for key, value in table.items() if value not in (None, {})]
 
 
 def _toml(value: Any) -> str:

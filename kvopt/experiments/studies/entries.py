@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from kvopt.experiments.studies.description import Entry
 from kvopt.experiments.studies.intervals import Runs, by_policy
 from kvopt.experiments.studies.records import COUNTS, Record, grouped
+from kvopt.experiments.studies.sources import Entry
 from kvopt.show.dataframes import latex
 from kvopt.show.summary import spread
 
@@ -61,7 +61,7 @@ def by_entry(records: Iterable[Record], entries: Sequence[Entry]) -> list[EntryR
     """
     places: dict[tuple[str, int | None, str], tuple[int, int]] = {}
     for place, entry in enumerate(entries):
-        for source, (rank, policy) in product(entry.sources(), enumerate(entry.policies)):
+        for source, (rank, policy) in product(entry.sources(), enumerate(entry.policies or ())):
             key = _key(source.name, source.asked)
             places.setdefault((key, source.seed, policy), (place, rank))
 

@@ -2,88 +2,158 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from math import ceil
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Self
+
+from msgspec import Meta, Struct, structs
 
 from kvopt import Instance, generate, read_instance
 from kvopt.errors import InvalidInput, placed
 from kvopt.experiments.studies.records import StudiedInstance
 from kvopt.problem.batch_time import NANOSECONDS
-from kvopt.problem.clocks import arrivals_ns
+from kvopt.problem.clocks import Clock, arrivals_ns
 from kvopt.problem.requests import LARGEST_INTEGER, Request, checked_integer, checked_number
 from kvopt.problem.traces.importing import TraceOptions, import_trace
 
-Kind = Literal["family", "file", "trace", "inline"]
+Count = Annotated[int, Meta(ge=1, le=LARGEST_INTEGER)]
+Seed = Annotated[int, Meta(ge=0, le=LARGEST_INTEGER)]
+Positive = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+Counts = Count | Annotated[list[Count], Meta(min_length=1)]
+Positives = Positive | Annotated[list[Positive], Meta(min_length=1)]
+Text = Annotated[str, Meta(pattern=r"\S")]
+Texts = Text | Annotated[list[Text], Meta(min_length=1)]
+Row = Annotated[list[Any], Meta(min_length=3, max_length=3)]
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
-FIXED: tuple[Kind, ...] = ("file", "trace", "inline")
-"""Kinds of sources with fixed requests: nothing is drawn."""
-
+_KINDS = ("family", "file", "trace", "inline")
 _FILES = ("file", "trace")
+_SIZES = ("n", "memory", "rate", "max_total", "workers")
 
 TRACE_KEYS = ("format", *(key for key in TraceOptions.__annotations__ if key != "max_total"))
 """Parameters that a trace may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The source of one instance.
+class Table(Struct, forbid_unknown_fields=True, frozen=True):
+    """A table of a file: its fields are the keys that it may have."""
+
+
+class Entry(Table, frozen=True):
+    """A table ``[[instances]]``: draws from one source, and the policies that run on them.
+
+    As it is written, lists stand for several entries; see `expanded`.
 
     Parameters
     ----------
-    kind, name
-        A family, the path of an instance or of a trace, or the name of an instance that is
-        written in the description itself.
-    seed
-        Seed of the draw; None for a file.
+    family, file, trace, inline
+        The source, one of four: a family, the path of an instance or of a trace, or the name of an
+        instance whose requests are written here.
+    draws, seed
+        Number of draws, and the seed of the first; later ones have the next seeds.  Nothing is
+        drawn from files and written requests, whose seed is None.
     n, memory, parameters
-        Its description; for an inline instance its ``requests``, for a trace the arguments of
-        `kvopt.import_trace`.
-    rate, max_total
-        Changes to it; see `kvopt.experiments.studies.sources`.
-    workers
-        Machines with a cache each, None for those of the instance.
+        Arguments of a family; those of `kvopt.import_trace` for a trace.
+    requests
+        Arrival, prompt and output of each inline request.
+    rate, max_total, workers
+        Changes to the instance, see `changed`, and its number of machines.
+    policies
+        Policies with their prediction models.
     """
 
-    kind: Kind
-    name: str
-    seed: int | None = 0
-    n: int | None = None
-    memory: int | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    rate: float | None = None
-    max_total: int | None = None
-    workers: int | None = None
+    family: Text | None = None
+    file: Text | None = None
+    trace: Text | None = None
+    inline: Text | None = None
+    draws: Count = 1
+    seed: Seed | None = 0
+    n: Counts | None = None
+    memory: Counts | None = None
+    rate: Positives | None = None
+    workers: Counts | None = None
+    max_total: Count | None = None
+    parameters: dict[str, Any] = {}
+    requests: list[Row] | None = None
+    policies: tuple[Text, ...] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of the source."""
+        return next(kind for kind in _KINDS if getattr(self, kind))
+
+    @property
+    def name(self) -> str:
+        """Name of the family or of the inline instance, or the path."""
+        return str(getattr(self, self.kind))
 
     @property
     def asked(self) -> dict[str, Any]:
         """The requested source, in the form of a record."""
-        keys = ("n", "memory", "rate", "max_total", "workers")
-        sizes = {key: size for key in keys if (size := getattr(self, key))}
+        sizes = {key: size for key in _SIZES if (size := getattr(self, key))}
         file = {"file": self.name} if self.kind in _FILES else {}
-        return {**sizes, **file, **self.parameters}
+        written = {} if self.requests is None else {"requests": self.requests}
+        return {**sizes, **file, **self.parameters, **written}
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the keys of a description that give this source."""
-        said = {self.kind: self.name, **asdict(self)}
-        keys = dict(said.pop("parameters"))
-        del said["kind"], said["name"]
-        return {**said, "requests": keys.pop("requests", None), "parameters": keys or None}
+    def expanded(self, place: str, folder: Path, policies: tuple[str, ...]) -> Iterator[Self]:
+        """Yield an entry for each combination of the lists, with absolute paths."""
+        kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            raise InvalidInput(f"needs one of {', '.join(_KINDS)}", field=f"{place}.{_KINDS[0]}")
+        if (self.requests is not None) != (self.kind == "inline"):
+            raise InvalidInput("are the requests of an inline instance", field=f"{place}.requests")
+        lists = {key: listed(value) for key, value in self.parameters.items()}
+        if [] in lists.values():
+            raise InvalidInput("must not hold an empty list", field=f"{place}.parameters")
+        fixed: dict[str, Any] = {"policies": policies}
+        if self.kind != "family":
+            fixed |= {"seed": None, "draws": 1}
+        if self.kind in _FILES:
+            fixed[self.kind] = str((folder / self.name).resolve())
+        sizes = {key: listed(getattr(self, key)) for key in ("n", "memory", "rate", "workers")}
+        # A whole rate is an integer in records, as it is in most descriptions.
+        sizes["rate"] = [int(r) if r and r == int(r) else r for r in sizes["rate"]]
+        for values in product(*sizes.values(), *lists.values()):
+            sized = dict(zip(sizes, values, strict=False))
+            parameters = dict(zip(lists, values[len(sizes) :], strict=True))
+            yield structs.replace(self, **fixed, **sized, parameters=parameters)
+
+    def check(self, place: str, clock: Clock) -> None:
+        """Refuse an entry whose first instance cannot be drawn, or has no arrivals on a clock."""
+        try:
+            instance = self.instance()
+            if not clock.is_even:
+                arrivals_ns(instance)
+        except InvalidInput as error:
+            reason = str(error) if error.file == self.name else f"{self.name}: {error}"
+            raise InvalidInput(reason, field=f"{place}.{self.kind}") from None
+
+    def sources(self, most: int | None = None) -> Iterator[Self]:
+        """Yield each draw as an entry, of the first ``most`` only if that is given."""
+        first = self.seed or 0
+        for draw in range(self.draws if most is None else min(most, self.draws)):
+            seed = None if self.seed is None else first + draw
+            yield structs.replace(self, seed=seed, draws=1)
 
     def instance(self) -> Instance:
-        """Draw the instance."""
+        """Draw the instance of a single draw."""
+        memory, workers = self._single("memory"), self._single("workers")
         if self.kind == "family":
-            drawn = generate(self.name, self.n, self.memory, self.seed or 0, self.parameters)
+            n, seed = self._single("n"), self.seed or 0
+            drawn = generate(self.name, n, memory, seed, self.parameters)
         else:
-            drawn = self._held()
-        drawn = changed(drawn, self.memory, self.rate, self.max_total)
-        return drawn if self.workers is None else replace(drawn, workers=self.workers)
+            drawn = self._held(memory)
+        drawn = changed(drawn, memory, self._single("rate"), self.max_total)
+        return drawn if workers is None else replace(drawn, workers=workers)
 
-    def _held(self) -> Instance:
+    def _single(self, key: str) -> Any:
+        """Return the value of a key that is no list any more."""
+        return getattr(self, key)
+
+    def _held(self, size: int | None) -> Instance:
         """Return the instance of a file, a trace or the description, before changes.
 
         Requests that do not fit are refused later, after requests that are too large are excluded.
@@ -93,16 +163,15 @@ class Source:
         if self.kind == "file" and self.parameters:
             raise InvalidInput("a file has its own requests", field="parameters")
         is_csv = self.name.lower().endswith(".csv")
-        if self.kind == "file" and (self.memory is None or not is_csv):
+        if self.kind == "file" and (size is None or not is_csv):
             return read_instance(self.name)  # the study may change its cache; CSV has none
-        if self.memory is None:
+        if size is None:
             raise InvalidInput("is missing", field="memory")
-        memory = LARGEST_INTEGER if self.max_total or self.kind == "trace" else self.memory
+        memory = LARGEST_INTEGER if self.max_total or self.kind == "trace" else size
         if self.kind == "file":
             return read_instance(self.name, memory)
         if self.kind == "inline":
-            requests = [Request(*row) for row in self.parameters["requests"]]
-            return Instance(memory, requests, self.name)
+            return Instance(memory, [Request(*row) for row in self.requests or ()], self.name)
         for key in self.parameters:
             if key not in TRACE_KEYS:
                 reason = f"is not a key of a trace, which has {', '.join(TRACE_KEYS)}"
@@ -132,6 +201,11 @@ class Source:
             memory=instance.memory,
             hash=instance.hash,
         )
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list, or one value as a list."""
+    return value if isinstance(value, list) else [value]
 
 
 def changed(

@@ -34,7 +34,7 @@ from kvopt.experiments.studies.records import (
     Times,
     record_key,
 )
-from kvopt.experiments.studies.sources import Source
+from kvopt.experiments.studies.sources import Entry
 from kvopt.files.atomic import write_atomically
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import versions
@@ -67,7 +67,7 @@ class Task:
     """
 
     study: str
-    source: Source
+    source: Entry
     policies: tuple[str, ...]
     limits: Limits
     modules: tuple[str, ...]
@@ -109,7 +109,7 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
         for source in entry.sources(most):
             known = source.described(source.instance())
             for limits in study.limits:
-                policies = tuple(label for label in entry.policies if limits.covers(label))
+                policies = tuple(label for label in entry.policies or () if limits.covers(label))
                 task = Task(study.name, source, policies, limits, study.modules, known)
                 new = tuple(p for p in policies if task.key(p) not in planned)
                 planned.update(map(task.key, new))
