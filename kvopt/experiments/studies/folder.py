@@ -6,9 +6,11 @@ import fcntl
 import json
 import os
 import socket
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import records
@@ -77,9 +79,13 @@ def keep_description(folder: Path, study: Study) -> None:
     write_atomically(path, text)
 
 
-def _fixed(text: str) -> list[str]:
-    """Return the lines that another run may not change."""
-    return [line for line in text.splitlines() if not line.startswith(("draws = ", "claims = []"))]
+def _fixed(text: str) -> dict[str, Any]:
+    """Return what another run may not change: all but the numbers of draws."""
+    table = tomllib.loads(text)
+    table.pop("claims", None)  # of earlier versions
+    for entry in table["instances"]:
+        entry.pop("draws", None)
+    return table
 
 
 def append(folder: Path, done: TaskResult) -> None:
