@@ -7,6 +7,7 @@ the same results give the same page.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -54,8 +55,9 @@ class Study:
     @cached_property
     def described(self) -> Description:
         """The description, empty if it is of no use."""
+        text = re.sub(r"(?m)^claims = .*$", "", self.description or "")  # of earlier versions
         try:
-            return description_from_text(self.description or "")
+            return description_from_text(text)
         except InvalidInput:
             return Description()
 
