@@ -135,7 +135,7 @@ class Entry(Table, frozen=True):
         """Yield each draw as an entry, of the first ``most`` only if that is given."""
         first = self.seed or 0
         for draw in range(self.draws if most is None else min(most, self.draws)):
-            seed = None if self.seed is None else first + draw
+            seed = first + draw if self.family else None
             yield structs.replace(self, seed=seed, draws=1)
 
     def instance(self) -> Instance:
