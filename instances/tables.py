@@ -46,15 +46,15 @@ from kept_draws import (
 from msgspec import structs
 
 from kvopt.errors import InvalidInput, KvoptError
-from kvopt.experiments.studies import Record, Study, StudyProgress, builtin_study, run_study
 from kvopt.experiments.studies.claims import CLAIMS
-from kvopt.experiments.studies.description import Limits, resolved_text
-from kvopt.experiments.studies.intervals import by_policy
-from kvopt.experiments.studies.records import FILE
-from kvopt.experiments.studies.sources import Entry
-from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.files.atomic import write_atomically
 from kvopt.kernels.pipes import writing_output
+from kvopt.studies import Record, Study, StudyProgress, builtin_study, run_study
+from kvopt.studies.description import Limits, resolved_text
+from kvopt.studies.intervals import by_policy
+from kvopt.studies.records import FILE
+from kvopt.studies.sources import Entry
+from kvopt.studies.tasks import tasks_of
 
 STUDIES = ("arrival-1", "arrival-2", "wang-table-4")
 KEPT = Path(__file__).parent / "tables"

@@ -49,7 +49,7 @@ NAMES = {
     "traces": "kvopt.problem.traces:FORMATS.names",
     "formulations": "kvopt.formulations.export:FORMULATIONS",
     "exports": "kvopt.formulations.export:FORMATS",
-    "studies": "kvopt.experiments.studies.description:builtin_names",
+    "studies": "kvopt.studies.description:builtin_names",
     "topics": "kvopt.experiments.theory:TOPICS",
     "models": "kvopt.problem.hardware.presets:MODELS",
     "gpus": "kvopt.problem.hardware.presets:GPUS",

@@ -22,7 +22,7 @@ from kvopt.files.reading import read_text
 from kvopt.show.summary import counted
 
 if TYPE_CHECKING:
-    from kvopt.experiments.studies import StudyProgress, StudyResult
+    from kvopt.studies import StudyProgress, StudyResult
 
 _LOG_EVERY = 10.0
 """Seconds between two lines of progress in a log file."""
@@ -57,8 +57,8 @@ def study_command(
     crash or Ctrl-C.  Without a name the built-in studies are listed.  Exit status: 0, 1 if an
     instance failed, 130 after Ctrl-C, 2 for input that is refused.
     """
-    from kvopt.experiments.studies.description import builtin_text, study_from_text
-    from kvopt.experiments.studies.running import run_study
+    from kvopt.studies.description import builtin_text, study_from_text
+    from kvopt.studies.running import run_study
 
     if name is None:
         _list()
@@ -94,7 +94,7 @@ def study_command(
 
 
 def _list() -> None:
-    from kvopt.experiments.studies.description import builtin_names, builtin_study
+    from kvopt.studies.description import builtin_names, builtin_study
 
     studies = [builtin_study(name, checked=False) for name in builtin_names()]
     rows = [
@@ -110,7 +110,7 @@ def _list() -> None:
 
 
 def _to_json(found: StudyResult) -> dict[str, object]:
-    from kvopt.experiments.studies.answers import left_out
+    from kvopt.studies.answers import left_out
 
     progress = found.progress
     counts = ("instances", "done", "failed", "before")
@@ -127,8 +127,8 @@ def _to_json(found: StudyResult) -> dict[str, object]:
 
 
 def _lines(found: StudyResult) -> Iterator[str]:
-    from kvopt.experiments.studies.answers import left_out
-    from kvopt.experiments.studies.intervals import by_policy, four_digits
+    from kvopt.studies.answers import left_out
+    from kvopt.studies.intervals import by_policy, four_digits
 
     limits = found.study.limits
     in_seconds = limits[0].batch_time is not None
@@ -205,8 +205,8 @@ def report_command(
     The page shows ratios, gaps and the worst instances, with links to certificates.
     Exit status: 0, 1 if a certificate is false, 2 for input that is refused.
     """
-    from kvopt.experiments.report import write_report
-    from kvopt.experiments.report.writing import PAGE
+    from kvopt.studies.report import write_report
+    from kvopt.studies.report.writing import PAGE
 
     def progress(done: int, count: int) -> None:
         if done % _EVERY == 0 or done == count:

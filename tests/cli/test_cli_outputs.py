@@ -55,8 +55,8 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"kvopt.cli.{name}", nothing_long)
     monkeypatch.setattr("kvopt.experiments.hunting.hunt", nothing_long)
     monkeypatch.setattr("kvopt.experiments.theory.examine", nothing_long)
-    monkeypatch.setattr("kvopt.experiments.report.write_report", nothing_long)
-    monkeypatch.setattr("kvopt.experiments.studies.running.run_study", nothing_long)
+    monkeypatch.setattr("kvopt.studies.report.write_report", nothing_long)
+    monkeypatch.setattr("kvopt.studies.running.run_study", nothing_long)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
+from kvopt.studies.records import Record, StudiedInstance, record_key
 
 TINY = """
 name = "tiny"

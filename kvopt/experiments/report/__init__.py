@@ -1,5 +1,0 @@
-"""Reports of studies: one page that needs no network, and a table."""
-
-from kvopt.experiments.report.writing import Written, write_report
-
-__all__ = ["Written", "write_report"]
