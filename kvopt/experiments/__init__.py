@@ -1,1 +1,1 @@
-"""Experiments on many instances: studies, theory, hunts for bad cases and reductions."""
+"""Studies of many instances, and their report."""

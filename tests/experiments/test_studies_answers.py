@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from studied import record
 
 from kvopt.experiments.studies.answers import answer, left_out
-from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.records import Record
 
 
@@ -118,15 +117,6 @@ def test_ends_are_rounded_outward(found: list[list[int]]) -> None:
         assert low <= least <= most <= high < most + Fraction(1, 100)
     else:
         assert least == most == pytest.approx(float(said), abs=0.005)
-
-
-def test_claims_come_first() -> None:
-    verdicts = [
-        Verdict(claim, "a paper", "", "", verdict)  # type: ignore[arg-type]
-        for claim, verdict in (("A", "reproduced"), ("B", "refuted"), ("C", "reproduced"))
-    ]
-    found = answer(runs("svf", (20, 20, 20)), verdicts)
-    assert found[0] == "Of 3 published claims: 2 reproduced, 1 refuted. Not upheld: B."
 
 
 def test_nothing_is_answered_from_nothing() -> None:

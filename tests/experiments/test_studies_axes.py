@@ -161,7 +161,6 @@ class TestDescriptions:
             ('file = "few.json"\nmax_total = [5]\n', "max_total: must be an integer, got [5]"),
             ('file = "few.json"\nn = 2\n', "few.json: n: a file has its own requests"),
             ('file = "few.csv"\n', "few.csv: memory: CSV has no memory"),
-            ('game = "thm-4.1"\nrate = 2\n', "thm-4.1: rate, max_total: a game makes its own"),
             (TRACE, "memory: is missing"),
             (TRACE + "memory = 100\n", "tokens (prompt + output), memory is 100"),
             (f'trace = "{SAMPLE}"\nmemory = 9\n', "format: is missing: parameters = { format"),
@@ -245,7 +244,6 @@ def test_each_scheduler_runs_behind_each_router_on_each_number_of_machines(tmp_p
     [
         ('"central"]', '"nearest"]', "policies: nearest"),
         ("[1, 2]", "[0, 1]", "workers"),
-        ('family = "conversation"\nn = 8', 'game = "theorem-5"', "workers"),
     ],
 )
 def test_what_no_fleet_can_do_is_refused(tmp_path: Path, old: str, new: str, wanted: str) -> None:

@@ -29,7 +29,7 @@ import kvopt
 from kvopt.certificates.files import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import StudyProgress, read_records, read_study, run_study
-from kvopt.experiments.studies.description import builtin_study, builtin_text
+from kvopt.experiments.studies.description import builtin_text
 from kvopt.experiments.studies.folder import locked
 from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.tasks import Unverified, require_valid, tasks_of
@@ -94,11 +94,9 @@ class TestFolder:
     def test_the_files_are_those_of_the_contract(self, done: tuple[Path, Path]) -> None:
         description, folder = done
         assert sorted(path.name for path in folder.iterdir()) == [
-            "certificates", "lock", "records.jsonl", "study.toml", "verdicts.json",
+            "certificates", "lock", "records.jsonl", "study.toml",
         ]  # fmt: skip
         assert read_study(folder / "study.toml") == read_study(description)
-        verdicts = json.loads(read_text(folder / "verdicts.json"))
-        assert verdicts == {"schema": "kvopt.verdicts/1", "study": "tiny", "verdicts": []}
         line = json.loads(read_text(folder / "records.jsonl").splitlines()[0])
         assert line["schema"] == "kvopt.study-record/1"
         assert line["ratio"] == [line["value"] / line["upper"], line["value"] / line["lower"]]
@@ -164,19 +162,6 @@ class TestGoingOn:
         text = read_text(path)
         run("study", done[0], "--out", folder, "--jobs", 1)
         assert read_text(path) == text
-
-    @pytest.mark.slow
-    def test_games_are_found_again_by_what_was_asked(self, tmp_path: Path) -> None:
-        path = tmp_path / "game.toml"
-        path.write_text(
-            'policies = ["mc-sf", "svf"]\n[limits]\ntime_limit = 60\n'
-            '[[instances]]\ngame = "thm-4.1"\nmemory = [9, 16]\n'
-        )
-        first = run_study(read_study(path), tmp_path / "out", jobs=1)
-        assert (first.progress.before, first.progress.done, first.progress.failed) == (0, 4, 0)
-        again = run_study(read_study(path), tmp_path / "out", jobs=1)
-        assert (again.progress.before, again.progress.done) == (4, 4)
-        assert again.records == first.records
 
     def test_progress_counts_up(self, done: tuple[Path, Path], tmp_path: Path) -> None:
         seen: list[StudyProgress] = []
@@ -530,16 +515,6 @@ def test_studies_are_listed_and_described(run: Run) -> None:
     code, out, _ = run("study", "smoke", "--describe", "--json")
     described = json.loads(out)
     assert described == tomllib.loads(builtin_text("smoke"))
-
-
-def test_an_opponent_that_fails_leaves_the_others_to_be_played() -> None:
-    games = [
-        task
-        for task in tasks_of(builtin_study("adversary", checked=False))
-        if task.source.kind == "game"
-    ]
-    assert len({task.key(None) for task in games}) == len(games)
-    assert games[0].failure("it fails", 1.0).key == games[0].key(None)
 
 
 def test_the_table_of_a_study_holds_its_intervals(done: tuple[Path, Path]) -> None:

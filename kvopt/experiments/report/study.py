@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -17,10 +17,9 @@ from typing import Any
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.report.words import differing, in_words, limits_of, natural, shortened
-from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.intervals import Runs, ratio_of
-from kvopt.experiments.studies.records import FILE, Record, built, grouped, read_records
-from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
+from kvopt.experiments.studies.records import FILE, Record, grouped, read_records
+from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.problem.families import FAMILIES
 from kvopt.verify import verify
 
@@ -37,7 +36,6 @@ class Study:
 
     folder: Path
     records: tuple[Record, ...]
-    verdicts: tuple[Verdict, ...]
     description: str | None
     digest: str
     warnings: tuple[str, ...]
@@ -150,11 +148,10 @@ def read_study(folder: Path) -> Study:
     with blamed_on(path):
         for record in records:
             _check(record)
-    verdicts, description = folder / "verdicts.json", folder / "study.toml"
+    description = folder / "study.toml"
     return Study(
         folder=folder,
         records=tuple(records),
-        verdicts=_read_verdicts(verdicts) if verdicts.exists() else (),
         description=read_text(description) if description.exists() else None,
         digest="sha256:" + hashlib.sha256(path.read_bytes()).hexdigest(),
         warnings=tuple(warnings),
@@ -178,20 +175,6 @@ def _check_inside(certificate: str) -> None:
     if path.is_absolute() or {"..", "\0"} & {*path.parts, *certificate} or not path.name:
         reason = f"must be a path inside the folder, got {shown(certificate)}"
         raise InvalidInput(reason, field="certificate")
-
-
-def _read_verdicts(path: Path) -> tuple[Verdict, ...]:
-    """Read the verdicts of published claims."""
-    with blamed_on(path):
-        needed, content = ("schema", "study", "verdicts"), parse_json(read_text(path))
-        rows = check_fields(content, "verdicts", needed, schema="kvopt.verdicts/1")["verdicts"]
-        if not isinstance(rows, list):
-            raise InvalidInput(f"must be a list, got {shown(rows)}", field="verdicts")
-        names = [item.name for item in fields(Verdict)]
-        verdicts = tuple(built(Verdict, check_fields(row, "verdict", names)) for row in rows)
-        for certificate in (path for verdict in verdicts for path in verdict.certificates):
-            _check_inside(certificate)
-        return verdicts
 
 
 @dataclass(frozen=True)

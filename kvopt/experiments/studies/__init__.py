@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 from kvopt import lazy_names
 
 if TYPE_CHECKING:
-    from kvopt.experiments.studies.claims import Verdict as Verdict
     from kvopt.experiments.studies.description import Study as Study
     from kvopt.experiments.studies.description import builtin_names as builtin_names
     from kvopt.experiments.studies.description import builtin_study as builtin_study
     from kvopt.experiments.studies.description import read_study as read_study
+    from kvopt.experiments.studies.intervals import Interval as Interval
+    from kvopt.experiments.studies.intervals import by_policy as by_policy
+    from kvopt.experiments.studies.intervals import largest_of as largest_of
+    from kvopt.experiments.studies.intervals import mean_of as mean_of
+    from kvopt.experiments.studies.intervals import ratio_of as ratio_of
     from kvopt.experiments.studies.records import Record as Record
     from kvopt.experiments.studies.records import StudiedInstance as StudiedInstance
     from kvopt.experiments.studies.records import read_records as read_records
@@ -19,12 +23,13 @@ if TYPE_CHECKING:
     from kvopt.experiments.studies.running import StudyResult as StudyResult
     from kvopt.experiments.studies.running import run_study as run_study
 
-__getattr__ = lazy_names(
-    "kvopt.experiments.studies",
-    {
-        "claims": "Verdict",
-        "description": "Study builtin_names builtin_study read_study",
-        "records": "Record StudiedInstance read_records",
-        "running": "StudyProgress StudyResult run_study",
-    },
-)
+_HOMES = {
+    "description": "Study builtin_names builtin_study read_study",
+    "intervals": "Interval by_policy largest_of mean_of ratio_of",
+    "records": "Record StudiedInstance read_records",
+    "running": "StudyProgress StudyResult run_study",
+}
+
+__all__ = sorted(" ".join(_HOMES.values()).split())
+
+__getattr__ = lazy_names("kvopt.experiments.studies", _HOMES)

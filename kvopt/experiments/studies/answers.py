@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import partial
 from math import inf
 
-from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.intervals import (
     FamilyWorth,
     Interval,
@@ -25,22 +23,20 @@ _ALL = 4
 """Up to so many schedulers each is named; of more, the best and the worst one."""
 
 
-def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[str]:
-    """Return the sentences: tested claims, then the ratio of each scheduler.
+def answer(records: Sequence[Record]) -> list[str]:
+    """Return the sentences on the ratio of each scheduler.
 
     Parameters
     ----------
     records
         Those of the study.
-    verdicts
-        Published claims with the results.
 
     Returns
     -------
     list of str
-        Empty if nothing completed and nothing was claimed.
+        Empty if nothing completed.
     """
-    said = [_claims(verdicts)] if verdicts else []
+    said: list[str] = []
     scopes = grouped(by_policy(records), lambda row: row.scope)
     for scope, rows in scopes.items():
         name = f"Scope {scope}: " if len(scopes) > 1 else ""
@@ -77,14 +73,6 @@ def left_out(records: Iterable[Record]) -> list[str]:
             lines = f"{counted(entry['rows'], 'line')} left out: {reason}"
             found[name, reason] = f"{name}: {lines} (first at line {entry['first_line']:,})"
     return list(found.values())
-
-
-def _claims(verdicts: Sequence[Verdict]) -> str:
-    counts = Counter(each.verdict for each in verdicts)
-    said = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items())
-    sentence = f"Of {counted(len(verdicts), 'published claim')}: {said}."
-    failed = [each.claim for each in verdicts if each.verdict.startswith(("refuted", "not "))]
-    return sentence + (f" Not upheld: {'; '.join(failed)}." if 0 < len(failed) <= _ALL else "")
 
 
 def _worth(found: FamilyWorth) -> str:

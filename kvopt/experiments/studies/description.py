@@ -14,7 +14,6 @@ from typing import Any, get_args
 from kvopt import BatchTime, Scope
 from kvopt import policy as policy_from
 from kvopt.errors import InvalidInput, shown, unknown_name
-from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.experiments.studies.sources import FIXED, Kind, Source
 from kvopt.experiments.studies.tables import (
     Table,
@@ -43,6 +42,10 @@ from kvopt.simulate.routers.registry import router as router_from
 
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _CLOCKS = ("rounds", "seconds")
+_LEFT = {"claims": "python benchmarks/papers/studies.py STUDY DIR judges the claims of papers"}
+"""Fields that are refused, and what replaces them."""
+_LEFT_SOURCES = {"game": "python benchmarks/papers/games.py DIR plays them"}
+"""The same of the tables of instances."""
 _BUILTIN = files("kvopt.experiments.studies") / "builtin"
 
 
@@ -123,8 +126,8 @@ class Entry:
 
     @property
     def instances(self) -> int:
-        """Return the number of its instances: a game has one for each opponent."""
-        return self.draws * (len(self.policies) if self.source.kind == "game" else 1)
+        """Return the number of its instances."""
+        return self.draws
 
     def sources(self, most: int | None = None) -> Iterator[Source]:
         """Yield the source of each draw, of the first ``most`` only if that is given."""
@@ -145,8 +148,6 @@ class Study:
         Every source of instances with its policies.
     limits
         Each instance is done once for each of these limits, which differ in times or in scopes.
-    claims
-        Names of published claims to test; see `kvopt.experiments.studies.claims`.
     modules
         Python modules, or files ending in ``.py``, that register policies.
     """
@@ -155,7 +156,6 @@ class Study:
     title: str
     entries: tuple[Entry, ...]
     limits: tuple[Limits, ...]
-    claims: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
 
 
@@ -194,6 +194,9 @@ def study_from_text(
     """
     top = Table.parsed(text, None if file is None else str(file))
     folder = Path() if file is None else file.parent
+    for field, instead in _LEFT.items():
+        if field in top:
+            raise top.fault(field, f"is not part of a study any more: {instead}")
     name = top.take("name", None if file is None else file.stem, text_of)
     if name is None or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise top.fault("name", f"must be letters, digits and dashes, got {name!r}")
@@ -227,7 +230,6 @@ def study_from_text(
         top.take("title", name, text_of),
         tuple(entries),
         tuple(dict.fromkeys(_limits(top.table("limits"), kinds))),
-        top.take("claims", (), lambda value: tuple(map(one_of(CLAIMS), texts(value)))),
         modules,
     )
     top.done()
@@ -310,6 +312,9 @@ def _entries(
 
     Their first draws are checked on a clock, unless there is none.
     """
+    for field, instead in _LEFT_SOURCES.items():
+        if field in table:
+            raise table.fault(field, f"is not part of a study any more: {instead}")
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in table]
     if len(kinds) != 1:
         raise table.fault("family", f"needs one of {', '.join(get_args(Kind))}")
@@ -334,7 +339,7 @@ def _entries(
         source = Source(kind, name, seed, parameters=parameters, max_total=max_total, **sized)
         try:
             if clock is not None:
-                source.check(policies, not clock.is_even)
+                source.check(not clock.is_even)
         except InvalidInput as error:
             said = str(error) if error.file == name else f"{name}: {error}"
             raise table.fault(kind, said) from None
@@ -362,7 +367,6 @@ def resolved_text(study: Study) -> str:
         "certify": first.certify,
         "scope": None if scopes == [Scope.RUNS] else scopes,
         "slower": first.slower or None,
-        "claims": study.claims,
         "modules": study.modules,
     }
     limits: dict[str, Any] = {key: [getattr(each, key) for each in times] for key in LIMITS}

@@ -1,4 +1,4 @@
-"""The folder of a study: its lock, description, records, certificates and verdicts."""
+"""The folder of a study: its lock, description, records and certificates."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import records
-from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.description import Study, resolved_text, study_from_text
 from kvopt.experiments.studies.tasks import FOLDER, TaskResult
 from kvopt.files.atomic import TEMPORARY, write_atomically
@@ -116,14 +114,3 @@ def _append(path: Path, lines: bytes) -> None:
             file.truncate(size)
             raise
         os.fsync(file.fileno())
-
-
-def write_verdicts(folder: Path, study: str, verdicts: Sequence[Verdict]) -> None:
-    """Write the verdicts of the published claims."""
-    content: dict[str, Any] = {
-        "schema": "kvopt.verdicts/1",
-        "study": study,
-        "verdicts": [verdict.to_json() for verdict in verdicts],
-    }
-    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-    write_atomically(folder / "verdicts.json", text)

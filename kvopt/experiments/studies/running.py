@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies import folder
 from kvopt.experiments.studies.answers import answer
-from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import (
     Study,
     builtin_study,
@@ -112,8 +111,6 @@ class StudyResult:
         Final counts.
     records
         Every record of the folder, those of earlier runs included.
-    verdicts
-        Published claims with the results.
     damaged
         A message for each ignored line of the record file.
     signal_number
@@ -124,14 +121,13 @@ class StudyResult:
     directory: Path
     progress: StudyProgress
     records: tuple[Record, ...]
-    verdicts: tuple[Verdict, ...]
     damaged: tuple[str, ...] = ()
     signal_number: int | None = None
 
     @property
     def answer(self) -> list[str]:
         """Answers of the study, in sentences that its certified intervals prove."""
-        return answer(self.records, self.verdicts)
+        return answer(self.records)
 
     def to_dataframe(self) -> DataFrame:
         """Return a row for each entry and policy: runs, and the ends of mean and worst."""
@@ -301,16 +297,13 @@ class _Run:
             self.observer(self.progress)
 
     def result(self) -> StudyResult:
-        """Judge the claims by all records of the folder."""
+        """Return all records of the folder."""
         records = read_records(self.directory, lambda _: None)
-        verdicts = [v for claim in self.study.claims for v in CLAIMS[claim](records)]
-        folder.write_verdicts(self.directory, self.study.name, verdicts)
         return StudyResult(
             study=self.study,
             directory=self.directory,
             progress=replace(self.progress, seconds=time.monotonic() - self.began),
             records=tuple(records),
-            verdicts=tuple(verdicts),
             damaged=tuple(self.damaged),
             signal_number=self.signal_number,
         )

@@ -1,24 +1,23 @@
-"""Sources of the instances of a study: a family, a file, a trace, or a game."""
+"""Sources of the instances of a study: a family, a file, a trace, or requests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
-from kvopt import Instance, Schedule, generate, read_instance
+from kvopt import Instance, generate, read_instance
 from kvopt.errors import InvalidInput, placed, shown
-from kvopt.experiments.studies.games import check_game, play, reference
 from kvopt.experiments.studies.records import StudiedInstance
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.requests import LARGEST_INTEGER, Request, checked_integer, checked_number
 from kvopt.problem.traces.importing import TraceOptions, import_trace
 
-Kind = Literal["family", "file", "trace", "game", "inline"]
+Kind = Literal["family", "file", "trace", "inline"]
 
 FIXED: tuple[Kind, ...] = ("file", "trace", "inline")
 """Kinds of sources with fixed requests: nothing is drawn."""
@@ -36,8 +35,8 @@ class Source:
     Parameters
     ----------
     kind, name
-        A family, the path of an instance or of a trace, a game that is played against each
-        policy, or the name of an instance that is written in the description itself.
+        A family, the path of an instance or of a trace, or the name of an instance that is written
+        in the description itself.
     seed
         Seed of the draw; None for a file.
     n, memory, parameters
@@ -74,7 +73,7 @@ class Source:
         del said["kind"], said["name"]
         return {**said, "requests": keys.pop("requests", None), "parameters": keys or None}
 
-    def check(self, policies: Sequence[str], in_seconds: bool = False) -> None:
+    def check(self, in_seconds: bool = False) -> None:
         """Refuse a source that cannot be drawn, or has no arrivals on the clock of the study."""
         for key, size in (("n", self.n), ("memory", self.memory), ("workers", self.workers)):
             if size is not None:
@@ -83,24 +82,12 @@ class Source:
             raise InvalidInput("a file has its own requests", field="n")
         if self.kind == "file" and self.parameters:
             raise InvalidInput("a file has its own requests", field="parameters")
-        if self.kind == "game":
-            if self.rate or self.max_total:
-                raise InvalidInput("a game makes its own requests", field="rate, max_total")
-            if self.workers:
-                raise InvalidInput("a game is played against one machine", field="workers")
-            if in_seconds:
-                raise InvalidInput("is played in rounds, not in seconds", field="clock")
-            check_game(self.name, policies, self.asked)
-        elif in_seconds:
-            arrivals_ns(self.instance())
-        else:
-            self.instance()
+        drawn = self.instance()
+        if in_seconds:
+            arrivals_ns(drawn)
 
-    def instance(self, policy: str | None = None) -> Instance:
-        """Draw the instance; a game needs the policy that it is played against."""
-        if self.kind == "game":
-            assert policy is not None, "a game has an opponent"
-            return play(self.name, policy, memory=self.memory, parameters=self.parameters)
+    def instance(self) -> Instance:
+        """Draw the instance."""
         if self.kind == "family":
             found = generate(self.name, self.n, self.memory, self.seed or 0, self.parameters)
         else:
@@ -131,15 +118,11 @@ class Source:
             raise InvalidInput("is missing: parameters = { format = ... }", field="format")
         return import_trace(self.name, memory=memory, **self.parameters)
 
-    def reference(self, instance: Instance) -> Schedule | None:
-        """Return the schedule that a proof compares policies with, if the source knows one."""
-        return reference(instance) if self.kind == "game" else None
-
-    def described(self, instance: Instance | None) -> StudiedInstance:
-        """Return the record fields of an instance from this source, None if it is not drawn yet."""
+    def described(self, instance: Instance) -> StudiedInstance:
+        """Return the record fields of an instance from this source."""
         name: str = self.name
         family: str | None = self.name
-        notes = instance.notes if instance and isinstance(instance.notes, dict) else {}
+        notes = instance.notes if isinstance(instance.notes, dict) else {}
         counts = {"left_out": notes["left_out"]} if self.max_total else {}
         if self.kind == "trace" and (dropped := notes.get("dropped")):
             counts["dropped"] = dropped
@@ -147,16 +130,16 @@ class Source:
             name = Path(name).name
             # The notes of a generated file name its family.
             family = notes["family"] if isinstance(notes.get("family"), str) else None
-        elif instance is not None and instance.name:
+        elif instance.name:
             name = instance.name
         return StudiedInstance(
             name=name,
             family=family,
             parameters={**self.asked, **counts},
             seed=self.seed,
-            requests=0 if instance is None else len(instance),
-            memory=(self.memory or 0) if instance is None else instance.memory,
-            hash=f"none:{self}" if instance is None else instance.hash,
+            requests=len(instance),
+            memory=instance.memory,
+            hash=instance.hash,
         )
 
 

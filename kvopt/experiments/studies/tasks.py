@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -62,7 +61,7 @@ class Task:
     modules
         Modules to import first.
     instance
-        The instance as known in advance; for a game only its description.
+        The instance.
     folder
         Folder of the study, for results and earlier runs.
     """
@@ -108,11 +107,9 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
     planned: set[str] = set()
     for entry in study.entries:
         for source in entry.sources(most):
-            is_game = source.kind == "game"
-            opponents = [(policy,) for policy in entry.policies] if is_game else [entry.policies]
-            known = source.described(None if is_game else source.instance())
-            for limits, wanted in product(study.limits, opponents):
-                policies = tuple(label for label in wanted if limits.covers(label))
+            known = source.described(source.instance())
+            for limits in study.limits:
+                policies = tuple(label for label in entry.policies if limits.covers(label))
                 task = Task(study.name, source, policies, limits, study.modules, known)
                 new = tuple(p for p in policies if task.key(p) not in planned)
                 planned.update(map(task.key, new))
@@ -179,7 +176,7 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     limits = task.limits
     announce("instance", limits.policy_time_limit + _SLACK)
     import_modules(task.modules)
-    instance = task.source.instance(task.policies[0])
+    instance = task.source.instance()
     if not limits.scope.covers(Scope.SHARING):  # else the bounds would not cover the runs
         instance = instance.without_prefixes()
     path = _path(task)
@@ -260,7 +257,6 @@ def _certified(
     return certify(
         instance,
         [run for run in runs.values() if isinstance(run, PolicyRun)],
-        task.source.reference(instance) if limits.clock.is_even else None,
         clock=limits.clock,
         deadline=limits.deadline,
         time_limit=min(limits.time_limit, seconds),

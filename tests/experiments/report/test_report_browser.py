@@ -34,12 +34,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def page(finished_study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = shutil.copytree(finished_study, tmp_path_factory.mktemp("report") / "study")
-    certificate = next(record.certificate for record in read_records(folder))
-    claim = dict.fromkeys(("claim", "source", "published", "found"), "a long line of words " * 4)
-    words = ("reproduced", "not reproduced as printed", "refuted", "undecided", "measured")
-    rows = [{**claim, "verdict": word, "certificates": [certificate] * 6} for word in words]
-    content = {"schema": "kvopt.verdicts/1", "study": "half-open", "verdicts": rows}
-    (folder / "verdicts.json").write_text(json.dumps(content))
     return write_report(folder).page
 
 

@@ -13,9 +13,7 @@ from commands import Run
 from pages import Page, rewrite
 from reported import RECORDS
 
-from kvopt.errors import InvalidInput
 from kvopt.experiments.report import write_report
-from kvopt.experiments.report.study import read_study
 from kvopt.experiments.report.writing import COLUMNS
 from kvopt.experiments.studies.records import FILE, Record, StudiedInstance
 
@@ -109,38 +107,6 @@ def test_records_that_cannot_be_are_refused(
     assert f"{FILE}: " in err.replace("\n", "")
     assert said in err
     assert not (studied / "report.html").exists()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"schema": "kvopt.verdicts/2"},
-        {"verdicts": {}},
-        {"verdicts": [{"claim": "x"}]},
-        {"extra": 1},
-        {"verdict": "fine"},
-        {"found": 3},
-        {"certificates": ["../x"]},
-        {"certificates": "x"},
-    ],
-)
-def test_verdicts_that_are_not_as_described_are_refused(
-    studied: Path, change: dict[str, object]
-) -> None:
-    claim = dict.fromkeys(("claim", "source", "published", "found"), "x")
-    row: dict[str, object] = {**claim, "verdict": "refuted", "certificates": []}
-    content: dict[str, object] = {
-        "schema": "kvopt.verdicts/1",
-        "study": "x",
-        "verdicts": [row],
-    }
-    (studied / "verdicts.json").write_text(json.dumps(content))
-    assert read_study(studied).verdicts
-    for key, value in change.items():
-        (row if key in row else content)[key] = value
-    (studied / "verdicts.json").write_text(json.dumps(content))
-    with pytest.raises(InvalidInput, match=r"verdicts\.json: "):
-        read_study(studied)
 
 
 def test_page_that_cannot_be_written_leaves_the_old_one(studied: Path, run: Run) -> None:

@@ -109,7 +109,7 @@ HOSTILE = [
 
 
 def test_text_of_files_stays_text(studied: Path) -> None:
-    """The records of each instance have another one of them in all fields, and each claim too."""
+    """The records of each instance have another one of them in all fields."""
     names: dict[str, str] = {}
 
     def hostile(record: Record) -> Record:
@@ -120,13 +120,6 @@ def test_text_of_files_stays_text(studied: Path) -> None:
         return replace(record, study=name, instance=instance, policy=policy, error=error)
 
     rewrite(studied, hostile)
-    claims = []
-    for name in HOSTILE:
-        certificates = [] if "\0" in name else [f"certificates/{name[:9]}"]
-        claim = dict.fromkeys(("claim", "source", "published", "found"), name)
-        claims.append({**claim, "verdict": "refuted", "certificates": certificates})
-    verdicts = {"schema": "kvopt.verdicts/1", "study": HOSTILE[0], "verdicts": claims}
-    (studied / "verdicts.json").write_text(json.dumps(verdicts))
     (studied / "study.toml").write_text("\n".join(HOSTILE))
     page = page_of(studied)
     assert page.open == page.handlers == page.loads == []

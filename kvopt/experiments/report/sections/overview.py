@@ -1,10 +1,9 @@
-"""The first and last sections of a report: results, published claims, provenance."""
+"""The first and last sections of a report: results, failures, provenance."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from kvopt.experiments.report.layout import pieces
 from kvopt.experiments.report.registry import TABLE, Context, section
@@ -13,17 +12,6 @@ from kvopt.experiments.studies.answers import answer, left_out
 from kvopt.experiments.studies.intervals import ratio_of
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import counted, spread
-
-_SHOWN_LINKS = 4
-"""Certificates of a verdict that are listed at once; the others unfold."""
-
-_SIGNS = {
-    "reproduced": "✓",
-    "not reproduced as printed": "≠",
-    "refuted": "✗",
-    "undecided": "?",
-    "measured": "•",
-}
 
 
 @section("overview")
@@ -38,7 +26,7 @@ def overview(context: Context) -> str:
     return pieces.overview(
         study,
         [study.portable(line) for line in _warnings(context)],
-        answer(study.records, study.verdicts) if study.runs else [],
+        answer(study.records) if study.runs else [],
         notes,
         ratios,
         spread([record.instance.memory for record in study.instances]),
@@ -56,20 +44,6 @@ def _warnings(context: Context) -> Iterator[str]:
     if missing := sorted(each for each in certificates if not study.has(each)):
         gone = counted(len(missing), "certificate")
         yield f"{gone} of the folder missing, such as {missing[0]}."
-
-
-@section("verdicts")
-def verdicts(context: Context) -> str:
-    """Return published claims with the results, empty if the study tests none."""
-    names = {record.certificate: record.instance.name for record in context.study.records}
-    rows = []
-    for each in context.study.verdicts:
-        links = [context.link(c, names.get(c, Path(c).name)) for c in each.certificates]
-        shown = pieces.listed(links, _SHOWN_LINKS) if links else "none"
-        badge = pieces.badge(each.verdict, _SIGNS[each.verdict])
-        rows.append([pieces.claim(each), each.published, each.found, badge, shown])
-    head = ("Claim", "Published", "Found", "Verdict", "Certificates")
-    return pieces.cards(context.said("verdicts"), head, rows, len(rows)) if rows else ""
 
 
 @section("failures")
