@@ -46,7 +46,6 @@ from kept_draws import (
 from msgspec import structs
 
 from kvopt.errors import InvalidInput, KvoptError
-from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.files.atomic import write_atomically
 from kvopt.kernels.pipes import writing_output
 from kvopt.studies import Record, Study, StudyProgress, builtin_study, run_study
@@ -55,6 +54,10 @@ from kvopt.studies.intervals import by_policy
 from kvopt.studies.records import FILE
 from kvopt.studies.sources import Entry
 from kvopt.studies.tasks import tasks_of
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks" / "papers"))
+
+from studies import CLAIMS
 
 STUDIES = ("arrival-1", "arrival-2", "wang-table-4")
 KEPT = Path(__file__).parent / "tables"

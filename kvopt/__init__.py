@@ -38,17 +38,21 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 _HOMES = {
     "certificates": "Certificate certify read_certificate write_certificate",
+    "certificates.ratios": "Ratio ratio_to_optimum",
     "search.bounding": "bound bounds_by_workers",
     "search.many": "solve_many",
     "search.models": "BuiltModel build_model schedule_from",
     "search.solving": "SolveOptions solve",
+    "search.tiny": "tiny_optimum",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
-    "SolverFault TooLarge UnsupportedDependency",
+    "SolverFault Stopped TooLarge UnsupportedDependency",
     "problem.families": "generate list_families",
     "problem.instance_files": "read_instance write_instance",
     "timetable.schedule_files": "read_schedule write_schedule",
     "formulations.export": "export",
     "problem.batch_time": "BatchTime Line",
+    "problem.clocks": "Seconds",
+    "problem.hardware.batch_time_files": "batch_time",
     "problem.instance": "Instance",
     "problem.problem": "Problem",
     "problem.requests": "After Prediction Request",

@@ -50,7 +50,6 @@ NAMES = {
     "formulations": "kvopt.formulations.export:FORMULATIONS",
     "exports": "kvopt.formulations.export:FORMATS",
     "studies": "kvopt.studies.description:builtin_names",
-    "topics": "kvopt.experiments.theory:TOPICS",
     "models": "kvopt.problem.hardware.presets:MODELS",
     "gpus": "kvopt.problem.hardware.presets:GPUS",
     "batch_times": "kvopt.problem.hardware.batch_time_files:PRESETS",

@@ -1,4 +1,4 @@
-"""``kvopt study``, ``report`` and ``submit``: certified experiments, and the library."""
+"""``kvopt study`` and ``report``: certified experiments."""
 
 from __future__ import annotations
 
@@ -223,34 +223,3 @@ def report_command(
     files = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     say(f"wrote {files}: {counted(written.records, 'record')}")
     finish(status=common.FAILED * bool(written.faults))
-
-
-def submit_command(
-    *,
-    file: Path = argument("CERT", "Certificate of an instance of the library."),
-    who: str = option("Who found it, as the table shall say.", "NAME", default=...),
-    took: float | None = option(
-        "Seconds that it took; default: as the certificate says.", "S", min=0
-    ),
-    library: Path = option(
-        "Folder of the library; default: instances.", "DIR", default=Path("instances")
-    ),
-    budget: float | None = option("As for kvopt verify.", "K"),
-    _json: common.Json,
-) -> None:
-    """Enter a better schedule or a better bound into the instance library.
-
-    The certificate is checked as ``kvopt verify`` does.  A better side goes into the table, with
-    its finder, the day and the time taken; a bound's certificate is kept if it is small.  Then
-    the README and the page of the library are written again.  A certificate that is not valid,
-    of no instance of the library, or no better on either side is refused with exit status 2.
-    """
-    # They load packages that draw pictures.
-    from kvopt.experiments.library.page import write_pages
-    from kvopt.experiments.library.table import Library
-
-    known = Library(library)
-    name, gained = known.submit(file, who, took, budget)
-    write_pages(known)
-    said = {"instance": name, "better": gained, "entry": known.entries[name]}
-    show(said, (f"{name}: {line}" for line in gained))

@@ -108,7 +108,7 @@ def warmup_command(_json: Json) -> None:
     Machine code is stored on disk, next to the code or in NUMBA_CACHE_DIR; a second
     call finds it there.  It is for the processor of this machine.
     """
-    from kvopt.experiments.warmup import warm_up
+    from kvopt.warmup import warm_up
 
     parts, kept, count, began = [], list[Path | None](), 0, monotonic()
     if not is_json():

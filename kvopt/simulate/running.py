@@ -51,7 +51,7 @@ def run(
     router
         Router of a fleet: ``NAME[:key=value,...]`` or an object.
     clock
-        ``rounds``, ``seconds`` of the usual model, or a clock: `kvopt.problem.clocks.Seconds` lets
+        ``rounds``, ``seconds`` of the usual model, or a clock: `kvopt.Seconds` lets
         rounds last as long as their batches.  The policy decides at the start of a round, and sees
         arrivals until then.
     label

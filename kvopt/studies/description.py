@@ -47,8 +47,8 @@ LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _CLOCKS = ("rounds", "seconds")
 _BUILTIN = files("kvopt.studies") / "builtin"
 _GONE = {
-    "claims": "is gone: benchmarks/papers judges claims by the records of a study",
-    "game": "is gone: benchmarks/papers plays games; write a family or a file",
+    "claims": "is gone: python benchmarks/papers/studies.py STUDY DIR judges claims of papers",
+    "game": "is gone: python benchmarks/papers/games.py DIR plays games",
     "slower": "is gone: write workers = [1, 2, ...] to compare numbers of machines",
 }
 """Keys of earlier descriptions, and what to do instead."""

@@ -61,10 +61,6 @@ def test_commands_know_what_a_file_registers(run: Run, ec1: Path, mine: Path) ->
     cert = folder / "c.json"
     assert run("certify", ec1, *module, *policy, "-o", cert)[0] == 0
     assert run("plot", ec1, *module, *policy, "-o", folder / "p.svg")[0] == 0
-    hunting = ("--n", 2, "--memory", 4, "-t", 5, "--json")
-    assert json.loads(run("hunt", *module, *policy, *hunting)[1])["policies"] == [
-        "longest:weight=2"
-    ]
     assert "longest" in run("policies", *module)[1]
     code, _, err = run("run", ec1, *module, "--policy", "longest:alpha=0.1")
     assert (code, "alpha: is not a key of longest" in err) == (2, True)

@@ -27,7 +27,7 @@ from oracle import Triple
 
 from kvopt import Instance, InvalidInput, Request, bound, certify, solve, write_instance
 from kvopt import run as run_policy
-from kvopt.experiments.fleets import fleet_sizes
+from kvopt.fleets import fleet_sizes
 from kvopt.problem.scopes import Scope
 from kvopt.search.bounding import bounds_by_workers
 

@@ -112,7 +112,7 @@ REFUSED: list[tuple[str, object, str]] = [
     ("stop", 0.1, "stop: must be a function of a Progress, got 0.1; for a gap write gap=0.05"),
     ("gap", "5%", "gap: must be a number, got '5%'"),
     ("gap", -0.1, "gap: must be finite and not negative, got -0.1"),
-    ("clock", "hours", "clock: must be Seconds(model) of kvopt.problem.clocks, got"),
+    ("clock", "hours", "clock: must be kvopt.Seconds(model), got"),
 ]
 LACKS = {
     "bound": ("stop", "gap", "clock"),

@@ -143,7 +143,10 @@ TIMED = 'clock = "seconds"\n'
         ('policies = ["fcfs", "fcfs"]\n' + ENTRY, "policies: has 'fcfs' twice"),
         ("policies = [1]\n" + ENTRY, "policies[0]: must be a text, got an integer"),
         (ENTRY, "instances[0].policies: is missing: a study needs policies"),
-        (HEAD + 'claims = ["no"]\n' + ENTRY, "claims: is gone: benchmarks/papers judges "),
+        (
+            HEAD + 'claims = ["no"]\n' + ENTRY,
+            "claims: is gone: python benchmarks/papers/",
+        ),
         (
             HEAD + 'modules = ["no_such"]\n' + ENTRY,
             "modules: no_such: cannot be loaded: ",
@@ -192,7 +195,7 @@ def test_policies_of_others_are_loaded_from_beside_the_file(tmp_path: Path) -> N
 
 
 def test_a_name_that_is_no_study_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"study: must be one of adversary, arrival-1, .* 'no'"):
+    with pytest.raises(InvalidInput, match=r"study: must be one of arrival-1, .* 'no'"):
         builtin_study("no")
 
 

@@ -32,7 +32,7 @@ from kvopt import (
     write_certificate,
     write_schedule,
 )
-from kvopt.experiments.fleets import fleet_sizes
+from kvopt.fleets import fleet_sizes
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.problem import Problem
