@@ -14,8 +14,8 @@ Thing = TypeVar("Thing")
 Own = TypeVar("Own")
 
 OTHER_REGISTERS = (
-    "register of bounds, engines, formats and sections is in kvopt.bounds, kvopt.search, "
-    "kvopt.problem.traces and kvopt.experiments.report"
+    "register of bounds, engines and formats is in kvopt.bounds, kvopt.search and "
+    "kvopt.problem.traces"
 )
 """Hint for a class that may need another decorator than that for policies."""
 
@@ -29,7 +29,7 @@ def registered() -> int:
 
 
 class Registry(Generic[Thing]):
-    """Policies, bounds, engines, trace formats or sections of reports by name.
+    """Policies, bounds, engines or trace formats by name.
 
     Built-in ones are loaded at their first use.
 

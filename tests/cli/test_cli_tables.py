@@ -104,12 +104,6 @@ def test_a_study_cuts_nothing(run: Run, tmp_path: Path, width: int) -> None:
     is_whole(out, width, LONG, "mc-sf")
 
 
-def test_a_hunt_cuts_nothing(run: Run, width: int) -> None:
-    code, out, err = run("hunt", "-P", "mc-sf", "--n", 3, "-m", 4, "-t", 30)
-    assert code == 0, err
-    is_whole(out, width, "tried 390 instances: every instance of up to 3 requests", "ratio 13")
-
-
 @pytest.fixture
 def printed(width_is: Callable[[int], None]) -> Callable[[int], list[str]]:
     """Return what makes a table of a width, and returns its lines."""
