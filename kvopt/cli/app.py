@@ -42,6 +42,8 @@ HARDWARE = "capacity fit list show"
 """Commands of ``kvopt hardware``."""
 
 GONE = {
+    "bound --module": "left: the methods are those of kvopt bound --help",
+    "solve --module": "left: the engines are those of kvopt solve --help",
     "verify --naive": "left: the tests compare with definitions, tests/support/definitions.py",
     "verify --proved": "left: run `make check-proved FILES=...` in a clone of kvopt",
 }

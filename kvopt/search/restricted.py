@@ -22,8 +22,8 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices
 from kvopt.incumbent.shares import SHARING_BEAMS, share_of
 from kvopt.kernels.clock import wall_time
+from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
-from kvopt.search.registry import ENGINES
 from kvopt.simulate.running import run
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
@@ -105,4 +105,4 @@ def improve_sharing(search: Search, seconds: float) -> None:
 def prove(search: Search, _: float = 0.0) -> None:
     """Search the best schedule with a solver."""
     name = "cpsat" if "after" in search.instance.extras else prover(search)
-    ENGINES.find(name)(search)
+    engine_of(name)(search)
