@@ -124,7 +124,7 @@ def _completions() -> None:
     search = Search(_FEW)
     offer_list_schedules(search)
     forward = Forward(search, *next(rising_bounds(search)))
-    forward.complete(1.0)
+    forward.complete(math.inf)
     forward.search_with_beam(width=4, horizon=5)
     forward.raises(1000, look_ahead=True)
 

@@ -43,8 +43,8 @@ NOTHING_FOUND = 3
 NAMES = {
     "policies": "kvopt.simulate.policies.registry:POLICIES.names",
     "routers": "kvopt.simulate.routers.registry:ROUTERS.names",
-    "engines": "kvopt.search.registry:ENGINES.names",
-    "methods": "kvopt.bounds.registry:BOUNDS.names",
+    "engines": "kvopt.search.engines:ENGINES",
+    "methods": "kvopt.search.engines:METHODS",
     "families": "kvopt.problem.families:FAMILIES",
     "traces": "kvopt.problem.traces:FORMATS.names",
     "formulations": "kvopt.formulations.export:FORMULATIONS",

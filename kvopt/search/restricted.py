@@ -18,8 +18,8 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.shares import SHARING_BEAMS, share_of
 from kvopt.kernels.clock import wall_time
+from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
-from kvopt.search.registry import ENGINES
 from kvopt.simulate.running import run
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
@@ -100,4 +100,4 @@ def improve_sharing(search: Search, seconds: float) -> None:
 
 def prove(search: Search, _: float = 0.0) -> None:
     """Search the best schedule with a solver."""
-    ENGINES.find(prover(search))(search)
+    engine_of(prover(search))(search)

@@ -40,7 +40,7 @@ class Mine(Policy):
 """
 WRONG_REGISTER = (
     "must be the class of a policy: write @register above it without brackets; register of "
-    "bounds, engines and formats is in kvopt.bounds, "
+    "routers and formats is in kvopt."
 )
 
 
@@ -99,7 +99,7 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
         (
             "x = 1\n",
             "registers nothing: write @register above a policy (from kvopt import register); "
-            "register of bounds, engines and formats is in kvopt.bounds, ",
+            "register of routers and formats is in kvopt.",
         ),
         (PLAIN.replace('    name = "mine"\n', ""), 'Mine: has no name: write name = "..." in it'),
         (
@@ -121,7 +121,7 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
         ),
         (PLAIN.replace("@register", '@register("mine")'), WRONG_REGISTER),
         (
-            "from kvopt.bounds import register\n@register\ndef f(search): ...",
+            "from kvopt.problem.traces import register\n@register\ndef f(path): ...",
             "f: has no name: write",
         ),
         (PLAIN.replace("mine", "a:b"), "name of a policy: must be a text without"),

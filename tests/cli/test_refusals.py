@@ -135,6 +135,8 @@ REFUSED = [
         for name in ("a.sol", "a.gz", "a.txt.gz", "model-v1.2")
     ),
     # what left
+    ("solve ec1.json --module mine.py", "--module: left: the engines are those of"),
+    ("bound ec1.json --module=mine.py", "--module: left: the methods are those of"),
     ("solve ec1.json --params older.toml", "older.toml: exact.width: is a constant now"),
     ("verify ec1.json --naive", "--naive: left: "),
     ("verify ec1.json --proved", "--proved: left: run `make check-proved FILES=...`"),

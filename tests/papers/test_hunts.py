@@ -9,9 +9,9 @@ from pathlib import Path
 
 import hunt
 import pytest
+from brute_force import Triple, every_problem, optimum
 from literal import jaillet
 from literal.common import Job
-from brute_force import Triple, every_problem, optimum
 from space import Case, Space, needs_order
 
 from kvopt import Scope, Stopped, policy, read_certificate, run, tiny_optimum
@@ -31,7 +31,7 @@ def test_a_hunt_finds_the_worst_there_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     worst = max(
-        Fraction(mc_sf(memory, requests), optimum(memory, requests)[0])
+        Fraction(mc_sf(memory, requests), optimum(memory, requests))
         for memory, requests in every_problem(4, 3, 0)
     )
     file = tmp_path / "worst.json"

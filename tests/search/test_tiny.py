@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-import pause_oracle
 import pytest
 from brute_force import Triple, optimum
 
@@ -63,7 +62,7 @@ def test_labels_take_over_where_starts_are_too_many(monkeypatch: pytest.MonkeyPa
     rng = random.Random(4)
     for _ in range(20):
         memory, requests = case = drawn_case(rng, 3)
-        least = pause_oracle.optimum(memory, requests)
+        least = optimum(memory, requests, scope="pauses")
         assert best_with_pauses(case, least + 1) == least
         assert best_with_pauses(case, least) is None
     for pauses in (False, True):
@@ -75,17 +74,17 @@ def test_the_optimum_is_that_of_brute_force() -> None:
     rng = random.Random(5)
     for _ in range(50):
         case = drawn_case(rng, 3)
-        instance, least = instance_of(case), optimum(*case)[0]
+        instance, least = instance_of(case), optimum(*case)
         assert tiny_optimum(instance) == tiny_optimum(instance, below=least + 1) == least
         assert tiny_optimum(instance, below=least) is None
         wide = Problem(instance, scope=Scope.PAUSES)
-        assert tiny_optimum(wide) == pause_oracle.optimum(*case)
+        assert tiny_optimum(wide) == optimum(*case, scope="pauses")
 
 
 def test_a_ratio_is_exact_for_few_requests_and_an_interval_for_many() -> None:
     case = (4, ((0, 0, 2), (0, 0, 2), (0, 0, 3), (0, 0, 3)))
     run = simulated(instance_of(case), "mc-sf")
-    assert ratio_to_optimum(run).least == Fraction(run.objective, optimum(*case)[0])
+    assert ratio_to_optimum(run).least == Fraction(run.objective, optimum(*case))
     many = simulated(Instance(9, [Request(0, 1, 1 + i % 4) for i in range(13)]), "fcfs")
     found = ratio_to_optimum(many, time_limit=0.0)
     assert found.least is not None
@@ -94,7 +93,7 @@ def test_a_ratio_is_exact_for_few_requests_and_an_interval_for_many() -> None:
     for label in ("vllm-fcfs:block=1", "sglang"):  # a run that pauses has the wider optimum
         other = simulated(instance_of(case), label)
         runs = Scope.RUNS.covers(other.scope)
-        oracle = optimum(*case)[0] if runs else pause_oracle.optimum(*case)
+        oracle = optimum(*case) if runs else optimum(*case, scope="pauses")
         assert ratio_to_optimum(other).most == Fraction(other.objective, oracle)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from brute_force import load
 from hypothesis import given
 from hypothesis import strategies as st
-from brute_force import load
 from strategies import instances, plain
 
 from kvopt import Instance, InvalidInput, generate, policy, run

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kvopt.bounds.registry import BOUNDS
 from kvopt.kernels.registry import Registry
 from kvopt.problem.traces.formats import FORMATS
-from kvopt.search.registry import ENGINES
 from kvopt.simulate.policies.registry import POLICIES
+from kvopt.simulate.routers.registry import ROUTERS
 
-REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, BOUNDS, ENGINES, FORMATS)
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, ROUTERS, FORMATS)
 
 
 @contextmanager
