@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING
 from kvopt import Scope, write_certificate, write_instance
 from kvopt.cli import common
 from kvopt.cli.common import argument, finish, option, refuse
-from kvopt.cli.messages import is_json, is_watched, say
-from kvopt.cli.outputs import CHECKED, write_output, written
-from kvopt.cli.tables import or_dash, show, table
+from kvopt.cli.printing import (
+    CHECKED,
+    is_json,
+    is_watched,
+    or_dash,
+    say,
+    show,
+    table,
+    write_output,
+    written,
+)
 from kvopt.experiments.three_partition import Reduction, ThreePartition, decide
 
 if TYPE_CHECKING:

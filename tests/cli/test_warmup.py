@@ -17,7 +17,7 @@ from commands import Run
 from doors import compiled_by
 
 import kvopt
-from kvopt.cli.messages import messages_shown
+from kvopt.cli.printing import messages_shown
 from kvopt.cli.tools import _say_where
 from kvopt.experiments import warmup
 from kvopt.experiments.warmup import Warmed
