@@ -79,29 +79,6 @@ def test_no_command_cuts_names(
     is_whole(out, width, *names, *sentence)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("studies_read_once")
-@pytest.mark.parametrize("command", [("policies",), ("study",)])
-def test_lists_cut_nothing(run: Run, width: int, command: tuple[str, ...]) -> None:
-    _, listed, _ = run(*command, "--json")
-    rows = json.loads(listed)["policies" if command == ("policies",) else "studies"]
-    _, out, _ = run(*command)
-    is_whole(out, width)
-    words = out.split()
-    assert all(row.get("policy", row.get("name")) in words for row in rows)
-
-
-def test_a_study_cuts_nothing(run: Run, tmp_path: Path, width: int) -> None:
-    study = tmp_path / "one.toml"
-    study.write_text(
-        f'policies = ["{LONG}", "mc-sf"]\n[limits]\ntime_limit = 5\n'
-        '[[instances]]\nfamily = "arrival-1"\nn = 4\nmemory = 30\nseed = 1\n'
-    )
-    code, out, err = run("study", study, "--out", tmp_path / "folder", "--jobs", 1)
-    assert code == 0, err
-    is_whole(out, width, LONG, "mc-sf")
-
-
 def test_a_hunt_cuts_nothing(run: Run, width: int) -> None:
     code, out, err = run("hunt", "-P", "mc-sf", "--n", 3, "-m", 4, "-t", 30)
     assert code == 0, err
