@@ -15,9 +15,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
-from kvopt.cli import certify, files, fleet, hardware, messages, research, run, solve, study, tools
+from kvopt.cli import certify, files, fleet, hardware, research, run, solve, study, tools
 from kvopt.cli.common import filled_in, option, refuse, warn_oversubscription
-from kvopt.cli.outputs import try_outputs
+from kvopt.cli.printing import set_up, try_outputs
 from kvopt.errors import LEFT, InvalidInput
 from kvopt.kernels.pipes import UNREAD, writing_output
 from kvopt.version import __version__
@@ -150,7 +150,7 @@ def expanded(work: Work) -> Work:
         def made(kind: Any) -> Any:
             return kind(**{each.name: given.pop(each.name) for each in fields(kind)})
 
-        messages.set_up(**vars(made(MessageOptions)), as_json=given.get("_json", False))
+        set_up(**vars(made(MessageOptions)), as_json=given.get("_json", False))
         try_outputs(**{name: path for name, path in given.items() if name in OUTPUTS})
         warn_oversubscription(given.get("threads"))
         values = {name: made(kind) for name, kind in groups.items()}

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from kvopt.cli import INTERRUPTED as INTERRUPTED
-from kvopt.cli.messages import LiveProgress, say, warn
+from kvopt.cli.printing import LiveProgress, say, warn
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import blamed_on as blamed_on
 from kvopt.files.reading import is_standard_input, name_of

@@ -9,8 +9,7 @@ from kvopt import write_certificate, write_instance
 from kvopt.certificates.three_partition import Reduction, decide
 from kvopt.cli import common
 from kvopt.cli.common import argument, finish, option, refuse
-from kvopt.cli.outputs import CHECKED, write_output, written
-from kvopt.cli.tables import or_dash, show
+from kvopt.cli.printing import CHECKED, or_dash, show, write_output, written
 from kvopt.problem.three_partition import ThreePartition
 
 

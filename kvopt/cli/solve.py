@@ -11,9 +11,7 @@ from pathlib import Path
 from kvopt import BoundResult, Instance, InvalidInput, Scope, SolveResult, bound, solve
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, label, option, refuse, searching
-from kvopt.cli.messages import detail, is_json, say
-from kvopt.cli.outputs import written
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import detail, is_json, say, show, table, written
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
 from kvopt.kernels.clock import spent_loading

@@ -15,9 +15,18 @@ import typer
 from kvopt import Scope
 from kvopt.cli import common
 from kvopt.cli.common import argument, finish, option
-from kvopt.cli.messages import is_json, is_watched, say, show_line, warn
-from kvopt.cli.outputs import name_of, try_folder, try_outputs
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import (
+    is_json,
+    is_watched,
+    name_of,
+    say,
+    show,
+    show_line,
+    table,
+    try_folder,
+    try_outputs,
+    warn,
+)
 from kvopt.files.reading import read_text
 from kvopt.show.summary import counted
 

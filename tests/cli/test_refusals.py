@@ -204,8 +204,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("refused")
     (made / "ec1.json").write_text(json.dumps(EC1))
     (made / "bad.json").write_text(json.dumps(EC1).replace('"output": 3', '"output": true'))
-    rows = [Request(0, 4, 2, prefix=path) for path in ("ab", "ac")]
-    rows = [Request(0, 1, 1, weight=2, id="last"), *rows]
+    rows = [Request(0, 4, 2, prefix=[*path]) for path in ("ab", "ac")]
+    rows.insert(0, Request(0, 1, 1, weight=2, id="last"))
     write_instance(Instance(9, rows, block_tokens=2), made / "shared.json")
     (made / "s.json").write_text('{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 2]}')
     (made / "older.toml").write_text("[exact]\nwidth = 50\n")
