@@ -1,4 +1,7 @@
-"""Scripts of papers, hunts and the library use public names alone, so that they are users."""
+"""Scripts of papers, hunts and the library use public names alone, so that they are users.
+
+import-linter sees packages alone, and scripts are none.
+"""
 
 from __future__ import annotations
 
