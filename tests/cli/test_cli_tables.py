@@ -79,8 +79,6 @@ def test_no_command_cuts_names(
     is_whole(out, width, *names, *sentence)
 
 
-
-
 @pytest.fixture
 def printed(width_is: Callable[[int], None]) -> Callable[[int], list[str]]:
     """Return what makes a table of a width, and returns its lines."""
