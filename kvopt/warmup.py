@@ -17,7 +17,19 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from kvopt import BatchTime, Line, Problem, Scope, SolveParams, bound, certify, generate, run, solve
+from kvopt import (
+    BatchTime,
+    Line,
+    Problem,
+    Scope,
+    SolveParams,
+    bound,
+    certify,
+    generate,
+    run,
+    solve,
+    tiny_optimum,
+)
 from kvopt.bounds.configurations.bound import rising_bounds, rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_prices import offer_shared_prices
@@ -33,7 +45,6 @@ from kvopt.kernels.compiled import compile_here, folders, functions_compiled
 from kvopt.problem.clocks import Seconds
 from kvopt.search import plan
 from kvopt.search.exact.forward import Forward
-from kvopt.search.exact.starts import best_below
 
 _PROCESSES = 2
 """Parts that are compiled at a time: numba compiles one function at a time in a process."""
@@ -113,7 +124,7 @@ def _completions() -> None:
     search = Search(_FEW)
     offer_list_schedules(search)
     forward = Forward(search, *next(rising_bounds(search)))
-    forward.complete(1.0)
+    forward.complete(math.inf)
     forward.search_with_beam(width=4, horizon=5)
     forward.raises(1000, look_ahead=True)
 
@@ -156,9 +167,10 @@ def _policies() -> None:
         run(backlog, name)
 
 
-def _hunting() -> None:
-    best_below(9, [(0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)], 28)
-    best_below(10, [(0, 0, 10), (6, 5, 1)], 14, pauses=True)
+def _tiny() -> None:
+    instance = generate("arrival-1", n=4, seed=1)
+    tiny_optimum(instance)
+    tiny_optimum(Problem(instance, scope=Scope.PAUSES))
 
 
 _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
@@ -186,6 +198,6 @@ _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
         partial(certify, _BACKLOG, clock=_CLOCK, deadline="1s", time_limit=1.0),
     ),
     "schedulers": (_policies,),
-    "hunting": (_hunting,),
+    "tiny instances": (_tiny,),
 }
 """Parts, the longest first; parts that share loops with others come after these."""

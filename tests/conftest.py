@@ -26,8 +26,8 @@ from tasks_here import WAIT, WORKERS, wait, workers
 
 from kvopt import generate, write_instance
 from kvopt.cli import main
-from kvopt.experiments.studies import description, running
 from kvopt.kernels import clock, compiler
+from kvopt.studies import description, running
 
 # The same examples in every run: a failure is always the fault of the change at hand.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=NORMAL)

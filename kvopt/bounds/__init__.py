@@ -9,8 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kvopt.bounds.registry import register as register
-
 if TYPE_CHECKING:
     from kvopt.search.one_bound import (
         Bound,

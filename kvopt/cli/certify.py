@@ -17,9 +17,7 @@ from kvopt.certificates import write_certificate
 from kvopt.certificates.judging import limit_note
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, option, refuse
-from kvopt.cli.messages import command_line, is_json, say
-from kvopt.cli.outputs import CHECKED, written
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import CHECKED, command_line, is_json, say, show, table, written
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.reading import is_standard_input
 from kvopt.kernels.clock import spent_loading

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from kvopt.cli import INTERRUPTED as INTERRUPTED
-from kvopt.cli.messages import LiveProgress, say, warn
+from kvopt.cli.printing import LiveProgress, say, warn
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import blamed_on as blamed_on
 from kvopt.files.reading import is_standard_input, name_of
@@ -43,14 +43,13 @@ NOTHING_FOUND = 3
 NAMES = {
     "policies": "kvopt.simulate.policies.registry:POLICIES.names",
     "routers": "kvopt.simulate.routers.registry:ROUTERS.names",
-    "engines": "kvopt.search.registry:ENGINES.names",
-    "methods": "kvopt.bounds.registry:BOUNDS.names",
+    "engines": "kvopt.search.engines:ENGINES",
+    "methods": "kvopt.search.engines:METHODS",
     "families": "kvopt.problem.families:FAMILIES",
     "traces": "kvopt.problem.traces:FORMATS.names",
     "formulations": "kvopt.formulations.export:FORMULATIONS",
     "exports": "kvopt.formulations.export:FORMATS",
-    "studies": "kvopt.experiments.studies.description:builtin_names",
-    "topics": "kvopt.experiments.theory:TOPICS",
+    "studies": "kvopt.studies.description:builtin_names",
     "models": "kvopt.problem.hardware.presets:MODELS",
     "gpus": "kvopt.problem.hardware.presets:GPUS",
     "batch_times": "kvopt.problem.hardware.batch_time_files:PRESETS",

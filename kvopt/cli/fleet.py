@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 from kvopt.cli import common
 from kvopt.cli.common import blamed_on, option, refuse
-from kvopt.cli.messages import command_line, detail, is_watched, say
-from kvopt.cli.outputs import try_folder
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import command_line, detail, is_watched, say, show, table, try_folder
 from kvopt.errors import InvalidInput, MissingPackage, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.problem.instance import MOST_WORKERS

@@ -12,8 +12,7 @@ from typing import Any
 
 from kvopt import KvoptError, Policy
 from kvopt.cli.common import Json, Modules, finish, option
-from kvopt.cli.messages import is_json, say, warn
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import is_json, say, show, table, warn
 from kvopt.incumbent.limits import available_threads
 from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels.dependencies import available_solvers, missing_extras, versions

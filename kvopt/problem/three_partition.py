@@ -15,6 +15,8 @@ from kvopt.errors import InvalidInput
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request, checked_integer
 
+__all__ = ["ThreePartition"]
+
 
 @dataclass(frozen=True)
 class ThreePartition:

@@ -26,7 +26,6 @@ from kvopt.search import attaining, restricted, stages
 from kvopt.search.exact.runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
 from kvopt.search.parts import Divided
-from kvopt.search.registry import PAUSED_ENGINES, register
 from kvopt.search.stages import has_configurations
 
 _LOGGER = logging.getLogger("kvopt")
@@ -388,8 +387,6 @@ def offer_nothing(search: Search) -> None:
         search.offer_checked(0, "empty instance", VolumeProof())
 
 
-@register("auto")
-@PAUSED_ENGINES.register("auto")
 def auto(search: Search, *, presolve: bool = True) -> None:
     """Bound and search by the size of the problem."""
     search.presolve = presolve

@@ -21,8 +21,8 @@ from kvopt.incumbent.proofs import VolumeProof
 from kvopt.incumbent.shares import SHARING_BEAMS, share_of
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.scopes import Scope
+from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
-from kvopt.search.registry import ENGINES
 from kvopt.search.stages import climb
 from kvopt.simulate.running import run
 
@@ -154,4 +154,4 @@ def improve_sharing(search: Search, seconds: float) -> None:
 
 def prove(search: Search, _: float = 0.0) -> None:
     """Search the best schedule with a solver."""
-    ENGINES.find(prover(search))(search)
+    engine_of(prover(search))(search)

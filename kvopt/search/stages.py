@@ -24,8 +24,8 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices, SharesProof, VolumeProof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
+from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
-from kvopt.search.registry import ENGINES
 
 _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 """Share of the bound that a climb of prices must gain while its time doubles, to continue."""
@@ -211,7 +211,7 @@ def bound_shares(search: Search, seconds: float) -> None:
 
 def run_exact(search: Search, _: float) -> None:
     """Run the exact engine, by configurations."""
-    ENGINES.find("exact")(search, presolve=search.presolve)
+    engine_of("exact")(search, presolve=search.presolve)
 
 
 def search_tokens(search: Search, seconds: float) -> None:
@@ -233,7 +233,7 @@ def prove(search: Search, _: float) -> None:
     """Run a solver for a proof."""
     search.engine = prover(search)
     with search.surviving():
-        ENGINES.find(search.engine)(search, presolve=search.presolve)
+        engine_of(search.engine)(search, presolve=search.presolve)
 
 
 def search_orders_with_pauses(search: Search, seconds: float) -> None:

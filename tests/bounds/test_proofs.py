@@ -109,7 +109,7 @@ def evaluated(instance: Instance, proof: Content, pauses: bool) -> Iterator[Frac
 
 def least(instance: Instance, pauses: bool) -> int:
     """Return the optimum by brute force."""
-    return optimum_of(instance, block=instance.block_size, scope="pauses" if pauses else "runs")
+    return optimum_of(instance, scope="pauses" if pauses else "runs")
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def found(content: Content, proof: Content) -> int | str:
 
 @pytest.mark.slow
 def test_definitions_give_what_fast_evaluators_give() -> None:
-    source, known = random.Random(12), Counter[str]()
+    source, known = random.Random(18), Counter[str]()
     for _ in range(many(200)):
         content = restricted(source) if source.random() < 0.1 else drawn(source)
         proof = proof_of(content, source)

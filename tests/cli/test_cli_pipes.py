@@ -186,10 +186,8 @@ class TestOtherMemory:
     """``-m`` changes the cache of a file in every command alike."""
 
     COMMANDS = (
-        ("solve", "FILE"), ("bound", "FILE", "--method", "volume"), ("run", "FILE", "-P", "mc-sf"),
-        ("certify", "FILE", "-o", "OUT"), ("check", "FILE", "SCHEDULE"),
+        ("solve", "FILE"), ("run", "FILE", "-P", "mc-sf"), ("check", "FILE", "SCHEDULE"),
         ("export", "FILE", "-o", "OUT.lp"),
-        ("plot", "FILE", "-o", "OUT.svg"),
     )  # fmt: skip
 
     @pytest.mark.slow

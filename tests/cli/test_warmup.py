@@ -18,7 +18,7 @@ from doors import compiled_by
 
 import kvopt
 from kvopt import warmup
-from kvopt.cli.messages import messages_shown
+from kvopt.cli.printing import messages_shown
 from kvopt.cli.tools import _say_where
 from kvopt.kernels import compiled
 from kvopt.warmup import Warmed

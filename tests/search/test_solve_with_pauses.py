@@ -90,9 +90,12 @@ def test_summaries_say_what_is_covered() -> None:
 
 
 @pytest.mark.parametrize(
-    "engine", ["highs", "cpsat", pytest.param("pyomo", marks=pytest.mark.slow)]
+    ("engine", "plain"),
+    [
+        *((name, plain) for name in ("highs", "cpsat") for plain in (True, False)),
+        pytest.param("pyomo", True, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("plain", [True, False])
 def test_engines_find_a_pause(engine: str, plain: bool) -> None:
     instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
     found = solve_paused(instance, engine, quick_start=not plain, presolve=not plain, threads=1)

@@ -11,13 +11,12 @@ from effort import few_steps
 from strategies import plain, random_instances, random_shape
 
 from kvopt import BatchTime, Instance, Line, Request, bound
-from kvopt.bounds.registry import bounds_for
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.search.registry import engines_for
+from kvopt.search.engines import engine_of, methods_for
 from kvopt.search.stages import as_longer_prompts
 
 ROUNDS = (Scope.RUNS, Scope.RESTARTS, Scope.PAUSES)
@@ -54,7 +53,7 @@ def in_rounds(scope: Scope, seed: int) -> Iterator[Figures]:
             with few_steps():
                 values = [
                     bound(instance, method, scope=scope, threads=1).value
-                    for method in bounds_for(scope).built_in
+                    for method in methods_for(scope)
                     if method != "auto"  # the best of the others
                 ]
             figures.count(brute_force.optimum(*plain(instance), scope=scope), *values)
@@ -126,7 +125,7 @@ def in_blocks(scope: Scope, seed: int) -> Iterator[Figures]:
 def _reached(instance: Instance, scope: Scope) -> int:
     """Return the total latency of a schedule that the engine found, checked in blocks."""
     search = Search(Problem(instance, scope=scope), Limits(threads=1, time_limit=0.2))
-    as_longer_prompts(search, engines_for(scope).find("auto"))
+    as_longer_prompts(search, engine_of("auto", scope))
     schedule = search.best
     assert schedule is not None
     assert schedule.check().feasible, schedule.check().violations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 from brute_force import Row, Starts, Triple, feasible, optimum
@@ -32,9 +33,15 @@ def rows_of(instance: Instance) -> list[Row]:
 
 
 def optimum_of(instance: Instance, **rules: Any) -> int:
-    """Return the least total latency in rounds of an instance, of one worker or more."""
-    unit, workers = instance.block_tokens or 1, instance.workers
-    return optimum(instance.memory, rows_of(instance), unit=unit, workers=workers, **rules)
+    """Return the least weighted latency in rounds of an instance, with all that it asks for."""
+    asked: dict[str, Any] = {
+        "weights": [request.weight for request in instance],
+        "workers": instance.workers,
+        "block": instance.block_size,
+        "unit": instance.block_tokens or 1,
+        "most_active": instance.max_active or inf,
+    }
+    return optimum(instance.memory, rows_of(instance), **(asked | rules))
 
 
 def shapes(memory: int, most_output: int) -> st.SearchStrategy[tuple[int, int]]:

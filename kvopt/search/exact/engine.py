@@ -33,7 +33,6 @@ from kvopt.search.exact.forward import (
     label_limit,
 )
 from kvopt.search.exact.token_search import search_by_tokens
-from kvopt.search.registry import register
 
 _FACTOR = 3
 """Factor of beam width and label limit from one stage to the next."""
@@ -45,7 +44,6 @@ _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
 
-@register("exact")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Bound, remove starts and search until a proof is found, then look for schedules.
 
