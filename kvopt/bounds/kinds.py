@@ -80,7 +80,7 @@ class Kinds:
     def by_weight(self) -> Iterator[tuple[int, slice]]:
         """Yield each weight, and where its kinds are."""
         weights, begins = np.unique(self.weights, return_index=True)
-        ends = [*begins[1:].tolist(), len(self)]
+        ends = [*begins[1:].tolist(), len(self)][: len(weights)]
         for weight, begin, end in zip(weights.tolist(), begins.tolist(), ends, strict=True):
             yield weight, slice(begin, end)
 

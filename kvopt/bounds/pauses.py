@@ -58,6 +58,6 @@ def lower_with_pauses(costs: Numbers, kinds: Kinds, sums: Sums) -> None:
         for j in range(min(output - 1, sums.last - arrival)):
             least = np.minimum.accumulate(least + held[j] * own[j : j + spare + 1])
         waits = np.arange(output, window + 1, dtype=prices.dtype)
-        weight = prices.dtype.type(kinds.weights[i])
+        weight = int(kinds.weights[i])
         least += held[-1] * own[output - 1 :] + weight * unit * waits
         costs[i] = min(costs[i], least.min())

@@ -87,6 +87,8 @@ def certificate(block: int | None, **more: Any) -> dict[str, Any]:
         "upper": {"value": 5, "starts": [0, 0, 0]},
         "lower": {"value": 5, "proof": {"kind": "volume"}},
     }
+    if block is not None:
+        said["lower"]["relaxations"] = ["tokens"]
     return {**said, **more}
 
 
@@ -126,7 +128,7 @@ def test_prices_of_blocks_are_paid_for_all_blocks_and_no_more(tmp_path: Path) ->
     assert judged(tmp_path, certificate(4, upper=None, lower=proof)) == "VALID"
     more = {"value": 7, "proof": prices}
     assert "the proof gives 6" in judged(tmp_path, certificate(4, upper=None, lower=more))
-    tokens = {"value": 6, "proof": {**prices, "kind": "prices"}}
+    tokens = {"value": 6, "relaxations": ["tokens"], "proof": {**prices, "kind": "prices"}}
     assert "the proof gives 5" in judged(tmp_path, certificate(4, upper=None, lower=tokens))
     negative = {"value": 5, "proof": {**prices, "numerators": [-1]}}
     assert "no negative price" in judged(tmp_path, certificate(4, upper=None, lower=negative))
@@ -134,10 +136,12 @@ def test_prices_of_blocks_are_paid_for_all_blocks_and_no_more(tmp_path: Path) ->
     assert judged(tmp_path, certificate(4, upper=None, lower=inside)).startswith("UNREADABLE")
 
 
-def test_blocks_go_with_one_worker_only(tmp_path: Path) -> None:
-    said = certificate(4, upper=None)
-    said["instance"]["workers"] = 2
-    said["hash"] = hash_of(said["instance"])
-    assert judged(tmp_path, said) == (
-        "INVALID: instance: whole blocks go with total latency in rounds, of one worker, only"
-    )
+def test_a_bound_of_tokens_says_so(tmp_path: Path) -> None:
+    for workers in (1, 2):
+        said = certificate(4, upper=None)
+        if workers > 1:
+            said["instance"]["workers"] = workers
+            said["hash"] = hash_of(said["instance"])
+        assert judged(tmp_path, said) == "VALID"
+        del said["lower"]["relaxations"]
+        assert judged(tmp_path, said).endswith("volume of this problem need the relaxation tokens")

@@ -14,13 +14,13 @@ from certificates import EC1, certificate, paused_certificate, with_deadlines
 from configuration_proofs import content_of as content_of_proof
 from configuration_proofs import drawn_cuts, drawn_problem, drawn_stage, with_cuts
 from definitions import by_definition
-from drawn_claims import Content, drawn, proof_of, restricted, shared_prices
+from drawn_claims import Content, bound_of, drawn, proof_of, restricted, shared_prices
 from effort import many
 
 import kvopt.verify as checker
 from kvopt.verify import verify_text
 from kvopt.verify.problem import held_together, problem_of
-from kvopt.verify.proofs import KINDS, value_of_proof
+from kvopt.verify.proofs import KINDS, missing, value_of_proof
 from kvopt.verify.report import report_on
 from kvopt.verify.work import Invalid, Work
 
@@ -31,7 +31,7 @@ def found(content: Content, proof: Content) -> int | str:
     """Return what a proof gives, or why it is refused; which schedule refutes it may differ."""
     problem = problem_of(content).within(content["scope"])
     try:
-        return value_of_proof(problem, proof, Work())[0]
+        return value_of_proof(problem, proof, Work(), missing(problem, proof["kind"]))[0]
     except Invalid as error:
         return str(error).partition(" total latency of ")[0]
 
@@ -116,10 +116,10 @@ def test_modules_that_are_named_are_those_that_run() -> None:
             proof = shared_prices(asked, source) if has_nodes else proof_of(content, source)
         if proof["kind"] == "search":
             proof["target"] = 1  # no schedule is below it
-        content["lower"] = {"value": -1000, "proof": proof}
+        content["lower"] = bound_of(content, proof, -1000)
         try:
-            problem_of(content)
-            value_of_proof(problem_of(content).within(content["scope"]), proof, Work())
+            inner = problem_of(content).within(content["scope"])
+            value_of_proof(inner, proof, Work(), content["lower"].get("relaxations", ()))
         except Invalid:
             continue
         modules, line = executed(json.dumps(content))

@@ -164,8 +164,6 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "a server of rounds": (Case(made(SOME), ["sglang"], SECONDS), "not in seconds"),
     "a plan in seconds": (Case(made(SOME), ["sorted-lp:hindsight=1"], SECONDS), "for a backlog"),
     "other blocks": (Case(made(SOME, block_size=2), ["vllm-fcfs:block=4"]), "blocks of 2 tokens"),
-    "blocks in seconds": (Case(made(SOME, block_size=2), [], SECONDS), "not whole blocks"),
-    "blocks in time": (Case(made(SOME, block_size=2), [], deadline="9"), "not whole blocks"),
 }
 
 
@@ -281,7 +279,7 @@ FLEET: dict[str, tuple[Change, str]] = {
     "no worker": (lambda c: rehashed(c, workers=0), "workers must be 2 or more"),
     "one worker": (lambda c: rehashed(c, workers=1), "workers must be 2 or more"),
     "true workers": (lambda c: c["instance"].update(workers=True), "certificate"),
-    "blocks": (lambda c: rehashed(c, block_size=2), "of one worker"),
+    "blocks": (lambda c: rehashed(c, block_size=2), "need the relaxation tokens"),
     "deadlines": (lambda c: c.update(deadlines=in_time()["deadlines"]), "none of its own"),
     "pauses": (lambda c: c.update(upper={"value": 3, "segments": [[[1, 1]]] * 3}), "2 workers"),
     "a start too early": (lambda c: c["upper"].update(starts=[0, -1, 0]), "before it arrives"),
@@ -321,7 +319,7 @@ ATTAINED: dict[str, tuple[Change, str]] = {
         lambda c: (c["instance"]["requests"][1].update(deadline=4), rehashed(c)),
         "the proof gives 2",
     ),
-    "blocks": (lambda c: rehashed(c, block_size=5), "go with total latency in rounds"),
+    "blocks": (lambda c: rehashed(c, block_size=5), "need the relaxation tokens"),
     "blocks of nothing": (
         lambda c: (
             rehashed(c, block_size=9, requests=[]),

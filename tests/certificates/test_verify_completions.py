@@ -214,9 +214,9 @@ class TestSearch:
         proof = with_cuts([FREE], optimum + more, [9, 9])
         if more:
             with pytest.raises(Invalid, match="a schedule has a total latency"):
-                value_of_proof(asked, proof, Work())
+                value_of_proof(asked, proof, Work(), ["limit", "weights"])
         else:
-            assert value_of_proof(asked, proof, Work())[0] == optimum + 2
+            assert value_of_proof(asked, proof, Work(), ["limit", "weights"])[0] == optimum + 2
 
     @pytest.mark.parametrize("cuts", [None, 3, [1.0], [True], ["1"], [[1]]])
     def test_cuts_of_another_shape(self, tmp_path: Path, cuts: object) -> None:
