@@ -39,8 +39,8 @@ from kvopt.experiments.library.table import (
     closed,
     merged,
 )
-from kvopt.experiments.three_partition import ThreePartition
 from kvopt.kernels.pipes import writing_output
+from kvopt.problem.three_partition import ThreePartition
 from kvopt.version import __version__
 
 HERE = Path(__file__).parent

@@ -16,8 +16,9 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
 from kvopt.cli import certify, files, fleet, hardware, messages, research, run, solve, study, tools
-from kvopt.cli.common import filled_in, option, warn_oversubscription
+from kvopt.cli.common import filled_in, option, refuse, warn_oversubscription
 from kvopt.cli.outputs import try_outputs
+from kvopt.errors import LEFT
 from kvopt.kernels.pipes import UNREAD, writing_output
 from kvopt.version import __version__
 
@@ -112,7 +113,14 @@ class _Readable:
 
 
 class Command(_Readable, TyperCommand):
-    """A command."""
+    """A command, which refuses options that it had before by name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments."""
+        options = {word.partition("=")[0] for word in args}
+        for name, reason in LEFT.items():
+            refuse(f"--{name}", reason, f"--{name}" in options)
+        return super().parse_args(ctx, args)
 
 
 class Group(_Readable, TyperGroup):

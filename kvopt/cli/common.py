@@ -140,7 +140,7 @@ _ROUTER = "Of a fleet, how requests come to workers: one of {routers}."
 _IN_TIME = "How many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens."
 _OWN = "Python file that registers something of your own; may be given several times."
 _COVERED = "Schedules that bounds cover: one of {scopes}; default: "
-_TOML = "TOML with widths, limits and shares of time, as kvopt info --params prints them."
+_TOML = "TOML with sizes, a width and a share of time, as kvopt info --params prints them."
 _AS_GIVEN = f"{_COVERED}runs, or sharing if prompts have prefixes."
 _AS_POLICIES = f"{_COVERED}that of the policies, else runs or sharing."
 

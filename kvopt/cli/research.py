@@ -11,12 +11,13 @@ from textwrap import indent
 from typing import TYPE_CHECKING
 
 from kvopt import Scope, write_certificate, write_instance
+from kvopt.certificates.three_partition import Reduction, decide
 from kvopt.cli import common
 from kvopt.cli.common import argument, finish, option, refuse
 from kvopt.cli.messages import is_json, is_watched, say
 from kvopt.cli.outputs import CHECKED, write_output, written
 from kvopt.cli.tables import or_dash, show, table
-from kvopt.experiments.three_partition import Reduction, ThreePartition, decide
+from kvopt.problem.three_partition import ThreePartition
 
 if TYPE_CHECKING:
     from kvopt.experiments.hunting import Hunt

@@ -143,7 +143,6 @@ def _lines(found: StudyResult) -> Iterator[str]:
             "proved": row.proved,
             "mean x optimum": row.mean,
             "worst x optimum": row.worst,
-            **({"x slower": row.machine} if limits[0].slower else {}),
             **({"mean s": row.latency and four_digits(row.latency)} if in_seconds else {}),
         }
         for row in by_policy(found.records)

@@ -158,9 +158,6 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     if problem.instance.extras:
         if engine not in restricted.ENGINES_THAT_KNOW:
             refuse_extras(problem.instance.without_common_prefix(), f"the engine {engine}")
-        if engine in ("highs", "pyomo"):
-            known = ("weight", "max_active", "prefix")
-            refuse_extras(problem.instance, f"the engine {engine}", known)
         if has_prices:
             refuse_extras(problem.instance, "a search that begins from prices")
         refuse_blocks(problem.instance, problem.instance.extras[0])

@@ -51,7 +51,7 @@ def run(
     router
         Router of a fleet: ``NAME[:key=value,...]`` or an object.
     clock
-        ``rounds``, ``seconds`` of the usual model, or a clock: `kvopt.problem.clocks.Seconds` lets
+        ``rounds``, ``seconds`` of the usual model, or a clock: `kvopt.Seconds` lets
         rounds last as long as their batches.  The policy decides at the start of a round, and sees
         arrivals until then.
     label
@@ -134,8 +134,7 @@ def _serve(workload: Workload, workers: list[Any], router: object) -> None:
     if len(workers) == 1:
         for i in workload.in_order:
             workers[0].serve(i)
-            if workload.instance.predecessors[i] is None:
-                workers[0].deliver(i)
+            workers[0].deliver(i)
     elif isinstance(router, ArrivalRouter):
         route(workload, workers, router)
     else:

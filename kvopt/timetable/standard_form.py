@@ -18,12 +18,7 @@ from kvopt.timetable.schedule import Schedule
 
 
 def groups_of_one_shape(instance: Instance) -> list[list[int]]:
-    """Group the positions of requests of one shape, each by arrival, the heaviest first.
-
-    With an order of requests there are no groups.
-    """
-    if "after" in instance.extras:
-        return []
+    """Group the positions of requests of one shape, each by arrival, the heaviest first."""
     groups = defaultdict[tuple[object, ...], list[int]](list)
     requests = instance.requests
     for i in sorted(range(len(instance)), key=lambda i: (requests[i].arrival, -requests[i].weight)):

@@ -10,12 +10,11 @@ from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
-import pause_oracle
+import brute_force
 import pytest
 from commands import Run
 from literal import jaillet
 from literal.common import Job
-from oracle import Triple, every_problem, optimum
 
 from kvopt import InvalidInput, verify
 from kvopt import run as simulated
@@ -33,7 +32,7 @@ from kvopt.simulate.policies.registry import policy
 SEED: Case = (9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)))
 
 
-def mc_sf(memory: int, requests: Sequence[Triple]) -> int:
+def mc_sf(memory: int, requests: Sequence[brute_force.Triple]) -> int:
     """Return the total latency of ``mc-sf``, by its transcription."""
     return jaillet.mc_sf([Job(*request) for request in requests], memory).objective or 0
 
@@ -43,7 +42,7 @@ def best_with_pauses(case: Case, target: int) -> int | None:
     return None if found is None else found[0]
 
 
-def drawn_case(rng: random.Random, most: int) -> tuple[int, tuple[Triple, ...]]:
+def drawn_case(rng: random.Random, most: int) -> tuple[int, tuple[brute_force.Triple, ...]]:
     memory, requests = rng.randint(1, 8), []
     for _ in range(rng.randint(1, most)):
         prompt = rng.randrange(memory)
@@ -59,10 +58,10 @@ def drawn_case(rng: random.Random, most: int) -> tuple[int, tuple[Triple, ...]]:
 def test_a_hunt_finds_the_worst_there_is(memory: int, arrivals: int, equal: bool) -> None:
     n = 4 if memory == 6 else 3
     worst = Fraction(1)
-    for smaller, requests in every_problem(memory, n, arrivals):
+    for smaller, requests in brute_force.every_problem(memory, n, arrivals):
         if equal and len({s for _, s, _ in requests}) > 1:
             continue
-        least, _ = optimum(smaller, requests)
+        least = brute_force.optimum(smaller, requests)
         worst = max(worst, Fraction(mc_sf(smaller, requests), least))
     found = hunt(
         ["mc-sf"], n=n, memory=memory, last_arrival=arrivals, equal_prompts=equal, time_limit=60
@@ -196,7 +195,7 @@ def test_orders_are_all_tried_where_they_matter() -> None:
         for requests in product(shapes, repeat=2):
             value = simulated(instance_of((memory, requests)), "fcfs").objective
             assert value is not None
-            worst = max(worst, Fraction(value, optimum(memory, requests)[0]))
+            worst = max(worst, Fraction(value, brute_force.optimum(memory, requests)))
     assert found.ratio == worst
     assert found.tried == tried
 
@@ -237,7 +236,7 @@ def test_labels_take_over_where_starts_are_too_many(monkeypatch: pytest.MonkeyPa
     rng = random.Random(4)
     for _ in range(20):
         memory, requests = case = drawn_case(rng, 3)
-        least = pause_oracle.optimum(memory, requests)
+        least = brute_force.optimum(memory, requests, scope="pauses")
         assert best_with_pauses(case, least + 1) == least
         assert best_with_pauses(case, least) is None
     for pauses in (False, True):
@@ -251,15 +250,18 @@ def test_one_by_one_is_not_below_the_optimum() -> None:
         case = drawn_case(rng, 3)
         found = best_below(*case, one_by_one(case) + 1)
         assert found is not None
-        assert found[0] == optimum(*case)[0]
+        assert found[0] == brute_force.optimum(*case)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("memory", "arrivals"), [(4, 0), (2, 2)])
 def test_a_hunt_finds_where_pausing_is_worth_most(memory: int, arrivals: int) -> None:
     worst = max(
-        Fraction(optimum(smaller, requests)[0], pause_oracle.optimum(smaller, requests))
-        for smaller, requests in every_problem(memory, 3, arrivals)
+        Fraction(
+            brute_force.optimum(smaller, requests),
+            brute_force.optimum(smaller, requests, scope="pauses"),
+        )
+        for smaller, requests in brute_force.every_problem(memory, 3, arrivals)
     )
     found = hunt([], n=3, memory=memory, last_arrival=arrivals, scope="pauses", time_limit=30)
     assert found.exhausted == 3
@@ -276,7 +278,7 @@ def test_a_server_is_judged_by_the_optimum_with_pauses(run: Run, tmp_path: Path)
     found = json.loads(out)
     assert (code, found["scope"], found["verified"]) == (0, "pauses", True)
     requests = [(r["arrival"], r["prompt"], r["output"]) for r in found["instance"]["requests"]]
-    least = pause_oracle.optimum(found["instance"]["memory"], requests)
+    least = brute_force.optimum(found["instance"]["memory"], requests, scope="pauses")
     assert found["lower_bound"] <= least <= found["optimum"]
     assert verify(file).valid
 

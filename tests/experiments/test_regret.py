@@ -7,9 +7,9 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
+from brute_force import load
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import load
 from strategies import instances, plain
 from studied import verdicts_on
 

@@ -6,10 +6,9 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-import pause_oracle
+import brute_force
 import pytest
 from commands import Run
-from oracle import optimum
 from refusals import refusal
 from strategies import plain
 from studied import record
@@ -122,9 +121,9 @@ def test_a_study_certifies_both_optima(run: Run, tmp_path: Path) -> None:
         content = parse_json(read_text(folder / found.certificate))
         memory, requests = plain(instance_from_json(content["instance"]))
         least = (
-            optimum(memory, requests)[0]
+            brute_force.optimum(memory, requests)
             if found.scope is Scope.RUNS
-            else pause_oracle.optimum(memory, requests)
+            else brute_force.optimum(memory, requests, scope="pauses")
         )
         assert found.lower is not None
         assert found.upper is not None

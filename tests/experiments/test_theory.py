@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from brute_force import feasible
 from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import feasible
 from strategies import instances
 
 from kvopt import Instance, InvalidInput, Request

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from oracle import feasible, tel
+from brute_force import feasible, tel
 
 from kvopt import read_certificate, run, verify
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import oracle
+import brute_force
 import pyomo.environ as pyo
 import pytest
 from effort import many
@@ -137,7 +137,7 @@ def value_of(built: Any) -> int:
     return round(value)
 
 
-def value_of_cp_sat(memory: int, rows: Sequence[oracle.Triple]) -> int:
+def value_of_cp_sat(memory: int, rows: Sequence[brute_force.Triple]) -> int:
     built, _ = model("cp_sat")(memory, rows)
     solver = cp_model.CpSolver()
     assert solver.status_name(solver.solve(built)) == "OPTIMAL"
@@ -149,7 +149,7 @@ def test_models_have_the_optimum_of_the_package() -> None:
     for instance in random_instances(12, seed=13, least_requests=1, most_requests=4):
         memory, rows = plain(instance)
         best = package_solve(instance).objective
-        assert best == oracle.optimum(memory, rows)[0]
+        assert best == brute_force.optimum(memory, rows)
         assert value_of(model("time_indexed")(memory, rows)) == best
         assert value_of(model("running_status")(memory, rows)) == best
         assert value_of_cp_sat(memory, rows) == best
@@ -193,7 +193,7 @@ def test_as_printed_is_the_program_for_prompts_one_token_shorter() -> None:
             continue
         shorter = tuple((a, s - 1, o) for a, s, o in rows)
         built = model("running_status")(memory, rows, as_printed=True)
-        assert value_of(built) == oracle.optimum(memory, shorter)[0]
+        assert value_of(built) == brute_force.optimum(memory, shorter)
 
 
 def run(*command: str | Path, at: Path = ROOT) -> subprocess.CompletedProcess[str]:

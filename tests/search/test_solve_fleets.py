@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from brute_force import optimum
 from commands import Run
 from effort import many
-from fleet_oracle import fleet_optimum
 from known import known
 from strategies import drawn_fleet, plain
 
@@ -41,7 +41,7 @@ FLEET = Instance(3_000, CHAT.requests, workers=3)
 
 def best_of(instance: Instance) -> int:
     """Return the optimum by brute force."""
-    return fleet_optimum(instance.memory, instance.workers, plain(instance)[1])
+    return optimum(instance.memory, plain(instance)[1], workers=instance.workers)
 
 
 def proved(instance: Instance, engine: str) -> SolveResult:

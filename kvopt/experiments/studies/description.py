@@ -66,8 +66,6 @@ class Limits:
         Deadline of requests, as `kvopt.problem.deadlines.Deadline` reads it; None for no deadline.
     scope
         The scope of bounds and schedules.
-    slower
-        Whether to search for slower machines on which no schedule is as good as a run.
     """
 
     time_limit: float = 60.0
@@ -78,7 +76,6 @@ class Limits:
     certify: bool = True
     scope: Scope = Scope.RUNS
     deadline: str | None = None
-    slower: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits of a record, without the defaults of most studies."""
@@ -87,7 +84,6 @@ class Limits:
             "batch_time": self.batch_time and self.batch_time.to_json(),
             "deadline": self.deadline,
             "scope": None if self.scope is Scope.RUNS else str(self.scope),
-            "slower": self.slower or None,
             "certify": None if self.certify else False,
         }
         return said | {name: value for name, value in newer.items() if value is not None}
@@ -201,7 +197,6 @@ def study_from_text(
     kind = Limits(
         batch_time=_model_of(top, folder),
         certify=top.take("certify", True, boolean),
-        slower=top.take("slower", False, boolean),
     )
     scopes = top.take("scope", [Scope.RUNS], lambda value: list(map(Scope.parse, listed(value))))
     kinds = [replace(kind, scope=scope) for scope in dict.fromkeys(scopes)]
@@ -361,7 +356,6 @@ def resolved_text(study: Study) -> str:
         "batch_time": first.batch_time and first.batch_time.to_json(),
         "certify": first.certify,
         "scope": None if scopes == [Scope.RUNS] else scopes,
-        "slower": first.slower or None,
         "claims": study.claims,
         "modules": study.modules,
     }

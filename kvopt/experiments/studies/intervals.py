@@ -61,15 +61,6 @@ def ratio_of(record: Record) -> Interval:
     return Interval(exact_ratio(value, record.upper), exact_ratio(value, record.lower))
 
 
-def machine_of(record: Record) -> Interval:
-    """Return how many times slower a machine may be on which a schedule is as good as the run.
-
-    It is at least 1: the machine of the run itself.
-    """
-    most = record.slower_than
-    return Interval(Fraction(1), None if most is None else Fraction(round(1000 * most), 1000))
-
-
 def mean_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the mean: the mean of each end."""
     ends = map(_all_known, _ends(intervals))
@@ -164,12 +155,6 @@ class Runs:
     def latency(self) -> float | None:
         """Mean seconds of a request; None if a run did not complete, and in rounds."""
         return mean_seconds(self.done) if len(self.done) == len(self.records) else None
-
-    @cached_property
-    def machine(self) -> Interval | None:
-        """Mean of how much slower a machine may be; None if the study does not ask."""
-        is_asked = any(record.limits.get("slower") for record in self.done)
-        return mean_of(map(machine_of, self.done)) if is_asked else None
 
     @property
     def evictions(self) -> int:

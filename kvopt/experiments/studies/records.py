@@ -36,7 +36,7 @@ INTERRUPTED = "interrupted"
 Key = TypeVar("Key", bound=Hashable)
 Item = TypeVar("Item")
 
-_WHERE_KNOWN = ("times", "slower_than", "note", "attained", "ceiling", "best_attained")
+_WHERE_KNOWN = ("times", "note", "attained", "ceiling", "best_attained")
 """Fields that a line has only if they are known."""
 _DERIVED = ("schema", "ratio", "proved")
 """Fields that follow from others."""
@@ -109,8 +109,6 @@ class Record:
     attained, ceiling, best_attained
         How many requests attain the deadline of the limits: in this run, at most in any run, and in
         the best known run; None without a deadline.
-    slower_than
-        A factor: no schedule on a machine more than so many times slower is as good.
     note
         Remarks for a reader of the run, such as whether an LP was solved for a plan.
     """
@@ -137,7 +135,6 @@ class Record:
     attained: int | None = None
     ceiling: int | None = None
     best_attained: int | None = None
-    slower_than: float | None = None
     note: str | None = None
 
     @property

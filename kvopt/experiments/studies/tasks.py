@@ -267,7 +267,6 @@ def _certified(
         scope=limits.scope,
         threads=limits.threads,
         seed=limits.seed,
-        slower=limits.slower,
         command=f"kvopt study {task.study}",
     )
 
@@ -285,8 +284,7 @@ def _known(found: Certificate, label: str) -> dict[str, Any]:
     }
     for judged, attained in zip(found.runs, found.attained, strict=True):
         if judged.policy == label:
-            slower = found.slower_than(judged)
-            said |= {"attained": attained, "slower_than": slower and float(slower)}
+            said["attained"] = attained
     return said
 
 

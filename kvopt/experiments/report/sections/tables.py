@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil, floor
 from statistics import fmean
 
-from kvopt.experiments.report.layout import UNKNOWN, Cell, pieces
+from kvopt.experiments.report.layout import Cell, pieces
 from kvopt.experiments.report.registry import TABLE, Context, section
 from kvopt.experiments.report.words import mean_width, quantile_of
 from kvopt.experiments.studies.intervals import Interval, Runs, by_family, percents, worths
@@ -31,12 +31,10 @@ def schedulers(context: Context) -> str:
         "family": len(context.families) > 1,
         "not completed": not all(group.completed for group in groups),
         "evictions": any(group.evictions for group in groups),
-        "x slower": any(group.machine for group in groups),
         **dict.fromkeys(_OF_SEVERAL, not single),
     }
     rows = [{k: c for k, c in _row(group).items() if shown.get(k, True)} for group in groups]
-    said, more = TABLE["schedulers"]["single" if single else "said"], TABLE["schedulers"]["slower"]
-    said += more if shown["x slower"] else ""
+    said = TABLE["schedulers"]["single" if single else "said"]
     head = [_SINGLE.get(name, name) if single else name for row in rows[:1] for name in row]
     cells = [row.values() for row in rows]
     return pieces.table(said, head, cells, 1 + shown["family"]) if rows else ""
@@ -44,7 +42,7 @@ def schedulers(context: Context) -> str:
 
 def _row(group: Runs) -> dict[str, object]:
     """Return the cells of a row under their headings."""
-    width, machine = mean_width(group.ratios), group.machine or UNKNOWN
+    width = mean_width(group.ratios)
     lost = {name: group.ended(name) for name in ("livelock", "unfinished", "error")}
     said = ", ".join(f"{number:,} {name}" for name, number in lost.items() if number)
     return {
@@ -56,7 +54,6 @@ def _row(group: Runs) -> dict[str, object]:
         "95%": quantile_of(group.ratios, Fraction(95, 100)),
         "worst": group.worst,
         "mean width": Cell(percent(width), width),
-        "x slower": Cell(machine, machine.most),
         "optimal": sum(ratio.most == 1 for ratio in group.ratios),
         "not optimal": sum((ratio.least or 0) > 1 for ratio in group.ratios),
         "not completed": Cell(said or "0", sum(lost.values())),

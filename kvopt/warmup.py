@@ -21,14 +21,11 @@ from kvopt import BatchTime, Line, Problem, Scope, SolveParams, bound, certify, 
 from kvopt.bounds.configurations.bound import rising_bounds, rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_prices import offer_shared_prices
-from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
-from kvopt.heuristics.resumable import Turn
 from kvopt.heuristics.seconds.searching import beams_in_seconds
-from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits, available_threads
@@ -86,17 +83,8 @@ def _warmed(name: str) -> Warmed:
     return Warmed(name, functions_compiled() - count, monotonic() - began, folders())
 
 
-_BRIEF = SolveParams.of(
-    {
-        "improve": {"beam_requests": 2, "longest_cycle": 10, "widest_beam": 2},
-        "lagrangian": {"most_steps": 2},
-    }
-)
-"""Limits with which every stage of a search begins, and ends soon."""
-_AS_MANY = SolveParams.of(
-    {"exact": {"unaided": 0, "searchable": 0, "checkable_labels": 0, "width": 5, "widest_width": 5}}
-)
-"""Parameters that search few requests like many, with a look-ahead and completion bounds."""
+_NARROW = Limits(params=SolveParams(improve_widest_beam=2))
+"""Limits under which beams over a whole trace end soon."""
 _CHAT = generate("conversation", n=20, memory=1_000, seed=1)
 _FEW = generate("arrival-1", n=8, seed=3)
 _BACKLOG = generate("conversation", n=40, memory=500, seed=1)
@@ -107,33 +95,32 @@ _CLOCK = Seconds(BatchTime([Line(10_000_000, 10_000)]))
 
 def _local() -> None:
     """Improve a schedule without a bound that meets it, so that no stage is skipped."""
-    search = Search(_CHAT, Limits(params=_BRIEF))
+    search = Search(_CHAT, _NARROW)
     offer_list_schedules(search)
     search_traces(search, math.inf)
     search_reinsertions(search, math.inf, most_passes=1)
 
 
 def _configurations() -> None:
-    """Bound as for many requests, without tables of all starts, and search by the prices."""
-    search = Search(generate("uniform", n=8, seed=1), Limits(params=_BRIEF))
+    """Bound as for many requests, without tables of all starts."""
+    search = Search(generate("uniform", n=8, seed=1))
     offer_list_schedules(search)
     next(rising_large_bounds(search))
-    turn = Turn(search)
-    turn.go_through(beams_of_states(turn, seed=1), 1)
 
 
 def _completions() -> None:
     """Search with completion bounds of the first prices, whose gap is wide."""
-    search = Search(_FEW, Limits(params=_AS_MANY))
+    search = Search(_FEW)
     offer_list_schedules(search)
     forward = Forward(search, *next(rising_bounds(search)))
     forward.complete(1.0)
     forward.search_with_beam(width=4, horizon=5)
+    forward.raises(1000, look_ahead=True)
 
 
 def _sharing() -> None:
     """Bound by prices of shared blocks, and improve a schedule that shares them."""
-    search = Search(_SHARED, Limits(params=_BRIEF))
+    search = Search(_SHARED, _NARROW)
     search.offer(one_after_another(search.instance), "one after another")
     offer_shared_prices(search, 1.0)
     search_traces(search, math.inf)
@@ -142,16 +129,16 @@ def _sharing() -> None:
 
 def _fleets() -> None:
     """Improve a schedule of a fleet without a bound that meets it."""
-    search = Search(replace(_CHAT, workers=2), Limits(params=_BRIEF))
+    search = Search(replace(_CHAT, workers=2))
     search.offer(one_after_another(search.instance), "one after another")
-    offer_central_lines(search)
+    search_traces(search, math.inf)
     placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)
     search_reinsertions(search, math.inf, most_passes=1)
 
 
 def _pauses() -> None:
     """Improve a schedule with pauses; few requests are searched in groups."""
-    search_with_pauses(Search(Problem(_CHAT, scope=Scope.PAUSES), Limits(params=_BRIEF)), 1.0)
+    search_with_pauses(Search(Problem(_CHAT, scope=Scope.PAUSES)), 1.0)
     few = Problem(generate("arrival-1", n=4, seed=1), scope=Scope.PAUSES)
     plan.run(plan.LAYERS, Search(few))
 
@@ -176,29 +163,27 @@ def _hunting() -> None:
 
 _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
     "configurations of many requests": (_configurations,),
-    "exact search": (partial(solve, _FEW, "exact", params=_BRIEF),),
-    "beam search": (partial(solve, _FEW, "exact", params=_AS_MANY), _completions),
+    "exact search": (partial(solve, _FEW, "exact"),),
+    "beam search": (_completions,),
     "local search": (_local,),
     "schedules of fleets": (_fleets,),
     "bounds by prices": (
-        partial(bound, _CHAT, "lagrangian", params=_BRIEF),
-        partial(bound, generate("arrival-1", n=20, seed=1), "slots", params=_BRIEF),
+        partial(bound, _CHAT, "lagrangian"),
+        partial(bound, generate("arrival-1", n=8, seed=1), "slots"),
     ),
     "pauses": (
         _pauses,  # with arrivals prices rise, so pauses may pay
-        partial(
-            bound, generate("arrival-2", n=8, seed=1), "lagrangian", scope="pauses", params=_BRIEF
-        ),
+        partial(bound, generate("arrival-2", n=8, seed=1), "lagrangian", scope="pauses"),
     ),
     "shared prefixes": (_sharing,),
     "memory in whole blocks": tuple(
-        partial(bound, replace(_CHAT, block_size=16), "lagrangian", scope=scope, params=_BRIEF)
+        partial(bound, replace(_CHAT, block_size=16), "lagrangian", scope=scope)
         for scope in ("runs", "pauses")
     ),
     "both sides in seconds": (_seconds,),
     "deadlines": (
-        partial(certify, _BACKLOG, deadline="60", time_limit=1.0, params=_BRIEF),
-        partial(certify, _BACKLOG, clock=_CLOCK, deadline="1s", time_limit=1.0, params=_BRIEF),
+        partial(certify, _BACKLOG, deadline="60", time_limit=1.0),
+        partial(certify, _BACKLOG, clock=_CLOCK, deadline="1s", time_limit=1.0),
     ),
     "schedulers": (_policies,),
     "hunting": (_hunting,),

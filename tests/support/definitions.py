@@ -1,38 +1,34 @@
-"""Define each fast evaluator by literal loops, which ``--naive`` runs instead.
-
-They share no code with the evaluators.  Each counts its steps, so that a file which is too large
-for them is refused.
-"""
+"""Define each fast evaluator of ``kvopt.verify`` by literal loops, which share no code with it."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import combinations, product
-from typing import Any, TypeVar
+from typing import Any
 
-from kvopt.verify.problem import Clock, Problem, Request
-from kvopt.verify.work import Invalid, Work, pairwise
+import pytest
 
-T = TypeVar("T")
+from kvopt.verify import configurations, deadlines, proofs, seconds, volume
+from kvopt.verify.deadlines import TimePrices
+from kvopt.verify.prices import _levels
+from kvopt.verify.problem import Clock, Problem, Request, held_together
+from kvopt.verify.work import Invalid, Prepared, Work, pairwise
+
+Proof = dict[str, Any]
+Evaluator = Callable[[Problem, Proof, Work], Prepared]
 
 
-def counted(items: Iterable[T], work: Work) -> Iterator[T]:
-    """Yield items, each at the cost of a short loop."""
-    for item in items:
-        work.spend(200)
-        yield item
-
-
-def prices(problem: Problem, proof: dict[str, Any], work: Work) -> int:
+def prices(problem: Problem, proof: dict[str, Any]) -> int:
     """Return the bound of prices: least costs of all requests less the price of all memory."""
     memory, block = problem.memory, problem.block
     scale: int = proof["denominator"]
     token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
     slots = [
-        (each["count"], _line(proof["borders"], each["numerators"], work))
+        (each["count"], _line(proof["borders"], each["numerators"]))
         for each in proof.get("slots", ())
     ]
     last = max([0, *token, *(time for _, line in slots for time in line)])
@@ -54,47 +50,48 @@ def prices(problem: Problem, proof: dict[str, Any], work: Work) -> int:
     worth = memory * sum(token.values()) + sum(many * sum(line.values()) for many, line in slots)
     total: int = -problem.used * worth
     for request in problem.requests:
-        total += min(cost(request, times) for times in counted(runs(request), work))
+        total += min(cost(request, times) for times in runs(request))
     return -(-total // scale)
 
 
-def _line(borders: list[int], values: list[int], work: Work) -> Counter[int]:
+def _line(borders: list[int], values: list[int]) -> Counter[int]:
     """Return prices of a slot at all times after the first border; slopes are rounded up."""
     line: Counter[int] = Counter()
     for x in range(len(borders) - 1):
         slope = -((values[x] - values[x + 1]) // (borders[x + 1] - borders[x]))
-        for n in counted(range(1, borders[x + 1] - borders[x] + 1), work):
+        for n in range(1, borders[x + 1] - borders[x] + 1):
             line[borders[x] + n] = values[x] + n * slope
     return line
 
 
-def shared_prices(
-    problem: Problem, proof: dict[str, Any], levels: list[list[int]], work: Work
-) -> int:
-    """Return the least costs of all requests under prices of tokens and shares, times D U."""
+def shared_prices(problem: Problem, proof: dict[str, Any]) -> int:
+    """Return the bound of prices of tokens and of shares of nodes."""
+    memory, private, most = held_together(problem)
+    levels = _levels(problem, proof, private, most)
     unit, borders = proof["unit"], proof["borders"]
+    scale: int = unit * proof["denominator"]
     token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
-    last, total = max([0, *token]), 0
-    for i, (arrival, prompt, output) in enumerate(problem.requests):
-        own = prompt - sum(problem.nodes[v] for v in problem.paths[i])
+    last = max([0, *token])
+    total: int = -problem.used * memory * unit * sum(token.values())
+    for i, (arrival, _, output) in enumerate(problem.requests):
         costs = []
-        for k in counted(range(arrival, max(arrival, last) + 1), work):
-            costs.append(unit * proof["denominator"] * (k + output - arrival))
+        for k in range(arrival, max(arrival, last) + 1):
+            costs.append(scale * (k + output - arrival))
             for t in range(k + 1, k + output + 1):
                 x = bisect_left(borders, t) - 1
                 more = levels[i][x] if 0 <= x < len(levels[i]) else 0
-                costs[-1] += token[t] * (unit * (own + t - k) + more)
+                costs[-1] += token[t] * (unit * (private[i] + t - k) + more)
         total += min(costs)
-    return total
+    return -(-total // scale)
 
 
-def fluid(requests: list[Request], volumes: list[int], rate: int, work: Work) -> list[int]:
+def fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
     """Return the completions of the fluid: drop by drop, the least remaining need first."""
     left, time = list(volumes), 0
-    ends = [request.arrival for request, volume in zip(requests, left) if volume == 0]
+    ends = [request.arrival for request, volume in zip(requests, left, strict=True) if volume == 0]
     while any(left):
         time += 1
-        for _ in counted(range(rate), work):
+        for _ in range(rate):
             there = [i for i, r in enumerate(requests) if left[i] and r.arrival < time]
             if there:
                 first = min(there, key=left.__getitem__)
@@ -113,19 +110,19 @@ def passed(memory: int, thresholds: list[int], request: Request) -> int:
     return count
 
 
-def costs(stage: Any, starts: Sequence[Sequence[int]], work: Work) -> list[list[int]]:
+def costs(stage: Any, starts: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the costs of starts: latency, and the price of the state at each time."""
     found: list[list[int]] = []
-    for (arrival, prompt, output), own in zip(stage.requests, starts):
+    for (arrival, prompt, output), own in zip(stage.requests, starts, strict=True):
         found.append([])
-        for k in counted(own, work):
+        for k in own:
             times = range(k + 1, min(k + output, stage.last) + 1)
             paid = sum(stage.price(t, prompt + output, k + output - t) for t in times)
             found[-1].append(stage.scale * (k + output - arrival) + paid)
     return found
 
 
-def heaviest(stage: Any, starts: Sequence[Sequence[int]], work: Work) -> list[int]:
+def heaviest(stage: Any, starts: Sequence[Sequence[int]]) -> list[int]:
     """Return R at each knot: over all states, within their copies, that fit together.
 
     They can if memory suffices when each completes.  Copies are those of the largest number of
@@ -136,17 +133,19 @@ def heaviest(stage: Any, starts: Sequence[Sequence[int]], work: Work) -> list[in
         before = stage.times[x - 1] if x else 0
         after = stage.times[x + 1] if x + 1 < len(stage.times) else time + 1
         copies: Counter[tuple[int, int]] = Counter()
-        for t in counted(range(max(0, before) + 1, after), work):
+        for t in range(max(0, before) + 1, after):
             copies |= Counter(
                 (r.prompt + t - k, k + r.output - t)
-                for r, own in zip(stage.requests, starts)
+                for r, own in zip(stage.requests, starts, strict=True)
                 for k in own
                 if k < t <= k + r.output
             )
         states = [state for state in copies if stage.price(time, sum(state), state[1])]
         best = 0
-        for counts in counted(product(*(range(copies[state] + 1) for state in states)), work):
-            some = [state for state, count in zip(states, counts) for _ in range(count)]
+        for counts in product(*(range(copies[state] + 1) for state in states)):
+            some = [
+                state for state, count in zip(states, counts, strict=True) for _ in range(count)
+            ]
             if all(sum(h + r for h, left in some if left >= r) <= stage.memory for _, r in some):
                 best = max(best, sum(stage.price(time, h + r, r) for h, r in some))
         found.append(stage.used * best)
@@ -164,21 +163,21 @@ def between(times: Sequence[int], values: Sequence[int], time: int) -> int:
     return ((b - time) * low + (time - a) * high) // (b - a)
 
 
-def search(problem: Problem, target: int, work: Work) -> int:
-    """Try all schedules below the target; return the number of partial schedules."""
-    requests = problem.requests
+def search(stage: Any, target: int) -> int:
+    """Try all schedules below the target; return their number."""
+    requests = stage.requests
     spare = target - 1 - sum(request.output for request in requests)
     ranges = [range(r.arrival, r.arrival + spare + 1) for r in requests]
     tried = 0
-    for starts in counted(product(*ranges), work):
+    for starts in product(*ranges):
         tried += 1
-        pairs = list(zip(requests, starts))
+        pairs = list(zip(requests, starts, strict=True))
         total = sum(k + r.output - r.arrival for r, k in pairs)
         held: dict[int, int] = defaultdict(int)
         for request, k in pairs if total < target else ():
             for j in range(1, request.output + 1):
                 held[k + j] += request.prompt + j
-        if total < target and max(held.values(), default=0) <= problem.memory:
+        if total < target and max(held.values(), default=0) <= stage.memory:
             raise Invalid(f"lower: a schedule has a total latency of {total:,}")
     return tried
 
@@ -211,7 +210,7 @@ def served(jobs: list[tuple[int, int, int]]) -> int:
     The largest slope is served first: each set of all slopes above some number at once.
     """
     ranks, total = sorted({rank for _, rank, _ in jobs}), 0
-    for rank, after in zip(ranks, [*ranks[1:], 0]):
+    for rank, after in zip(ranks, [*ranks[1:], 0], strict=False):
         now = 0
         for arrival, _, amount in sorted(job for job in jobs if job[1] <= rank):
             begin = max(now, arrival)
@@ -225,61 +224,100 @@ def company(
     works: list[list[tuple[int, int, int]]],
     shares: list[int],
     rest: list[int],
-    budget: Work,
+    _budget: Work,
 ) -> int:
     """Return the gain by works over times alone, times 64: each begins where it is cheapest.
 
     Windows include their begin; but if one ends and another begins at a time, neither counts.
     """
-    total = 0
+    total, around = 0, [*zip(windows, shares, strict=True)]
     events = {time for window in windows for time in window}
-    for (arrival, _), parts, share, rate in zip(windows, works, shares, rest):
+    for (arrival, _), parts, share, rate in zip(windows, works, shares, rest, strict=True):
         work, paid = sum(added for _, added, _ in parts), 0
         for begin, added, early in parts if rate and work else ():
             first = arrival + begin
             choices = [first, *(time for time in events if time > first)]
             paid += added * min(
                 rate * max(t - first - early, 0)
-                + work
-                * sum(c for (a, end), c in zip(windows, shares) if a < t + (t == first) and t < end)
-                for t in counted(choices, budget)
+                + work * sum(c for (a, end), c in around if a < t + (t == first) and t < end)
+                for t in choices
             )
         total += (paid // work if work else 0) - share * work
     return total
 
 
-def cheapest_run(
-    borders: list[int], values: list[int], request: Request, latest: int, work: Work
-) -> int:
+def cheapest_run(table: TimePrices, request: Request, latest: int) -> int:
     """Return the least price of a run that starts at a time or earlier."""
-    starts = counted(range(request.arrival, latest + 1), work)
     return min(
-        sum(
-            _at(borders, values, k + j) * (request.prompt + j) for j in range(1, request.output + 1)
-        )
-        for k in starts
+        sum(_at(table, k + j) * (request.prompt + j) for j in range(1, request.output + 1))
+        for k in range(request.arrival, latest + 1)
     )
 
 
 def cheapest_time(
-    borders: list[int],
-    values: list[int],
-    begin: int,
-    end: int,
-    amount: int,
-    top: int,
-    slope: int,
-    rate: int,
-    work: Work,
+    table: TimePrices, begin: int, end: int, amount: int, top: int, slope: int, rate: int
 ) -> int:
     """Return the cost of an amount of the times begin + 1 .. end, most at the cheapest."""
-    work.expect(20 * rate * (end - begin))
-    times = counted(range(begin + 1, end + 1), work)
-    paid = sorted(price for t in times for price in [_at(borders, values, t)] * rate)
+    times = range(begin + 1, end + 1)
+    paid = sorted(price for t in times for price in [_at(table, t)] * rate)
     return sum(price * (top - slope * n) for n, price in enumerate(paid[:amount]))
 
 
-def _at(borders: list[int], values: list[int], time: int) -> int:
+def _at(table: TimePrices, time: int) -> int:
     """Return the price between the borders around a time, 0 outside of them."""
-    pairs = pairwise(borders)
-    return next((p for (a, b), p in zip(pairs, values) if a < time <= b), 0)
+    pairs = pairwise(table.borders)
+    return next((p for (a, b), p in zip(pairs, table.prices, strict=False) if a < time <= b), 0)
+
+
+class AllSchedules:
+    """In place of a search: all schedules below its target."""
+
+    completions = None
+
+    def __init__(self, stage: Any, left: Any, target: int, *_: Any) -> None:
+        self.stage, self.target = stage, target
+
+    def run(self, _: Sequence[int]) -> int:
+        """Try them; return the number of schedules."""
+        return search(self.stage, self.target)
+
+
+def state_costs(stage: Any, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Set R and return the costs of starts under prices of states."""
+    knots = heaviest(stage, starts)
+    stage.most = [between(stage.times, knots, t) for t in range(stage.last + 1)]
+    return costs(stage, starts)
+
+
+def whole(value: Callable[[Problem, Proof], int], fast: Evaluator) -> Evaluator:
+    """Return an evaluator that checks the form of a proof as the fast one, then by definition."""
+
+    def prepared(problem: Problem, proof: Proof, work: Work) -> Prepared:
+        steps, _ = fast(problem, proof, work)
+        return steps, lambda: (value(problem, proof), "definition")
+
+    return prepared
+
+
+@contextmanager
+def by_definition() -> Iterator[None]:
+    """Let the checker evaluate proofs by these definitions, in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for kind, (modules, fast) in proofs.KINDS.items():
+            if "prices" in kind:
+                value = shared_prices if kind == "shared-prices" else prices
+                patch.setitem(proofs.KINDS, kind, (modules, whole(value, fast)))
+        for module, name, definition in (
+            (volume, "_passed", passed),
+            (volume, "_fluid", fluid),
+            (seconds, "part_of", part_of),
+            (seconds, "_served", served),
+            (seconds, "_company", company),
+            (configurations, "Search", AllSchedules),
+            (configurations.TokenStage, "costs", costs),
+            (configurations.StateStage, "costs", state_costs),
+            (deadlines.TimePrices, "of_run", cheapest_run),
+            (deadlines.TimePrices, "of_cheapest", cheapest_time),
+        ):
+            patch.setattr(module, name, definition)
+        yield

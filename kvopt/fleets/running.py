@@ -21,8 +21,8 @@ from kvopt import (
 )
 from kvopt import policy as policy_from
 from kvopt.errors import Stopped
-from kvopt.experiments.fleets.measures import Latency, Measure, Misses, Target
-from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, better, keep, read_folder
+from kvopt.fleets.measures import Latency, Measure, Misses, Target
+from kvopt.fleets.sizes import FleetSizes, bands_of, better, keep, read_folder
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import Limits, limits_of
 from kvopt.incumbent.proofs import CheckedBound
@@ -53,9 +53,7 @@ _SEVERAL = 2
 MOST_COUNTS = 16
 """Limit of the numbers of machines if none are named; of a larger range some are chosen."""
 
-_OF_DEADLINES = SolveParams.of(
-    {"deadlines": {"share": 0.45, "most_seconds": 600.0}, "portfolio": {"bound_share": 0.0}}
-)
+_OF_DEADLINES = SolveParams(portfolio_bound_share=0.0)
 """Options of certificates of a deadline: here they have no latency."""
 
 Observer = Callable[[str], None]

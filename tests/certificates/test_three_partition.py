@@ -10,21 +10,16 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+from brute_force import optimum
 from commands import Run
-from oracle import optimum
 from strategies import plain
 
 from kvopt import InvalidInput, read_instance
+from kvopt.certificates.three_partition import MOST_VALUES, cover, decide, search_triples
 from kvopt.errors import Stopped
-from kvopt.experiments.three_partition import (
-    MOST_VALUES,
-    ThreePartition,
-    cover,
-    decide,
-    search_triples,
-)
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
+from kvopt.problem.three_partition import ThreePartition
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -72,7 +67,7 @@ def test_every_small_problem_three_ways() -> None:
     for target in range(3, 27):
         for triples in (1, 2):
             for problem in problems(target, triples):
-                least, _ = optimum(*plain(problem.instance()))
+                least = optimum(*plain(problem.instance()))
                 answer = answer_of(problem)
                 assert answer == clique(problem) == (least == problem.threshold)
                 assert least >= problem.threshold
@@ -86,7 +81,7 @@ def test_the_printed_reduction_never_says_yes() -> None:
     for target in range(3, 23):
         for triples in (1, 2):
             for problem in problems(target, triples):
-                least, _ = optimum(*plain(problem.printed_instance()))
+                least = optimum(*plain(problem.printed_instance()))
                 assert least > problem.threshold
                 answers.add(answer_of(problem))
     assert answers == {True, False}, "it says no to both kinds"

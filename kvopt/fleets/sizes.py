@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvopt import Certificate, Instance, InvalidInput, Scope, read_certificate, write_certificate
-from kvopt.experiments.fleets.measures import Measure, Target
+from kvopt.fleets.measures import Measure, Target
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, Summarised, counted, far_apart, relative_gap

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from effort import many
-from sharing_oracle import drawn, optimum_of
+from strategies import drawn_with_prefixes, optimum_of
 
 from kvopt import BatchTime, Instance, Line, Request, Scope, bound, bounds_by_workers, run, verify
-from kvopt.experiments.fleets import fleet_sizes
+from kvopt.fleets import fleet_sizes
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -20,7 +20,7 @@ CLOCK = Seconds(BatchTime([Line(10_000_000, 1_000_000)], prompt_ns=5_000_000))
 
 def test_volumes_are_below_optima_of_fleets() -> None:
     for seed in range(many(60)):
-        fleet = replace(drawn(seed, 4, is_common=seed % 4 == 0), workers=2 + seed % 2)
+        fleet = replace(drawn_with_prefixes(seed, 4, is_common=seed % 4 == 0), workers=2 + seed % 2)
         below = bound(fleet, "volume").value
         assert below is not None
         assert below <= optimum_of(fleet), seed
@@ -29,7 +29,7 @@ def test_volumes_are_below_optima_of_fleets() -> None:
 def test_bounds_by_workers_are_below_optima() -> None:
     tight = 0
     for seed in range(many(8)):
-        instance = drawn(seed, 4, is_common=seed % 4 == 0)
+        instance = drawn_with_prefixes(seed, 4, is_common=seed % 4 == 0)
         found = bounds_by_workers(instance, (1, 2), time_limit=0.5)
         for workers, below in found.items():
             best = optimum_of(replace(instance, workers=workers))

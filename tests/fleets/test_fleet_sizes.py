@@ -12,12 +12,8 @@ from pathlib import Path
 from typing import TypedDict
 
 import pytest
-from deadline_oracle import ROUNDS as EVEN
-from deadline_oracle import most_in_time
-from fleet_oracle import Dated, fleet_optimum, most_on_workers, timed_fleet_optimum
-from oracle import Triple
+from brute_force import Server, Triple, most_in_time, optimum
 from strategies import plain, random_instances
-from timed_oracle import Server
 
 from kvopt import (
     BatchTime,
@@ -31,9 +27,9 @@ from kvopt import (
     run,
     verify,
 )
-from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
-from kvopt.experiments.fleets.measures import Latency
-from kvopt.experiments.fleets.sizes import Band, bands_of
+from kvopt.fleets import FleetMatch, FleetSizes, fleet_sizes
+from kvopt.fleets.measures import Latency
+from kvopt.fleets.sizes import Band, bands_of
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import attained
 from kvopt.problem.scopes import Scope
@@ -70,7 +66,7 @@ def test_no_claim_in_rounds_is_beaten_by_any_schedule() -> None:
     source = random.Random(1)
     for drawn in random_instances(12, 1, least_requests=2, most_memory=8, most_output=3):
         memory, requests = plain(drawn)
-        optima = {m: fleet_optimum(memory, m, requests) for m in range(1, len(requests) + 1)}
+        optima = {m: optimum(memory, requests, workers=m) for m in range(1, len(requests) + 1)}
         value = source.randint(min(optima.values()), max(optima.values()))
         mean = f"mean={value / len(requests) + 1e-4:.9f}"
         assert_bands_hold(fleet_sizes(drawn, mean, time_limit=LIMIT), optima)
@@ -84,7 +80,7 @@ def test_no_claim_in_seconds_is_beaten_by_any_schedule() -> None:
         outputs = [source.randint(1, 3) for _ in range(source.randint(2, 4))]
         triples = [(source.randint(0, 60), source.randint(0, memory - o), o) for o in outputs]
         counts = range(1, len(triples) + 1)
-        optima = {m: timed_fleet_optimum(server, memory, m, triples) for m in counts}
+        optima = {m: optimum(memory, triples, server=server, workers=m) for m in counts}
         found = fleet_sizes(
             Instance(
                 memory, [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
@@ -355,17 +351,14 @@ class Given(TypedDict):
 
 
 def least_misses(
-    server: Server, memory: int, requests: Sequence[Triple], allowed: int
+    server: Server | None, memory: int, requests: Sequence[Triple], allowed: int
 ) -> dict[int, int]:
     """Return the fewest misses of all schedules, by number of machines."""
-
-    def alone(some: Sequence[Dated]) -> int:
-        rows, after = [row[:3] for row in some], [row[3] for row in some]
-        return most_in_time(server, memory, rows, after, "runs", first=False)
-
-    dated = [(*row, allowed) for row in requests]
-    counts = range(1, len(requests) + 1)
-    return {m: len(requests) - most_on_workers(m, dated, alone) for m in counts}
+    count, after = len(requests), [allowed] * len(requests)
+    return {
+        m: count - most_in_time(memory, requests, after, server=server, workers=m)
+        for m in range(1, count + 1)
+    }
 
 
 @pytest.mark.slow
@@ -376,7 +369,7 @@ def test_no_claim_on_misses_is_beaten_by_any_schedule() -> None:
     ):
         memory, requests = plain(drawn)
         allowed = source.randint(2, 6)
-        fewest = least_misses(EVEN, memory, requests, allowed)
+        fewest = least_misses(None, memory, requests, allowed)
         most = source.randint(min(fewest.values()), max(fewest.values()))
         found = fleet_sizes(drawn, f"misses={most}", deadline=allowed, time_limit=LIMIT)
         assert_bands_hold(found, fewest)
