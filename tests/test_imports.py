@@ -14,7 +14,7 @@ from interpreters import printed
 import kvopt
 
 ROOT = Path(__file__).parents[1]
-HEAVY = {"highspy", "matplotlib", "numba", "numpy", "ortools", "pyomo"}
+HEAVY = {"highspy", "matplotlib", "networkx", "numba", "numpy", "ortools", "pyomo"}
 LIGHT = (
     "kvopt",
     "kvopt.problem.instance",

@@ -22,12 +22,11 @@ completions that it bounds the o_i are taken off, and the rounds until a request
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import didppy
 
-from kvopt.timetable.standard_form import identical_groups
+from kvopt.timetable.standard_form import start_order
 from rival_models import Offers, Problem
 
 PASS = "a round passes"
@@ -104,8 +103,7 @@ class _Builder:
     def starts(self) -> None:
         """A request starts, after those of its shape that arrived before it."""
         requests = self.instance.requests
-        groups = identical_groups(self.instance)
-        earlier = {j: i for group in groups for i, j in pairwise(group)}
+        earlier = {j: i for i, j in start_order(self.instance)}
         order = sorted(range(len(requests)), key=lambda i: (requests[i].arrival, i))
         for place, i in enumerate(order):
             growing = list(enumerate(self.held[: requests[i].output], requests[i].prompt + 1))

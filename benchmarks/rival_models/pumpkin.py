@@ -7,12 +7,10 @@ single cumulative over all tasks is memory, exactly, without a variable for each
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from pumpkin_solver import Model, constraints
 from pumpkin_solver.optimisation import Direction, Optimiser
 
-from kvopt.timetable.standard_form import identical_groups
+from kvopt.timetable.standard_form import start_order
 from rival_models import Offers, Problem
 
 
@@ -32,11 +30,9 @@ def work(problem: Problem, offers: Offers) -> None:
             tokens.append(1 if grown else request.prompt + 1)
     tag = model.new_constraint_tag
     model.add_constraint(constraints.Cumulative(tasks, lengths, tokens, instance.memory, tag()))
-    for group in identical_groups(instance):
-        for i, j in pairwise(group):
-            model.add_constraint(
-                constraints.LessThanOrEquals([starts[i], starts[j].scaled(-1)], 0, tag())
-            )
+    for i, j in start_order(instance):
+        both = [starts[i], starts[j].scaled(-1)]
+        model.add_constraint(constraints.LessThanOrEquals(both, 0, tag()))
     fixed = instance.total_output - sum(request.arrival for request in instance)
     least = sum(window[0] for window in problem.windows)
     total = model.new_integer_variable(least, problem.known.objective - fixed, "total")

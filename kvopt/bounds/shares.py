@@ -37,10 +37,13 @@ def most_together(instance: Instance, *, chunks: bool = False) -> list[int]:
     if chunks:
         return [len(users) for users in instance.forest.users]
     forest, most = instance.forest, list[int]()
-    to_node = list[int]()
-    for weight, parent, users in zip(forest.weights, forest.parents, forest.users, strict=True):
-        to_node.append(weight + (to_node[parent] if parent >= 0 else 0))
-        held = accumulate(sorted(forest.private[i] + 1 for i in users), initial=to_node[-1])
+    to_node = {
+        node: tokens
+        for path in forest.paths
+        for node, tokens in zip(path, accumulate(forest.weights[v] for v in path), strict=True)
+    }
+    for node, users in enumerate(forest.users):
+        held = accumulate(sorted(forest.private[i] + 1 for i in users), initial=to_node[node])
         fit = sum(1 for _ in takewhile(lambda tokens: tokens <= instance.memory, held)) - 1
         most.append(max(1, min(fit, instance.max_active or fit)))
     return most

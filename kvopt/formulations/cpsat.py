@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from kvopt.errors import Stopped
@@ -33,7 +32,7 @@ from kvopt.formulations.windows import Windows, workers_allowed
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.standard_form import identical_groups, in_standard_form
+from kvopt.timetable.standard_form import heavier_but_later, in_standard_form, start_order
 
 LARGEST_PAIRS = 200_000
 """Limit of ordered pairs: the model grows with their number."""
@@ -90,8 +89,8 @@ def pair_model(
     windows
         Start rounds to consider for each request, from `kvopt.bounds.windows.start_windows`.
     order_identical
-        Whether requests of one shape start in order of arrival; without loss unless some of
-        them have fixed starts.
+        Whether requests of one shape are in standard form; without loss unless some of them have
+        fixed starts.
     workers
         Allowed workers of each request; by default all, with equal choices only once.
     should_stop
@@ -105,7 +104,7 @@ def pair_model(
     build.active_at_completions()
     build.redundant_cumulative()
     if order_identical:
-        build.identical_requests_in_order()
+        build.one_shape_in_order()
     build.total_latency()
     return PairModel(build.model, instance, build.waits, build.at)
 
@@ -249,11 +248,19 @@ class _Builder:
         memory = self.instance.memory * self.instance.workers
         self.model.add_cumulative(intervals, least, memory)
 
-    def identical_requests_in_order(self) -> None:
-        """Requests of one shape start in order of arrival: they can swap places."""
-        for group in identical_groups(self.instance):
-            for i, j in pairwise(group):
-                self.model.add(self.starts[i] <= self.starts[j])
+    def one_shape_in_order(self) -> None:
+        """Requests of one shape have the places that the standard form gives them.
+
+        k_i <= k_j for pairs in order; for a heavier i that arrives later, or else k_j < a_i.
+        """
+        for i, j in start_order(self.instance):
+            self.model.add(self.starts[i] <= self.starts[j])
+        for i, j in heavier_but_later(self.instance):
+            self._check_time()
+            early = self.model.new_bool_var(f"early_{j}_{i}")
+            arrival = self.instance.requests[i].arrival
+            self.model.add(self.starts[j] < arrival).only_enforce_if(early)
+            self.model.add(self.starts[i] <= self.starts[j]).only_enforce_if(~early)
 
     def active_at_completions(self) -> None:
         """At the completion of i the number of active requests is within the limit.

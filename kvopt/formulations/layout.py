@@ -3,7 +3,8 @@
 * columns ``x[i, k]``: request by request, start rounds ascending;
 * rows ``start[i]``: each request starts once;
 * rows ``memory[t]``: one for each time at which some column is active, ascending;
-* rows ``order[i, j]``: requests of one shape, consecutive in order of arrival.
+* rows ``order[i, j]``: of one shape, i starts no later than j
+  (`kvopt.timetable.standard_form.start_order`).
 
 In a fleet columns are ``x[i, k, w]``, those of a request worker by worker, and rows
 ``memory[t, w]``, worker by worker.
@@ -17,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TypedDict, Unpack
 
 import numpy as np
@@ -31,7 +31,7 @@ from kvopt.formulations.windows import (
 )
 from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance, refuse_extras
-from kvopt.timetable.standard_form import identical_groups
+from kvopt.timetable.standard_form import start_order
 
 LARGEST_COLUMNS = 5_000_000
 """Limit of columns, unless the caller raises it."""
@@ -128,8 +128,7 @@ def layout(
     refuse_columns(columns, options.get("largest_columns", LARGEST_COLUMNS))
     if (many := nonzeros(instance, windows)) > LARGEST_NONZEROS:
         raise TooLarge(f"the model would have {many:,} nonzeros; the limit is {LARGEST_NONZEROS:,}")
-    groups = identical_groups(instance) if options.get("order_identical", True) else []
-    ordered = tuple(pair for group in groups for pair in pairwise(group))
+    ordered = tuple(start_order(instance)) if options.get("order_identical", True) else ()
     spans, users = _spans(instance, windows), instance.forest.users
     plan = Layout(windows, spans, ordered, workers, instance.workers > 1, users)
     largest = options.get("largest_columns", LARGEST_COLUMNS)

@@ -15,7 +15,7 @@ from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.standard_form import identical_groups, in_standard_form
+from kvopt.timetable.standard_form import in_standard_form, start_order
 
 LARGEST_TOKENS = 20_000
 """Limit of the tokens of all requests: each is a task."""
@@ -80,10 +80,9 @@ def token_model(instance: Instance, windows: Windows) -> TokenModel:
     tasks = [model.new_fixed_size_interval_var(t, 1, f"task_{t}") for row in times for t in row]
     held = [r.prompt + j for r in instance for j in range(1, r.output + 1)]
     model.add_cumulative(tasks, held, instance.memory)
-    for group in identical_groups(instance):
-        for i, h in pairwise(group):
-            for time, later in zip(times[i], times[h], strict=True):
-                model.add(time <= later)
+    for i, h in start_order(instance):
+        for time, later in zip(times[i], times[h], strict=True):
+            model.add(time <= later)
     ended = zip(waits, instance, strict=True)
     model.minimize(sum(row[-1] + request.output for row, request in ended))
     return TokenModel(model, instance, waits)

@@ -21,7 +21,18 @@ DEFAULT_SOLVER = "highs"
 _LIKELY = ("highs", "appsi_highs", "gurobi", "cplex", "xpress", "mosek", "scip", "cbc", "glpk")
 """Well-known solvers, to list the available ones."""
 
-CORE = ("highspy", "numba", "numpy", "ortools", "pandas", "pyomo", "rich", "scipy", "typer")
+CORE = (
+    "highspy",
+    "networkx",
+    "numba",
+    "numpy",
+    "ortools",
+    "pandas",
+    "pyomo",
+    "rich",
+    "scipy",
+    "typer",
+)
 """Packages that every installation has."""
 
 

@@ -29,6 +29,7 @@ from kvopt.show.summary import Facts, Summarised, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from networkx import DiGraph
     from pandas import DataFrame
 
     from kvopt.show.plots.timeline import Timeline
@@ -175,6 +176,26 @@ class Instance(Summarised):
         """The forest of shared blocks, and private tokens."""
         prompts = [request.prompt for request in self.requests]
         return forest_of(self._paths, prompts, self.block_tokens or 1)
+
+    def prefix_forest(self) -> DiGraph:
+        """Return the shared blocks as a graph of networkx, with an edge from parent to child.
+
+        A node is a run of blocks that the same requests use, at least two of them.  It has its
+        ``tokens``, held once, and its ``users``, the positions of these requests; blocks of a
+        single request are private tokens and have no node.  Each root begins a tree.
+
+        Examples
+        --------
+        >>> from kvopt import Instance, Request
+        >>> paths = ["system", "tools"], ["system", "tools"], ["system", "chat"]
+        >>> requests = [Request(0, 40, 5, prefix=path) for path in paths]
+        >>> forest = Instance(200, requests, block_tokens=16).prefix_forest()
+        >>> list(forest.nodes(data=True))
+        [(0, {'tokens': 16, 'users': (0, 1, 2)}), (1, {'tokens': 16, 'users': (0, 1)})]
+        >>> list(forest.edges)
+        [(0, 1)]
+        """
+        return self.forest.graph()
 
     @cached_property
     def extras(self) -> tuple[str, ...]:

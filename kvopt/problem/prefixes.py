@@ -11,8 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kvopt.errors import InvalidInput, shown
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 Block = int | str
 """The id of a block: equal ids have equal tokens after equal tokens."""
@@ -26,8 +30,6 @@ class Forest:
     ----------
     weights
         Tokens of each node.
-    parents
-        The node before each one, which has a smaller number; -1 of a root.
     paths
         For each request its nodes, from a root.
     private
@@ -36,11 +38,10 @@ class Forest:
     Examples
     --------
     >>> forest_of([[1, 2, 3], [1, 2, 4], [5]], [40, 50, 20], 16)
-    Forest(weights=(32,), parents=(-1,), paths=((0,), (0,), ()), private=(8, 18, 20))
+    Forest(weights=(32,), paths=((0,), (0,), ()), private=(8, 18, 20))
     """
 
     weights: tuple[int, ...]
-    parents: tuple[int, ...]
     paths: tuple[tuple[int, ...], ...]
     private: tuple[int, ...]
 
@@ -56,6 +57,17 @@ class Forest:
     def tokens(self, active: Iterable[int]) -> int:
         """Return the tokens of the nodes that some of these requests use, each counted once."""
         return sum(self.weights[v] for v in {v for i in active for v in self.paths[i]})
+
+    def graph(self) -> DiGraph:
+        """Return the nodes as a graph, as `kvopt.Instance.prefix_forest` describes it."""
+        import networkx as nx  # takes as long as all of kvopt's own modules
+
+        graph = nx.DiGraph()
+        for node, (tokens, users) in enumerate(zip(self.weights, self.users, strict=True)):
+            graph.add_node(node, tokens=tokens, users=users)
+        for path in self.paths:
+            nx.add_path(graph, path)
+        return graph
 
 
 class Cache:
@@ -136,7 +148,7 @@ def forest_of(
     """
     uses = Counter(block for path in paths for block in path)
     nodes: dict[Block, int] = {}
-    weights, parents, found = list[int](), list[int](), list[tuple[int, ...]]()
+    weights, found = list[int](), list[tuple[int, ...]]()
     for path in paths:
         own, last = list[int](), None
         for block in path:
@@ -148,7 +160,6 @@ def forest_of(
             elif block not in nodes:
                 nodes[block] = len(weights)
                 weights.append(block_tokens)
-                parents.append(own[-1] if own else -1)
             if not own or own[-1] != nodes[block]:
                 own.append(nodes[block])
             last = block
@@ -156,7 +167,7 @@ def forest_of(
     private = (
         prompt - sum(weights[v] for v in own) for prompt, own in zip(prompts, found, strict=True)
     )
-    return Forest(tuple(weights), tuple(parents), tuple(found), tuple(private))
+    return Forest(tuple(weights), tuple(found), tuple(private))
 
 
 def checked_prefix(given: object) -> tuple[Block, ...]:

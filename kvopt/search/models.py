@@ -133,8 +133,8 @@ def build_model(
         Start rounds to consider for each request.  By default all rounds up to the end of an
         optimal schedule; constraints that delay requests may need more.
     order_identical
-        Whether requests of equal prompt and output start in the order of arrival.  Constraints
-        that treat them differently need False.
+        Whether requests of equal prompt and output start in an order by arrival and weight.
+        Constraints that treat them differently need False.
 
     Returns
     -------

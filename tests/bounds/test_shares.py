@@ -168,9 +168,9 @@ def test_false_claims_about_shares_are_refused(
     for scope in ("runs", "pauses"):
         assert verdict({**value, "scope": scope}, path).startswith("INVALID: instance: prefixes")
     for method in ("volume", "lagrangian"):
-        monkeypatch.setattr(shares, "most_together", lambda _, chunks=False: [3, 2])
+        monkeypatch.setattr(shares, "most_together", lambda _, **__: [3, 2])
         right = bound(FOREST, method).checked
-        monkeypatch.setattr(shares, "most_together", lambda _, chunks=False: [1, 1])
+        monkeypatch.setattr(shares, "most_together", lambda _, **__: [1, 1])
         wrong = bound(FOREST, method).checked
         assert right is not None
         assert wrong is not None

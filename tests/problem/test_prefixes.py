@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 from brute_force import feasible, load, optimum
 from strategies import drawn_with_prefixes, rows_of
@@ -147,9 +148,28 @@ def test_forest_keeps_what_any_set_holds(seed: int) -> None:
     for node, users in enumerate(forest.users):
         assert users == tuple(i for i, path in enumerate(forest.paths) if node in path)
         assert len(users) > 1
-        assert forest.parents[node] < 0 or len(users) < len(forest.users[forest.parents[node]])
-    for path in forest.paths:
-        assert [forest.parents[v] for v in path] == [-1, *path[:-1]][: len(path)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_graph_of_prefixes_has_what_paths_of_blocks_share(seed: int) -> None:
+    """Its nodes hold every set of requests as blocks do; a child has fewer users."""
+    instance = drawn_with_prefixes(seed)
+    graph, rows, size = instance.prefix_forest(), rows_of(instance), instance.block_tokens or 1
+    users, tokens = graph.nodes(data="users"), dict(graph.nodes(data="tokens"))
+    for parent, child in graph.edges:
+        assert {*users[parent]} > {*users[child]}
+    assert not graph or networkx.is_branching(graph)  # at most one parent each, no cycle
+    for i, j in combinations(range(len(rows)), 2):
+        both = {node for node, those in users if {i, j} <= {*those}}
+        assert sum(map(tokens.__getitem__, both)) == size * len({*rows[i][3]} & {*rows[j][3]})
+        assert all(both.issuperset(networkx.ancestors(graph, node)) for node in both)
+        assert not both or networkx.is_arborescence(graph.subgraph(both))  # one path from a root
+
+
+def test_without_shared_blocks_the_graph_is_empty() -> None:
+    lone = [Request(0, 8, 1, prefix=["a", "b"]), Request(0, 4, 1, prefix=["c"]), Request(0, 1, 1)]
+    assert not Instance(20, lone, block_tokens=4).prefix_forest()
+    assert not Instance(20, [Request(0, 1, 1)]).prefix_forest()
 
 
 @pytest.mark.parametrize("seed", range(100))
