@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kvopt.errors import InvalidInput, shown
@@ -52,6 +52,11 @@ class Forest:
             for node in path:
                 found[node].append(i)
         return tuple(map(tuple, found))
+
+    def of(self, members: Sequence[int]) -> Forest:
+        """Return the forest of some of the requests, with all nodes."""
+        paths = tuple(self.paths[i] for i in members)
+        return replace(self, paths=paths, private=tuple(self.private[i] for i in members))
 
     def tokens(self, active: Iterable[int]) -> int:
         """Return the tokens of the nodes that some of these requests use, each counted once."""

@@ -12,7 +12,7 @@ from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds, checked_clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
+from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
 from kvopt.problem.instance_files import as_instance
 from kvopt.problem.scopes import Scope
 
@@ -54,8 +54,7 @@ class Problem:
             if is_asked:
                 refuse_extras(self.instance, what)
         if self.in_seconds:
-            refuse_extras(self.instance, "a clock of seconds", ("prefix",))
-            refuse_blocks(self.instance, "a clock of seconds")
+            refuse_extras(self.instance, "a clock of seconds", ("weight", "max_active", "prefix"))
         if self.deadline is not None:
             refuse_blocks(self.instance, "a deadline")
             self.deadline.allowed(self.instance, rounds=self.clock.is_even)
@@ -74,6 +73,16 @@ class Problem:
         said["scope"] = scope
         if not scope.covers(Scope.SHARING):
             said["instance"] = self.instance.without_prefixes()
+
+    def refuse_unbounded(self) -> None:
+        """Refuse a problem that schedulers can run, but that no bound covers."""
+        if self.in_seconds:
+            refuse_extras(self.instance, "a bound in seconds", ("prefix",))
+            refuse_blocks(self.instance, "a bound in seconds")
+        elif self.in_blocks:
+            refuse_fleet(self.instance, "a bound in whole blocks")
+            if self.instance.extras:
+                refuse_blocks(self.instance, self.instance.extras[0])
 
     @property
     def in_seconds(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +13,7 @@ from kvopt.errors import InvalidInput, PolicyFault, TooLarge, shown
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
+from kvopt.problem.instance import Instance, refuse_extras, refuse_fleet
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.show.summary import counted
 from kvopt.simulate.fleets import route, share
@@ -96,15 +95,11 @@ def run(
         kind = Server
     if kind is not Simulation:
         refuse_extras(instance, label)
-    elif instance.extras:
-        refuse_blocks(instance, instance.extras[0])
+    padding = 0
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)
-    elif instance.block_size > 1:
-        made = run(instance.inflated(), scheduler, label=label, should_stop=should_stop)
-        said = f"counts {instance.block_size - 1} tokens more for each request, for whole blocks"
-        note = said if made.note is None else f"{made.note}; {said}"
-        return _checked(replace(made, instance=instance, note=note))
+    else:
+        padding = instance.block_size - 1
     if kind is Retraction and not clock.is_even:
         raise InvalidInput("is simulated in rounds, not in seconds", field=label)
     began, fleet = wall_time(), instance.workers > 1
@@ -112,18 +107,19 @@ def run(
     if kind is Server and fleet and not isinstance(way, ArrivalRouter):
         reason = "every server has a line of its own: name a router that sends requests on arrival"
         raise InvalidInput(f"{reason}, such as least-requests", field=label)
-    workload = Workload(instance, clock, should_stop)
+    workload = Workload(instance.inflated() if padding else instance, clock, should_stop, padding)
     with at_fault(scheduler, label):
         copies = [scheduler, *(deepcopy(scheduler) for _ in range(instance.workers - 1))]
         workers = [kind(workload, each) for each in copies]
         _serve(workload, workers, way)
+    padded = f"counts {padding} tokens more for each request, for whole blocks"
     found = PolicyRun(
         instance,
         **_columns(workload, workers),
         clock=clock,
         policy=label,
         wall_seconds=wall_time() - began,
-        note=_note(workers),
+        note="; ".join(filter(None, (_note(workers), padded if padding else None))) or None,
         router=None if not fleet else router if isinstance(router, str) else router.name,
     )
     return _checked(found)

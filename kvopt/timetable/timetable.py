@@ -142,9 +142,12 @@ class Timetable(Summarised):
     def _part(self, worker: int) -> Self:
         members = self.members[worker]
         place = {i: position for position, i in enumerate(members)}
+        instance = self.instance.of_one_worker(members)
+        # A node of one user here is still a node: an evicted request finds it again.
+        vars(instance)["forest"] = self.instance.forest.of(members)
         return replace(
             self,
-            instance=self.instance.of_one_worker(members),
+            instance=instance,
             starts=[self.starts[i] for i in members],
             workers=(),
             segments=[self.segments[i] for i in members if self.segments],
@@ -281,11 +284,14 @@ class Timetable(Summarised):
         for piece in self.pieces():
             starts[piece[1]].append(piece[0])
             ends[piece[2]].append(piece)
-        cache = Cache(forest, self.instance.block_tokens or 1, self.instance.memory)
-        for time, held in zip(self.sweep.times, self.sweep.held, strict=True):
-            cache.make_room(held)
+        # With these tokens more for each request, what fits does so in whole blocks as well.
+        size, sweep = self.instance.block_size, self.sweep
+        more, memory = size - 1, self.instance.blocks * size + size - 1
+        cache = Cache(forest, self.instance.block_tokens or 1, memory)
+        for time, active, held in zip(sweep.times, sweep.active, sweep.held, strict=True):
+            cache.make_room(held + active * more)
             for i, start, end in ends[time]:
-                cache.stop(i, end, forest.private[i] + end - start)
+                cache.stop(i, end, forest.private[i] + more + end - start)
             found[time] = sum(map(cache.start, starts[time]))
         return found
 

@@ -1,0 +1,72 @@
+"""Every policy on both clocks, on one machine and two, with blocks, cap, weights and prefixes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from effort import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from literal_rules import broken_rule
+
+from kvopt import BatchTime, Instance, Line, Outcome, Request, list_policies, run
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+
+CLOCK = Seconds(BatchTime([Line(20, 1), Line(12, 2)], kv_ns=1, prompt_ns=5))
+KEYS = {
+    "svf-1bit": ":threshold=2,short=1,long=3", "k-lpm": ":k=2",
+    "alpha-protect": ":alpha=1/5", "alpha-beta": ":alpha=0,beta=1/2",
+    "a-min": ":intervals=relative,eps=0.9", "sorted-f-a-min": ":intervals=relative,eps=0.5",
+}  # fmt: skip
+SERVERS = ("vllm-fcfs", "vllm-priority", "sglang")
+PAPERS = [name for name in list_policies() if name not in SERVERS]
+
+
+@dataclass
+class Combination:
+    instance: Instance
+    clock: Clock
+    router: str
+
+
+@st.composite
+def combinations(draw: st.DrawFn) -> Combination:
+    block = draw(st.sampled_from([1, 1, 2, 3]))
+    unit = block * draw(st.integers(1, 2))
+    blocks = draw(st.integers(2, 12))
+    memory = blocks * block + draw(st.integers(0, block - 1))
+    paths = draw(st.sampled_from([[()], [(), ("a",), ("a", "b"), ("a", "c"), ("d",)]]))
+    has_weights = draw(st.booleans())
+    requests, arrival = [], 0
+    for _ in range(draw(st.integers(1, 8))):
+        peak = draw(st.integers(1, blocks * block))
+        output = draw(st.integers(1, peak))
+        path = draw(st.sampled_from(paths))[: (peak - output) // unit]
+        arrival += draw(st.sampled_from([0, 0, 0, 1, 4]))
+        weight = draw(st.integers(1, 3)) if has_weights else 1
+        seconds = arrival * 37 / 10**9
+        requests.append(
+            Request(
+                arrival, peak - output, output, arrival_seconds=seconds, weight=weight, prefix=path
+            )
+        )
+    instance = Instance(
+        memory, requests, workers=draw(st.integers(1, 2)), block_size=block,
+        max_active=draw(st.sampled_from([None, None, 1, 2, 3])), block_tokens=unit,
+    )  # fmt: skip
+    routers = ["central", "least-requests", "longest-prefix", "round-robin", "least-tokens"]
+    return Combination(
+        instance, draw(st.sampled_from([ROUNDS, CLOCK])), draw(st.sampled_from(routers))
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAPERS)
+@examples(60)
+@given(drawn=combinations())
+def test_every_policy_obeys_everything(name: str, drawn: Combination) -> None:
+    found = run(drawn.instance, name + KEYS.get(name, ""), clock=drawn.clock, router=drawn.router)
+    assert found.violations() == []
+    assert broken_rule(found) is None
+    assert found.is_complete or (found.outcome is Outcome.LIVELOCK and found.note)
