@@ -91,10 +91,11 @@ def run(
     if isinstance(scheduler, Sglang):
         kind = Retraction
         refuse_fleet(instance, label)
+        refuse_extras(instance, label)
     elif isinstance(scheduler, ServerPolicy):
         kind = Server
     if kind is not Simulation:
-        refuse_extras(instance, label)
+        refuse_extras(instance, label, ("weight", "max_active", "prefix"))
     padding = 0
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)

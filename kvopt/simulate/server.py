@@ -15,6 +15,11 @@ With asynchronous scheduling a round is planned before the tokens of the last on
 request that yielded its last token then keeps its blocks and its place while the next round is
 planned, and may be preempted a last time without a cost.
 
+With prefixes the server caches blocks as vLLM does: full blocks of the same tokens after the same
+tokens are shared and counted once.  Free ones stay until they are needed, the least recently used
+leave first.  A request finds its first blocks there, of which only the last token, and those that
+follow, are processed and need budget.
+
 A request with prompt s holds s + j tokens in the round that yields its j-th token, as everywhere
 in kvopt.  That request has s + 1 prompt tokens for vLLM, where the last token is never stored.
 
@@ -31,6 +36,7 @@ from dataclasses import dataclass, field
 from kvopt.errors import InvalidInput, Stopped
 from kvopt.simulate.policies.servers import ServerPolicy
 from kvopt.simulate.simulator import Worker, Workload
+from kvopt.timetable.cache import Cache
 from kvopt.timetable.sweep import blocks_for
 from kvopt.timetable.work import Chunks
 
@@ -49,12 +55,15 @@ class Work:
         Processed tokens of the prompt.
     chunks
         Tokens that each round processed without yielding one.
+    cached
+        Tokens that were in the cache when it was admitted.
     """
 
     before: int
     start: int | None = None
     processed: int = 0
     chunks: list[int] = field(default_factory=list)
+    cached: int = 0
 
     def held(self, now: int) -> int:
         """Return the tokens that it holds at a time."""
@@ -75,6 +84,12 @@ class Server(Worker):
         self.policy = policy
         self._free = self._total = self.instance.memory // policy.block
         self._check()
+        self._most = min(policy.max_seqs, self.instance.max_active or policy.max_seqs)
+        self._cache: Cache | None = None
+        if "prefix" in self.instance.extras:
+            tokens = self._total * policy.block
+            self._cache = Cache(self.instance.forest, policy.block, tokens, policy.block)
+        self._left = 0  # requests that left so far
         # In floats, and with the block that is never used, as vLLM counts.
         self._watermark = int(float(policy.watermark) * (self._total + 1))
         columns = policy.priorities(self.instance), self.arrivals, range(len(self.instance))
@@ -85,7 +100,8 @@ class Server(Worker):
         self._is_busy = False  # whether the round that ends at its time has begun
         self._waiting: list[tuple[int, int, int]] = []  # a heap
         self._running: dict[int, Work] = {}  # in the order of admission
-        self._done: set[int] = set()  # of these, requests whose blocks will be taken back
+        # Of these, requests whose blocks will be taken back, in the same order.
+        self._done: dict[int, None] = {}
         self._growing = [0] * policy.block  # requests that need a block, by round modulo block
         self._ends: dict[int, list[tuple[int, Work]]] = defaultdict(list)  # may be stale
         self._base = 0  # sum of before - start over requests that yield tokens
@@ -95,6 +111,9 @@ class Server(Worker):
 
     def _check(self) -> None:
         """Refuse an instance with a request that could never finish."""
+        if (unit := self.instance.block_tokens or 0) % self.policy.block:
+            reason = f"is {self.policy.block}, which does not divide block_tokens, {unit}"
+            raise InvalidInput(reason, field="block")
         for request in self.instance:
             name, needed = repr(request.id), self._blocks(request.peak)
             if needed > self._total:
@@ -112,6 +131,16 @@ class Server(Worker):
     def tokens(self) -> int:
         """Return the tokens held now, in whole blocks."""
         return (self._total - self._free) * self.policy.block
+
+    def matched(self, i: int) -> int:
+        """Return the tokens of a request's prefix that are cached or in use by unfinished ones."""
+        self._drop()
+        return max(super().matched(i), 0 if self._cache is None else self._cache.matched(i))
+
+    def _drop(self) -> None:
+        """Let cached blocks leave that are taken by now."""
+        if self._cache is not None:
+            self._cache.make_room(self.tokens())
 
     def _blocks(self, tokens: int) -> int:
         return blocks_for(tokens, self.policy.block)
@@ -158,7 +187,7 @@ class Server(Worker):
         if self._partial is not None:
             active -= 1
             held += self._running[self._partial].processed
-        held += active * (self.now + 1)
+        held += active * (self.now + 1) - (0 if self._cache is None else self._cache.excess)
         self.time += self.clock.batch_time.round_ns(active, self._prompts, held)
         self._is_busy = True
 
@@ -172,7 +201,7 @@ class Server(Worker):
             self._yielded(i)
             self._count(i, -1)
             if self.policy.asynchronous:
-                self._done.add(i)
+                self._done[i] = None
             else:
                 self._leave(i)
 
@@ -215,20 +244,27 @@ class Server(Worker):
 
     def _admit(self, budget: int) -> None:
         """Admit from the front of the line while it fits."""
-        policy = self.policy
-        while self._waiting and budget and len(self._running) < policy.max_seqs:
-            i = self._waiting[0][-1]
+        while self._waiting and budget and len(self._running) < self._most:
+            i, cached, shared = self._waiting[0][-1], 0, 0
             before = self.instance.requests[i].prompt + self._produced[i]
-            if not policy.chunked and before + 1 > budget:
+            if self._cache is not None:
+                self._drop()
+                cached, unused = self._cache.found(i)
+                shared = (
+                    cached - unused
+                ) // self.policy.block  # the others are taken from free ones
+            if not self.policy.chunked and before + 1 - cached > budget:
                 return
             watermark = self._watermark if self._running else 0
-            if self._blocks(before + 1) + watermark > self._free:
+            if self._blocks(before + 1) - shared + watermark > self._free:
                 return
             heapq.heappop(self._waiting)
-            tokens = min(before + 1, budget)
+            tokens = min(before + 1 - cached, budget)
             budget -= tokens
-            self._free -= self._blocks(tokens)
-            self._running[i] = Work(before)
+            self._free -= self._blocks(cached + tokens) - shared
+            if self._cache is not None:
+                self._cache.start(i)
+            self._running[i] = Work(before, processed=cached, cached=cached)
             self._process(i, tokens)
 
     def _process(self, i: int, tokens: int) -> None:
@@ -253,9 +289,9 @@ class Server(Worker):
         """Record the work of a request since it was admitted."""
         work = self._running[i]
         first = self.now if work.start is None else work.start
-        if work.chunks:
+        if work.chunks or (work.cached and not self.clock.is_even):
             pieces, is_lost = tuple(work.chunks), work.start is None
-            self.chunks.append(Chunks(i, first - len(pieces), pieces, is_lost))
+            self.chunks.append(Chunks(i, first - len(pieces), pieces, is_lost, work.cached))
         if work.start is None:
             self._partial = None
             return
@@ -266,7 +302,18 @@ class Server(Worker):
 
     def _leave(self, i: int, tokens: int = 0) -> None:
         """Take back the blocks of a request, with those of tokens of this round."""
-        work = self._running.pop(i)
-        held = self.instance.requests[i].peak if i in self._done else work.held(self.now)
-        self._free += self._blocks(held + tokens)
-        self._done.discard(i)
+        self._drop()
+        work, is_done = self._running.pop(i), i in self._done
+        held = self.instance.requests[i].peak if is_done else work.held(self.now)
+        if self._cache is None:
+            self._free += self._blocks(held + tokens)
+        else:
+            known, self._left = held + tokens, self._left + 1
+            if self.policy.asynchronous and work.start is not None:
+                # The last token, or the one before it, is not known yet; all of a prompt are.
+                known = held if tokens or self.now == work.start + 1 else held - 1
+            ended = is_done or self._produced[i] == self.instance.requests[i].output
+            rest = held + tokens, known
+            freed = self._cache.leave(i, (self.now, self._left), *rest, pauses=not ended)
+            self._free += freed // self.policy.block
+        self._done.pop(i, None)

@@ -19,9 +19,9 @@ from typing import Any
 from kvopt.errors import InvalidInput, PolicyFault, Stopped
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_extras
-from kvopt.problem.prefixes import Cache
 from kvopt.problem.requests import volume_of
 from kvopt.simulate.policies.base import Need, Policy, View
+from kvopt.timetable.cache import Cache
 from kvopt.timetable.work import Chunks, Lost
 
 MOST_EVICTIONS = 200_000

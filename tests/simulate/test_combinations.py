@@ -20,6 +20,7 @@ KEYS = {
     "a-min": ":intervals=relative,eps=0.9", "sorted-f-a-min": ":intervals=relative,eps=0.5",
 }  # fmt: skip
 SERVERS = ("vllm-fcfs", "vllm-priority", "sglang")
+LIMITS = ("", "max_seqs=2,budget=3,asynchronous=1", "max_seqs=3,budget=4,watermark=0.2")
 PAPERS = [name for name in list_policies() if name not in SERVERS]
 
 
@@ -70,3 +71,16 @@ def test_every_policy_obeys_everything(name: str, drawn: Combination) -> None:
     assert found.violations() == []
     assert broken_rule(found) is None
     assert found.is_complete or (found.outcome is Outcome.LIVELOCK and found.note)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SERVERS[:2])
+@examples(200)
+@given(drawn=combinations(), limits=st.sampled_from(LIMITS))
+def test_every_server_obeys_everything(name: str, drawn: Combination, limits: str) -> None:
+    keys = ",".join(filter(None, (f"block={drawn.instance.block_size}", limits)))
+    router = "least-requests" if drawn.router == "central" else drawn.router
+    found = run(drawn.instance, f"{name}:{keys}", clock=drawn.clock, router=router)
+    assert found.is_complete
+    assert found.violations() == []
+    assert broken_rule(found) is None

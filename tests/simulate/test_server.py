@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from commands import Run
@@ -16,6 +16,7 @@ from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from literal_vllm import LiteralVllm, One
+from routed import Sent
 
 from kvopt import (
     BatchTime,
@@ -33,7 +34,6 @@ from kvopt.experiments.hunting import hunt
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.scopes import Scope
 from kvopt.simulate.policies.registry import policy
-from kvopt.simulate.routers.base import ArrivalRouter, Load
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Chunks
@@ -304,21 +304,6 @@ def test_the_scope_of_a_retraction_is_that_of_pauses() -> None:
 
 
 # ---- fleets ---------------------------------------------------------------------------------
-
-
-@dataclass
-class Sent(ArrivalRouter):
-    """Sends requests where it was told to, in the order of their arrival."""
-
-    name: ClassVar[str] = "sent"
-
-    to: Sequence[int] = ()
-
-    def begin(self, workers: int) -> None:
-        self._left = iter(self.to)
-
-    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
-        return next(self._left)
 
 
 def sent(case: Case, workers: int, to: Sequence[int], clock: Clock) -> PolicyRun:

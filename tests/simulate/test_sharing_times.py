@@ -11,7 +11,7 @@ from effort import many
 from sharing_oracle import Row, drawn, feasible, rows_of, timed
 from timed_oracle import Server
 
-from kvopt import BatchTime, Instance, InvalidInput, Line, Request, Schedule, Scope, run
+from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, run
 from kvopt.certificates.files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Seconds
@@ -102,12 +102,3 @@ def test_finished_blocks_stay_until_room_is_needed() -> None:
         made = Schedule(instance, (0, 1, 1 + output), clock=clock)
         assert made.completions[0] == 10 + 600
         assert made.completions[2] - made.completions[1] == 10 + 100 * processed
-
-
-def test_pieces_and_pauses_are_refused() -> None:
-    instance = Instance(12, [Request(0, 4, 5, prefix=("a",))] * 4, block_tokens=4)
-    for name in ("vllm-fcfs", "sglang"):
-        with pytest.raises(InvalidInput, match="prefix: is not known by"):
-            run(instance, name, clock=CLOCK)
-    with pytest.raises(InvalidInput, match="prefix: is not known by work in pieces"):
-        Schedule(instance, segments=[[(1, 1), (3, 6)], *[[(1, 5)]] * 3], clock=CLOCK)

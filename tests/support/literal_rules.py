@@ -26,7 +26,7 @@ def holdings(run: PolicyRun) -> Iterator[tuple[int, int, int, int]]:
             assert worker is not None
             yield worker, time, i, requests[i].prompt + count
     for piece in run.chunks:
-        held, worker = 0, run.workers[piece.request]
+        held, worker = piece.cached, run.workers[piece.request]
         assert worker is not None
         for time, tokens in enumerate(piece.tokens, piece.start + 1):
             held += tokens

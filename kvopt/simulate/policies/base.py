@@ -21,8 +21,8 @@ from kvopt.errors import InvalidInput, PolicyFault
 from kvopt.kernels.guarding import Extensible, file_of
 from kvopt.problem.instance import Instance
 from kvopt.problem.predictions import Beliefs, Believed, Intervals, PredictionModel
-from kvopt.problem.prefixes import Cache
 from kvopt.problem.scopes import Scope
+from kvopt.timetable.cache import Cache
 
 
 class Need(StrEnum):
