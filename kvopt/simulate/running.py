@@ -13,17 +13,17 @@ from kvopt.errors import InvalidInput, PolicyFault, TooLarge, shown
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_extras, refuse_fleet
+from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.show.summary import counted
 from kvopt.simulate.fleets import route, share
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy, Sglang
-from kvopt.simulate.retraction import Retraction
 from kvopt.simulate.routers.base import ArrivalRouter, Router
 from kvopt.simulate.routers.registry import router as router_from
-from kvopt.simulate.server import Server
+from kvopt.simulate.server import Server, VllmServer
+from kvopt.simulate.sglang import SglangServer
 from kvopt.simulate.simulator import Simulation, Worker, Workload
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
@@ -87,13 +87,11 @@ def run(
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
     if label is None:
         label = policy if isinstance(policy, str) else policy.name
-    kind: Callable[[Workload, Any], Worker] = Simulation
+    kind: type[Any] = Simulation
     if isinstance(scheduler, Sglang):
-        kind = Retraction
-        refuse_fleet(instance, label)
-        refuse_extras(instance, label)
+        kind = SglangServer
     elif isinstance(scheduler, ServerPolicy):
-        kind = Server
+        kind = VllmServer
     if kind is not Simulation:
         refuse_extras(instance, label, ("weight", "max_active", "prefix"))
     padding = 0
@@ -101,11 +99,9 @@ def run(
         scheduler = _in_blocks(scheduler, instance)
     else:
         padding = instance.block_size - 1
-    if kind is Retraction and not clock.is_even:
-        raise InvalidInput("is simulated in rounds, not in seconds", field=label)
     began, fleet = wall_time(), instance.workers > 1
     way = router_from(router) if isinstance(router, str) and fleet else router
-    if kind is Server and fleet and not isinstance(way, ArrivalRouter):
+    if issubclass(kind, Server) and fleet and not isinstance(way, ArrivalRouter):
         reason = "every server has a line of its own: name a router that sends requests on arrival"
         raise InvalidInput(f"{reason}, such as least-requests", field=label)
     workload = Workload(instance.inflated() if padding else instance, clock, should_stop, padding)
@@ -166,8 +162,9 @@ def _note(workers: list[Any]) -> str | None:
         return "; ".join(f"{name}{note}" for name, note in notes if note is not None) or None
     pauses = sum(max(len(rows) - 1, 0) for worker in workers for rows in worker.found)
     told = counted(pauses, "pause")
-    if isinstance(workers[0], Retraction):
-        return f"{told}, {workers[0].retractions:,} of them retractions" if pauses else None
+    if isinstance(workers[0], SglangServer):
+        count = sum(worker.retractions for worker in workers)
+        return f"{told}, {count:,} of them retractions" if pauses else None
     paused = f"; {told} with tokens kept" if pauses else ""
     return f"{workers[0].policy.limits}{paused}"
 

@@ -286,7 +286,7 @@ class Schedule(Timetable):
 
     def _kept(self) -> Mapping[int, int]:
         """Return changes of the tokens that stay in memory since a request finds them later."""
-        if not any(each.cached for each in self.chunks):
+        if not self.finds_tokens:
             return {}
         requests, pieces, done = self.instance.requests, list[Piece](), dict[tuple[int, int], int]()
         for i, start, tokens, is_lost, cached in self.chunks:

@@ -113,6 +113,11 @@ class Timetable(Summarised):
         return used.joined(Scope.SHARING) if "prefix" in self.instance.extras else used
 
     @property
+    def finds_tokens(self) -> bool:
+        """Whether its records say that requests found tokens in a cache."""
+        return any(each.cached for each in self.chunks)
+
+    @property
     def pauses(self) -> int:
         """Number of pauses of all requests."""
         return sum(map(len, self.segments)) - len(self.segments)

@@ -8,7 +8,7 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from literal_rules import broken_rule
+from literal_rules import broken_rule, ends_of
 
 from kvopt import BatchTime, Instance, Line, Outcome, Request, list_policies, run
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
@@ -21,6 +21,7 @@ KEYS = {
 }  # fmt: skip
 SERVERS = ("vllm-fcfs", "vllm-priority", "sglang")
 LIMITS = ("", "max_seqs=2,budget=3,asynchronous=1", "max_seqs=3,budget=4,watermark=0.2")
+RULES = ("", "order=lpm", "conservative=0.1,pred=noise,eps=0.9,order=lpm", "mixed=1,prefill=5")
 PAPERS = [name for name in list_policies() if name not in SERVERS]
 
 
@@ -37,13 +38,13 @@ def combinations(draw: st.DrawFn) -> Combination:
     unit = block * draw(st.integers(1, 2))
     blocks = draw(st.integers(2, 12))
     memory = blocks * block + draw(st.integers(0, block - 1))
-    paths = draw(st.sampled_from([[()], [(), ("a",), ("a", "b"), ("a", "c"), ("d",)]]))
-    has_weights = draw(st.booleans())
+    has_prefixes, has_weights = draw(st.booleans()), draw(st.booleans())
+    paths: list[tuple[str, ...]] = [(), ("a",), ("a", "b"), ("a", "c"), ("d",)]
     requests, arrival = [], 0
     for _ in range(draw(st.integers(1, 8))):
         peak = draw(st.integers(1, blocks * block))
         output = draw(st.integers(1, peak))
-        path = draw(st.sampled_from(paths))[: (peak - output) // unit]
+        path = draw(st.sampled_from(paths))[: (peak - output) // unit * has_prefixes]
         arrival += draw(st.sampled_from([0, 0, 0, 1, 4]))
         weight = draw(st.integers(1, 3)) if has_weights else 1
         seconds = arrival * 37 / 10**9
@@ -74,13 +75,19 @@ def test_every_policy_obeys_everything(name: str, drawn: Combination) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SERVERS[:2])
+@pytest.mark.parametrize("name", SERVERS)
 @examples(200)
-@given(drawn=combinations(), limits=st.sampled_from(LIMITS))
-def test_every_server_obeys_everything(name: str, drawn: Combination, limits: str) -> None:
-    keys = ",".join(filter(None, (f"block={drawn.instance.block_size}", limits)))
+@given(drawn=combinations(), place=st.integers(0, 3))
+def test_every_server_obeys_everything(name: str, drawn: Combination, place: int) -> None:
+    is_sglang = name == "sglang"
+    block, limits = "page" if is_sglang else "block", (RULES if is_sglang else LIMITS)
+    keys = ",".join(
+        filter(None, (f"{block}={drawn.instance.block_size}", limits[place % len(limits)]))
+    )
     router = "least-requests" if drawn.router == "central" else drawn.router
     found = run(drawn.instance, f"{name}:{keys}", clock=drawn.clock, router=router)
     assert found.is_complete
     assert found.violations() == []
     assert broken_rule(found) is None
+    if not drawn.clock.is_even:
+        assert list(found.completions) == ends_of(found)

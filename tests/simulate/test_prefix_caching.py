@@ -191,3 +191,28 @@ def test_servers_of_a_fleet_cache_what_is_sent_to_them(
         own = replace(case, instance=case.instance.of_one_worker(members))
         ones = own.literal(clock, caching="prefix" in fleet.extras)
         assert [found.completions[i] for i in members] == [one.completed for one in ones], worker
+
+
+def test_sglang_sorts_by_matches() -> None:
+    """Those of a pass the one of b; two that are admitted together find nothing of each other."""
+    rows = [(0, "a"), (0, "b"), (0, "a"), (0, "a")]
+    requests = [Request(t, 5, 3, prefix=(name,)) for t, name in rows]
+    chat = Instance(20, requests, block_tokens=4)
+    by_match = run(chat, "sglang:max_running=1,order=lpm", clock=CLOCK)
+    assert hits(by_match) == [[], [], [4], [4]]
+    assert by_match.starts == (0, 9, 3, 6)
+    assert run(chat, "sglang:max_running=1", clock=CLOCK).starts == (0, 3, 6, 9)
+    together = run(replace(chat, memory=99), "sglang", clock=CLOCK)
+    assert together.starts == (0, 0, 0, 0)
+    assert not together.finds_tokens
+
+
+def test_sglang_keeps_tokens_of_those_that_wait_for_a_prefill() -> None:
+    """The second one is admitted while the first yields nothing; nothing is processed twice."""
+    pair = Instance(20, [Request(0, 2, 4), Request(2, 3, 2)], round_ms=0.0001)
+    found = run(pair, "sglang", clock=CLOCK)
+    assert found.segments == (((1, 2), (4, 5)), ((3, 4),))
+    assert found.chunks == (Chunks(0, 3, (), cached=4),)
+    assert sum(stretch.prompts for stretch in found.stretches) == 5
+    tight = replace(found, instance=replace(pair, memory=7))
+    assert "time 3: 8 tokens held, memory is 7" in tight.violations()

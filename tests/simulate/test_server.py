@@ -275,18 +275,16 @@ def test_prompts_alone_hold_up_those_that_run() -> None:
     [
         ("sglang:page=0", "page: must be at least 1"),
         ("sglang:conservative=0", "conservative: must be above 0"),
-        ("sglang:page=8", "request 'r0': page: needs 16 tokens in whole pages, memory has 8"),
+        (
+            "sglang:page=8",
+            "request 'r0': page: needs 2 blocks of 8 tokens, memory has 1",
+        ),
     ],
 )
 def test_what_cannot_be_retracted_is_refused(policy: str, reason: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         simulate(Instance(9, [Request(0, 7, 2)]), policy)
     assert str(caught.value).startswith(reason)
-
-
-def test_retraction_knows_no_seconds() -> None:
-    with pytest.raises(InvalidInput, match="in rounds, not in seconds"):
-        simulate(Instance(9, [Request(0, 1, 1)]), "sglang", clock=Seconds(MODEL))
 
 
 def test_a_prompt_that_is_preempted_half_way_is_processed_from_its_start() -> None:

@@ -62,3 +62,43 @@ def broken_rule(run: PolicyRun) -> str | None:
     if run.is_complete and value != run.objective:
         return f"says {run.objective}, is {value}"
     return None
+
+
+def ends_of(run: PolicyRun) -> list[int]:
+    """Return when each request completes in seconds, by what each round processes and holds.
+
+    For runs whose records say what was found in the cache.
+    """
+    instance, model, ends = run.instance, run.clock.batch_time, [0] * len(run.instance)
+    unit, requests = instance.block_tokens or 1, instance.requests
+    done = {(c.request, c.end): c.cached + sum(c.tokens) for c in run.chunks if not c.is_lost}
+    held: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
+    for worker, time, i, tokens in holdings(run):
+        held[worker, time][i] = tokens
+    pieces: dict[tuple[int | None, int], int] = defaultdict(int)
+    prompts: dict[tuple[int | None, int], int] = defaultdict(int)
+    for c in run.chunks:
+        for time, tokens in enumerate(c.tokens, c.start + 1):
+            pieces[run.workers[c.request], time] += 1
+            prompts[run.workers[c.request], time] += tokens
+    for i, rows in enumerate(run.segments):
+        before = requests[i].prompt
+        for first, last in rows:
+            prompts[run.workers[i], first] += before - done.get((i, first - 1), 0)
+            before += last - first + 1
+    for worker in range(instance.workers):
+        now = 0
+        for time in sorted(t for w, t in held if w == worker):
+            now = run.resumed[worker].get(time - 1, now)
+            here, paths = held[worker, time], set[object]()
+            tokens = sum(here.values())
+            for i, count in here.items():
+                path = requests[i].prefix[: count // unit]
+                tokens -= len(paths & {*path}) * unit
+                paths |= {*path}
+            yielding = len(here) - pieces[worker, time]
+            now += model.round_ns(yielding, prompts[worker, time], tokens)
+            for i in here:
+                if run.segments[i][-1][1] == time:
+                    ends[i] = now
+    return ends
