@@ -219,7 +219,7 @@ def run_to_json(run: Schedule) -> Json:
     ]
     more = {
         "workers": run.workers if is_fleet else (),
-        "chunks": [{"request": i, "start": k, "tokens": tokens} for i, k, tokens, _ in chunks],
+        "chunks": [{"request": i, "start": k, "tokens": tokens} for i, k, tokens, *_ in chunks],
         "lost": run.lost,
         "waits": sorted(waits),
     }

@@ -67,6 +67,7 @@ class Search:
         self, problem: Problem | Instance, limits: Limits | None = None, *, checkable: bool = False
     ) -> None:
         self.problem, self.checkable = as_problem(problem), checkable
+        self.problem.refuse_unbounded()
         self.instance, self.clock = self.problem.instance, self.problem.clock
         self.limits = limits = limits or Limits()
         self.seed, self.threads = limits.seed, limits.threads
@@ -120,6 +121,8 @@ class Search:
         if theirs is not ours and theirs.hash != ours.hash:
             raise ValueError("the schedule is for another instance")
         if not (schedule.is_complete and self.problem.scope.covers(schedule.scope)):
+            return False
+        if schedule.finds_tokens:  # a certificate has no place for it
             return False
         broken = schedule.violations()
         with self._lock:

@@ -104,7 +104,7 @@ class Clock(ABC):
 
         ``prompts`` are the tokens to prefill in the first of them.
         """
-        active, held = len(view.active), view.next_load
+        active, held = len(view.active), view.next_held
         later = self.batch_time.stretch_ns(active, held + active, rounds - 1)
         return self.batch_time.round_ns(active, prompts, held) + later
 

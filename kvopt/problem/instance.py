@@ -126,10 +126,11 @@ class Instance(Summarised):
             raise InvalidInput(f"has more than {DEEPEST_NOTES} levels", field="notes")
 
     def _check_requests(self) -> None:
-        if self.memory + self.block_size - 1 > LARGEST_INTEGER:  # as `inflated` adds them
-            both = f"{self.block_size} and {self.memory}"
-            reason = f"must be at most 2^53 together with memory, got {both}"
-            raise InvalidInput(reason, field="block_size")
+        if self.block_size > 1 and self.memory + self.block_size - 1 > LARGEST_INTEGER:
+            both = f"{self.block_size} and {self.memory}"  # `inflated` adds them
+            raise InvalidInput(
+                f"must be at most 2^53 together with memory, got {both}", field="block_size"
+            )
         seen: set[str | None] = set()
         for request in self.requests:
             if request.id in seen:

@@ -6,10 +6,9 @@ like its private tokens.  Blocks in a row that the same requests use are one nod
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -54,6 +53,18 @@ class Forest:
                 found[node].append(i)
         return tuple(map(tuple, found))
 
+    def of(self, members: Sequence[int]) -> Forest:
+        """Return the forest of some of the requests, with all nodes."""
+        paths = tuple(self.paths[i] for i in members)
+        return replace(self, paths=paths, private=tuple(self.private[i] for i in members))
+
+    def covered(self, i: int, tokens: int) -> tuple[int, ...]:
+        """Return the nodes of a request that its first so many tokens hold fully."""
+        count, path = 0, self.paths[i]
+        while count < len(path) and (tokens := tokens - self.weights[path[count]]) >= 0:
+            count += 1
+        return path[:count]
+
     def tokens(self, active: Iterable[int]) -> int:
         """Return the tokens of the nodes that some of these requests use, each counted once."""
         return sum(self.weights[v] for v in {v for i in active for v in self.paths[i]})
@@ -68,75 +79,6 @@ class Forest:
         for path in self.paths:
             nx.add_path(graph, path)
         return graph
-
-
-class Cache:
-    """Computed tokens on a server that serves requests of a forest.
-
-    Tokens of active requests are in the cache.  Those of inactive ones remain while they fit next
-    to these: the least recently used leave first, a request from its last token, a node by blocks.
-
-    Parameters
-    ----------
-    forest
-        The requests.
-    block
-        Tokens of a block.
-    memory
-        Tokens of the server.
-    """
-
-    def __init__(self, forest: Forest, block: int, memory: int) -> None:
-        self._forest, self._block, self._memory = forest, block, memory
-        self._users = [0] * len(forest.weights)
-        self._left = [(-1, -1)] * len(forest.weights)  # last use of a node, and its user
-        self._unused: dict[tuple[int, int, int], int] = {}  # tokens by when, by whom, less node
-        self._line: list[tuple[int, int, int]] = []  # a heap of these; entries may be stale
-        self._total = 0  # tokens that are unused
-
-    def matched(self, i: int) -> int:
-        """Return the tokens of a request's prefix that are in the cache."""
-        forest = self._forest
-        return sum(
-            forest.weights[v] if self._users[v] else self._unused.get((*self._left[v], -v), 0)
-            for v in forest.paths[i]
-        )
-
-    def start(self, i: int) -> int:
-        """Make a request active; return the tokens of its prompt that are not in the cache."""
-        forest, path = self._forest, self._forest.paths[i]
-        missing = forest.private[i] + sum(forest.weights[v] for v in path) - self.matched(i)
-        for v in path:
-            if not self._users[v]:
-                self._total -= self._unused.pop((*self._left[v], -v), 0)
-            self._users[v] += 1
-        return missing
-
-    def stop(self, i: int, time: int, tokens: int) -> None:
-        """Make a request inactive, with its number of private tokens; its nodes follow."""
-        left = [(-len(self._users), tokens, (time, i))]
-        for v in self._forest.paths[i]:
-            self._users[v] -= 1
-            self._left[v] = max(self._left[v], (time, i))
-            if not self._users[v]:
-                left.append((-v, self._forest.weights[v], self._left[v]))
-        for node, count, when in left:
-            self._unused[place := (*when, node)] = count
-            self._total += count
-            heapq.heappush(self._line, place)
-
-    def make_room(self, held: int) -> None:
-        """Drop tokens that do not fit next to those of active requests."""
-        while self._unused and (over := held + self._total - self._memory) > 0:
-            tokens = self._unused.get(place := self._line[0], 0)
-            if place[2] > -len(self._users):
-                over = -(-over // self._block) * self._block
-            if tokens > over:
-                self._unused[place] = tokens - over
-            else:
-                heapq.heappop(self._line)
-                self._unused.pop(place, None)
-            self._total -= min(tokens, over)
 
 
 def forest_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,17 +13,17 @@ from kvopt.errors import InvalidInput, PolicyFault, TooLarge, shown
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_fleet
+from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.show.summary import counted
 from kvopt.simulate.fleets import route, share
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy, Sglang
-from kvopt.simulate.retraction import Retraction
 from kvopt.simulate.routers.base import ArrivalRouter, Router
 from kvopt.simulate.routers.registry import router as router_from
-from kvopt.simulate.server import Server
+from kvopt.simulate.server import Server, VllmServer
+from kvopt.simulate.sglang import SglangServer
 from kvopt.simulate.simulator import Simulation, Worker, Workload
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
@@ -88,42 +87,36 @@ def run(
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
     if label is None:
         label = policy if isinstance(policy, str) else policy.name
-    kind: Callable[[Workload, Any], Worker] = Simulation
+    kind: type[Any] = Simulation
     if isinstance(scheduler, Sglang):
-        kind = Retraction
-        refuse_fleet(instance, label)
+        kind = SglangServer
     elif isinstance(scheduler, ServerPolicy):
-        kind = Server
+        kind = VllmServer
     if kind is not Simulation:
-        refuse_extras(instance, label)
-    elif instance.extras:
-        refuse_blocks(instance, instance.extras[0])
+        refuse_extras(instance, label, ("weight", "max_active", "prefix"))
+    padding = 0
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)
-    elif instance.block_size > 1:
-        made = run(instance.inflated(), scheduler, label=label, should_stop=should_stop)
-        said = f"counts {instance.block_size - 1} tokens more for each request, for whole blocks"
-        note = said if made.note is None else f"{made.note}; {said}"
-        return _checked(replace(made, instance=instance, note=note))
-    if kind is Retraction and not clock.is_even:
-        raise InvalidInput("is simulated in rounds, not in seconds", field=label)
+    else:
+        padding = instance.block_size - 1
     began, fleet = wall_time(), instance.workers > 1
     way = router_from(router) if isinstance(router, str) and fleet else router
-    if kind is Server and fleet and not isinstance(way, ArrivalRouter):
+    if issubclass(kind, Server) and fleet and not isinstance(way, ArrivalRouter):
         reason = "every server has a line of its own: name a router that sends requests on arrival"
         raise InvalidInput(f"{reason}, such as least-requests", field=label)
-    workload = Workload(instance, clock, should_stop)
+    workload = Workload(instance.inflated() if padding else instance, clock, should_stop, padding)
     with at_fault(scheduler, label):
         copies = [scheduler, *(deepcopy(scheduler) for _ in range(instance.workers - 1))]
         workers = [kind(workload, each) for each in copies]
         _serve(workload, workers, way)
+    padded = f"counts {padding} tokens more for each request, for whole blocks"
     found = PolicyRun(
         instance,
         **_columns(workload, workers),
         clock=clock,
         policy=label,
         wall_seconds=wall_time() - began,
-        note=_note(workers),
+        note="; ".join(filter(None, (_note(workers), padded if padding else None))) or None,
         router=None if not fleet else router if isinstance(router, str) else router.name,
     )
     return _checked(found)
@@ -168,8 +161,9 @@ def _note(workers: list[Any]) -> str | None:
         return "; ".join(f"{name}{note}" for name, note in notes if note is not None) or None
     pauses = sum(max(len(rows) - 1, 0) for worker in workers for rows in worker.found)
     told = counted(pauses, "pause")
-    if isinstance(workers[0], Retraction):
-        return f"{told}, {workers[0].retractions:,} of them retractions" if pauses else None
+    if isinstance(workers[0], SglangServer):
+        count = sum(worker.retractions for worker in workers)
+        return f"{told}, {count:,} of them retractions" if pauses else None
     paused = f"; {told} with tokens kept" if pauses else ""
     return f"{workers[0].policy.limits}{paused}"
 

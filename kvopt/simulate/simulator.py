@@ -18,10 +18,10 @@ from typing import Any
 
 from kvopt.errors import InvalidInput, PolicyFault, Stopped
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refuse_prefixes
-from kvopt.problem.prefixes import Cache
+from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.problem.requests import volume_of
 from kvopt.simulate.policies.base import Need, Policy, View
+from kvopt.timetable.cache import Cache
 from kvopt.timetable.work import Chunks, Lost
 
 MOST_EVICTIONS = 200_000
@@ -36,6 +36,8 @@ class Workload:
     ----------
     instance, clock
         The requests, and how long rounds last.
+    padding
+        Tokens by which prompts of the instance are longer than they are, to fit in whole blocks.
     should_stop
         Asked every round; `Stopped` is raised when it turns true.
     """
@@ -43,6 +45,7 @@ class Workload:
     instance: Instance
     clock: Clock
     should_stop: Callable[[], bool]
+    padding: int = 0
 
     @cached_property
     def arrivals(self) -> list[int]:
@@ -148,7 +151,6 @@ class Simulation(Worker):
 
     def __init__(self, workload: Workload, policy: Policy) -> None:
         instance, clock = workload.instance, workload.clock
-        refuse_blocks(instance, "a simulated policy")
         if Need.ARRIVALS in policy.needs:
             if instance.workers > 1:
                 raise InvalidInput("plans for one worker, not for a fleet", field=policy.name)
@@ -159,6 +161,7 @@ class Simulation(Worker):
         super().__init__(workload, self.truth.beliefs.output)
         self.policy = policy
         self.view = self.truth.before_arrivals(policy)
+        self.view.padding = workload.padding
         self.waiting = self.view.waiting
         if instance.forest.weights and not clock.is_even:
             self.view.cache = Cache(instance.forest, instance.block_tokens or 1, instance.memory)
@@ -216,7 +219,7 @@ class Simulation(Worker):
     def tokens(self) -> int:
         """Return the tokens held at its current time."""
         view, active = self.view, len(self.view.active)
-        return view.next_load + active * (self._due(self._seen_at) - view.now - 1) if active else 0
+        return view.next_held + active * (self._due(self._seen_at) - view.now - 1) if active else 0
 
     # ---- time ---------------------------------------------------------------------------
 
@@ -331,8 +334,6 @@ class Simulation(Worker):
     def _evict(self) -> bool:
         view, before = self.view, len(self.lost)
         for i in self.policy.evict(view):
-            if view.cache is not None and self.instance.workers > 1:
-                refuse_prefixes(self.instance, "evictions on several workers in seconds")
             if i not in view.active:
                 raise PolicyFault(f"{self.policy.name}: evicts {i}, which is not active")
             start = view.stop(i)

@@ -6,16 +6,18 @@ Memory grows between ends of work, so it peaks at ends only, and a check visits 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from kvopt.errors import InvalidInput
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, counted, worded
 from kvopt.timetable.measures import MEASURES, Measures, summary
+from kvopt.timetable.retention import Piece, Retention, kept_at
 from kvopt.timetable.sweep import blocks_held
 from kvopt.timetable.timetable import Times, Timetable
 
@@ -74,7 +76,7 @@ class Schedule(Timetable):
     segments
         Instead of ``starts`` with pauses: for each request pairs ``[first, last]`` of
         active times, ascending; together they hold as many times as the request has tokens.
-        Segments without a gap become one.
+        In rounds segments without a gap become one.
     clock
         How long rounds last.
     chunks
@@ -230,10 +232,11 @@ class Schedule(Timetable):
                 yield f"request {request.id!r} cannot lose {piece.start}..{piece.end}"
         for chunks in self.chunks:
             request, rows = requests[chunks.request], self.spans[chunks.request]
-            total, produced = sum(chunks.tokens), 0
+            total, produced = chunks.cached + sum(chunks.tokens), 0
             for first, last in rows:
                 produced += last - first + 1 if first <= chunks.start else 0
-            is_whole = min(chunks.tokens, default=0) > 0 and total <= request.prompt + produced
+            least = min(chunks.tokens, default=int(chunks.cached > 0))
+            is_whole = least > 0 <= chunks.cached and total <= request.prompt + produced
             if not (is_whole and 0 <= chunks.start < rows[-1][1]):
                 yield f"request {request.id!r} cannot process {total} tokens from {chunks.start} on"
 
@@ -258,16 +261,45 @@ class Schedule(Timetable):
             for time, active in zip(sweep.times, sweep.active, strict=True):
                 if active > most:
                     yield f"time {time}: {active} requests are active, at most {most} may be"
-        if self.peak_memory > memory:
-            ends = set(sweep.ends)
+        try:
+            changes = self._kept()
+        except InvalidInput as error:
+            yield str(error)
+            return
+        kept = kept_at(changes, sweep.times)
+        if self.peak_memory + max(kept.values(), default=0) > memory:
+            ends = {*sweep.ends, *changes}
             for time, load in zip(sweep.times, sweep.held, strict=True):
-                if load > memory and time in ends:
+                if (load := load + kept[time]) > memory and time in ends:
                     yield f"time {time}: {load} tokens held, memory is {memory}"
         size, blocks = self.instance.block_size, self.instance.blocks
         if size > 1:
-            for time, needed in blocks_held(sweep, size):
-                if needed > blocks:
+            for time, needed in blocks_held(sweep, size, changes):
+                if (needed := needed + kept[time] // size) > blocks:
                     yield f"time {time}: {needed} blocks of {size} tokens held, there are {blocks}"
+
+    def _kept(self) -> Mapping[int, int]:
+        """Return changes of the tokens that stay in memory since a request finds them later."""
+        if not self.finds_tokens:
+            return {}
+        requests, pieces, done = self.instance.requests, list[Piece](), dict[tuple[int, int], int]()
+        for i, start, tokens, is_lost, cached in self.chunks:
+            held = list(accumulate(tokens, initial=cached))
+            for number, (before, after) in enumerate(pairwise(held), start):
+                found = cached if number == start else 0
+                pieces.append(Piece(number, number + 1, before, after, i, found))
+            if not is_lost:
+                done[i, start + len(tokens)] = held[-1] if tokens else -cached
+        for i, start, end in self.lost:
+            pieces.append(Piece(start, end, 0, requests[i].prompt + 1, i, 0))
+        for i, rows in enumerate(self.spans):
+            count = requests[i].prompt
+            for first, last in rows:
+                before = done.get((i, first - 1), 0)
+                found = max(-before, 0)
+                pieces.append(Piece(first - 1, last, abs(before), count + 1, i, found))
+                count += last - first + 1
+        return Retention(pieces, self.instance.forest, self.instance.block_size).tokens()
 
     # ---- tables and pictures ------------------------------------------------------------
 

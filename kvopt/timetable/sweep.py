@@ -9,7 +9,7 @@ which never hold less than the tokens.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,14 +67,13 @@ def swept(starts: Sequence[int], ends: Sequence[int], before: Sequence[int]) -> 
     return Sweep(*given, *(column.tolist() for column in columns))
 
 
-def sharing(sweep: Sweep, requests: Iterable[int], forest: Forest) -> Sweep:
-    """Return the holdings of the same pieces of these requests if a node is held once.
+def sharing(sweep: Sweep, paths: Sequence[Sequence[int]], forest: Forest) -> Sweep:
+    """Return the holdings of the same pieces with these nodes if a node is held once.
 
     The users of a node hold it from the first start until all that overlap have ended.  Pieces
-    after those of requests use none.
+    after those with nodes use none.
     """
-    paths = [forest.paths[i] for i in requests]
-    paths += [()] * (len(sweep.starts) - len(paths))
+    paths = [*paths, *[()] * (len(sweep.starts) - len(paths))]
     own = [sum(forest.weights[v] for v in path) for path in paths]
     alone, once = Counter[int](), Counter[int]()
     ends: dict[int, int] = {}  # users of each node so far
@@ -107,8 +106,8 @@ def blocks_for(tokens: int, block: int) -> int:
     return -(-tokens // block)
 
 
-def blocks_held(sweep: Sweep, block: int) -> Iterator[tuple[int, int]]:
-    """Yield each time at which work ends, ascending, and the blocks held then.
+def blocks_held(sweep: Sweep, block: int, also: Container[int] = ()) -> Iterator[tuple[int, int]]:
+    """Yield each time at which work ends, and some others, ascending, and the blocks held then.
 
     Blocks are given back at ends only, so they peak at ends.  A piece with ``offset + t`` tokens at
     time t, with ``offset = q B + r`` and ``t = u B + v``, takes ``q + u`` blocks, one more if
@@ -125,7 +124,7 @@ def blocks_held(sweep: Sweep, block: int) -> Iterator[tuple[int, int]]:
     rests: Counter[int] = Counter()
     for time in sorted(changes):
         rounds, late = divmod(time, block)
-        if any(change < 0 for change, _, _ in changes[time]):
+        if time in also or any(change < 0 for change, _, _ in changes[time]):
             begun = sum(n for r, n in rests.items() if r + late > 0)
             more = sum(n for r, n in rests.items() if r + late > block)
             yield time, wholes + active * rounds + begun + more + shared.get(time, 0) // block

@@ -12,16 +12,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, islice, pairwise
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.problem.clocks import ROUNDS, Clock, Piece, Stretch
-from kvopt.problem.instance import Instance, refuse_prefixes
-from kvopt.problem.prefixes import Cache
+from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import Summarised
+from kvopt.timetable.cache import Cache
 from kvopt.timetable.sweep import Sweep, sharing, swept
 from kvopt.timetable.work import Chunks, Lost, Segments, checked_segments, scope_of
 
@@ -49,7 +49,7 @@ class Timetable(Summarised):
     def __post_init__(self) -> None:
         said = vars(self)  # checked as given, before any use
         if segments := tuple(self.segments):
-            segments = checked_segments(self.instance, segments)
+            segments = checked_segments(self.instance, segments, is_even=self.clock.is_even)
             starts = tuple(rows[-1][0] - 1 for rows in segments)
             if (given := tuple(self.starts)) and given != starts:
                 raise InvalidInput("are not those of the last segments", field="starts")
@@ -57,8 +57,6 @@ class Timetable(Summarised):
             starts = self._integers("starts", self.starts)
         said.update(starts=starts, workers=self._checked_workers(), segments=segments)
         said.update({name: tuple(said[name]) for name in ("chunks", "lost", "resumed")})
-        if self.chunks or (self.pauses and not self.clock.is_even):
-            refuse_prefixes(self.instance, "work in pieces")
 
     def _integers(self, name: str, values: Iterable[int]) -> tuple[int, ...]:
         """Return an integer for each request, else raise."""
@@ -115,6 +113,11 @@ class Timetable(Summarised):
         return used.joined(Scope.SHARING) if "prefix" in self.instance.extras else used
 
     @property
+    def finds_tokens(self) -> bool:
+        """Whether its records say that requests found tokens in a cache."""
+        return any(each.cached for each in self.chunks)
+
+    @property
     def pauses(self) -> int:
         """Number of pauses of all requests."""
         return sum(map(len, self.segments)) - len(self.segments)
@@ -142,9 +145,12 @@ class Timetable(Summarised):
     def _part(self, worker: int) -> Self:
         members = self.members[worker]
         place = {i: position for position, i in enumerate(members)}
+        instance = self.instance.of_one_worker(members)
+        # A node of one user here is still a node: an evicted request finds it again.
+        vars(instance)["forest"] = self.instance.forest.of(members)
         return replace(
             self,
-            instance=self.instance.of_one_worker(members),
+            instance=instance,
             starts=[self.starts[i] for i in members],
             workers=(),
             segments=[self.segments[i] for i in members if self.segments],
@@ -258,10 +264,11 @@ class Timetable(Summarised):
     def _prompts(self) -> Mapping[int, int]:
         """Return the tokens of prompts that rounds process, by their begins.
 
-        In seconds these include only the tokens of prefixes that are not in the cache.
+        In seconds these include only the tokens of prefixes that are not in the cache.  With
+        segments `chunks` say which are; starts alone are replayed.
         """
         found, forest = defaultdict[int, int](int), self.instance.forest
-        if self.clock.is_even or not forest.weights:
+        if self.clock.is_even or self.segments or not forest.weights:
             for start, _, _, tokens, *_ in self.work():
                 found[start] += tokens
             return found
@@ -269,11 +276,14 @@ class Timetable(Summarised):
         for piece in self.pieces():
             starts[piece[1]].append(piece[0])
             ends[piece[2]].append(piece)
-        cache = Cache(forest, self.instance.block_tokens or 1, self.instance.memory)
-        for time, held in zip(self.sweep.times, self.sweep.held, strict=True):
-            cache.make_room(held)
+        # With these tokens more for each request, what fits does so in whole blocks as well.
+        size, sweep = self.instance.block_size, self.sweep
+        more, memory = size - 1, self.instance.blocks * size + size - 1
+        cache = Cache(forest, self.instance.block_tokens or 1, memory)
+        for time, active, held in zip(sweep.times, sweep.active, sweep.held, strict=True):
+            cache.make_room(held + active * more)
             for i, start, end in ends[time]:
-                cache.stop(i, end, forest.private[i] + end - start)
+                cache.stop(i, end, forest.private[i] + more + end - start)
             found[time] = sum(map(cache.start, starts[time]))
         return found
 
@@ -283,7 +293,8 @@ class Timetable(Summarised):
 
     def pieces(self) -> list[Piece]:
         """Return ``(request, start, end)`` of all work, lost or not: active at start+1 .. end."""
-        found = [(each.request, each.start, each.end) for each in self._beside()]
+        beside = (each for each in self._beside() if each.start < each.end)
+        found = [(each.request, each.start, each.end) for each in beside]
         for i, rows in enumerate(self.spans):
             found += [(i, first - 1, last) for first, last in rows]
         return found
@@ -300,10 +311,13 @@ class Timetable(Summarised):
             found = swept(*columns[:3])
         if "prefix" not in self.instance.extras:
             return found
-        works = [i for i, _, _ in self.lost] + [
-            i for i, rows in enumerate(self.spans) for _ in rows
-        ]
-        return sharing(found, works, self.instance.forest)
+        forest = self.instance.forest
+        paths = [forest.paths[i] for i, *_ in self.lost]
+        paths += [forest.paths[i] for i, rows in enumerate(self.spans) for _ in rows]
+        for i, _, tokens, _, cached in self.chunks:
+            held = islice(accumulate(tokens, initial=cached), 1, None)
+            paths += [forest.covered(i, count) for count in held]
+        return sharing(found, paths, forest)
 
     def work(self) -> Iterator[tuple[int, int, int, int, int, bool]]:
         """Yield start and end of all work, earlier tokens, and tokens processed then.
@@ -315,14 +329,15 @@ class Timetable(Summarised):
         for i, start, end in self.lost:
             yield start, end, requests[i].prompt, requests[i].prompt, i, False
         kept = [chunks for chunks in self.chunks if not chunks.is_lost]
-        done = {(chunks.request, chunks.end): sum(chunks.tokens) for chunks in kept}
+        done = {(each.request, each.end): each.cached + sum(each.tokens) for each in kept}
         for i, rows in enumerate(self.spans):
             before = requests[i].prompt
             for first, last in rows:
                 yield first - 1, last, before, before - done.get((i, first - 1), 0), i, False
                 before += last - first + 1
-        for i, start, pieces, _ in self.chunks:
-            processed = zip(pieces, accumulate(pieces), strict=True)
+        for i, start, pieces, _, cached in self.chunks:
+            held_then = islice(accumulate(pieces, initial=cached), 1, None)
+            processed = zip(pieces, held_then, strict=True)
             for number, (tokens, held) in enumerate(processed, start):
                 yield number, number + 1, held - 1, tokens, i, True
         for number in chain.from_iterable(self.resumed):

@@ -44,12 +44,16 @@ class Chunks(NamedTuple):
         Tokens that each round processes.
     is_lost
         Whether the request was preempted before its next token, so that all is processed again.
+    cached
+        Tokens before these that were in the cache.  If all others are processed in the round of
+        the next token, ``tokens`` are empty.
     """
 
     request: int
     start: int
     tokens: tuple[int, ...]
     is_lost: bool = False
+    cached: int = 0
 
     @property
     def end(self) -> int:
@@ -62,23 +66,27 @@ def scope_of(segments: Segments, chunks: Sequence[Chunks], lost: Sequence[Lost])
     used = [
         (lost, Scope.RESTARTS),
         (any(len(rows) > 1 for rows in segments), Scope.PAUSES),
-        (chunks, Scope.CHUNKS),
+        (any(each.tokens for each in chunks), Scope.CHUNKS),
     ]
     return reduce(Scope.joined, [scope for some, scope in used if some], Scope.RUNS)
 
 
 def checked_segments(
-    instance: Instance, given: Sequence[Iterable[Sequence[int]]]
+    instance: Instance, given: Sequence[Iterable[Sequence[int]]], *, is_even: bool
 ) -> tuple[tuple[Segment, ...], ...]:
-    """Return the segments of each request, joined if they have no gap, else raise."""
+    """Return the segments of each request, else raise.
+
+    In rounds they are joined if they have no gap.  In seconds the second one is processed again.
+    """
     if len(given) != len(instance):
         reason = f"has {len(given)} entries for {len(instance)} requests"
         raise InvalidInput(reason, field="segments")
-    return tuple(map(_joined, instance, given))
+    return tuple(
+        _checked(request, rows, is_even) for request, rows in zip(instance, given, strict=True)
+    )
 
 
-def _joined(request: Request, given: object) -> tuple[Segment, ...]:
-    """Return the segments of a request, joined if they have no gap, else raise."""
+def _checked(request: Request, given: object, is_even: bool) -> tuple[Segment, ...]:
     with placed(request=repr(request.id)):
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise _refused(f"must be a list of pairs, got {shown(given)}")
@@ -87,7 +95,7 @@ def _joined(request: Request, given: object) -> tuple[Segment, ...]:
             before = found[-1] if found else None
             if before is not None and first <= before[1]:
                 raise _refused(f"must ascend, got {shown([first, last])} after time {before[1]}")
-            if before is not None and first == before[1] + 1:
+            if is_even and before is not None and first == before[1] + 1:
                 first = found.pop()[0]
             found.append((first, last))
         tokens = sum(last - first + 1 for first, last in found)

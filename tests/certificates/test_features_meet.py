@@ -156,12 +156,12 @@ def test_some_cases_evict() -> None:
 
 REFUSED: dict[str, tuple[Case, str]] = {
     "a server of a fleet": (Case(made(SOME, workers=2), ["svf", "vllm-fcfs"]), "name a router"),
-    "retraction in a fleet": (Case(made(SOME, workers=2), ["sglang"]), "one worker only"),
+    "retraction in a fleet": (Case(made(SOME, workers=2), ["sglang"]), "name a router"),
     "a plan of a fleet": (
         Case(made(SOME, workers=2), ["sorted-lp:hindsight=1"]),
         "plans for one worker",
     ),
-    "a server of rounds": (Case(made(SOME), ["sglang"], SECONDS), "not in seconds"),
+    "tokens kept": (Case(made(SOME), ["sglang"], SECONDS), "pause, which is not certified"),
     "a plan in seconds": (Case(made(SOME), ["sorted-lp:hindsight=1"], SECONDS), "for a backlog"),
     "other blocks": (Case(made(SOME, block_size=2), ["vllm-fcfs:block=4"]), "blocks of 2 tokens"),
 }

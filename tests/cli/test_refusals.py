@@ -73,8 +73,8 @@ REFUSED = [
     ("run ec1.json -P svf --seconds -o s.json", "-o: goes with rounds"),
     ("run ec1.json -P svf --seconds --batch-time gpt", "batch time: must be one of"),
     ("run ec1.json -P svf --seconds --batch-time none.json", "none.json: cannot be read"),
-    ("run blocks.json -P fcfs --block-size 4 --seconds", "blocks"),
-    ("run blocks.json -P fcfs --block-size 4 --workers 2", "blocks"),
+    ("solve blocks.json --block-size 4 --seconds", "blocks"),
+    ("bound blocks.json --block-size 4 --workers 2", "blocks"),
     ("run blocks.json -P fcfs --block-size 9", "needs 1 blocks of 9 tokens, memory has 0"),
     *(
         (f"{command} bad.json", "kvopt: bad.json: request 'r2': output: ")

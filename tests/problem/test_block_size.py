@@ -35,9 +35,12 @@ def test_a_request_that_needs_more_blocks_than_there_are() -> None:
         Instance(11, [Request(0, 3, 6)], block_size=4)
 
 
-def test_fleets_count_tokens() -> None:
-    with pytest.raises(InvalidInput, match="workers"):
-        Instance(22, FIVE.requests, workers=2, block_size=4)
+def test_bounds_of_fleets_count_tokens() -> None:
+    fleet = Instance(22, FIVE.requests, workers=2, block_size=4)
+    assert run(fleet, "svf").is_complete
+    for work in (bound, solve, certify):
+        with pytest.raises(InvalidInput, match="workers: is 2: a bound in whole blocks knows one"):
+            work(fleet)
 
 
 def test_a_check_counts_blocks_at_every_time() -> None:
@@ -83,9 +86,10 @@ def test_what_fits_inflated_fits_into_blocks_and_what_fits_these_into_their_toke
 
 def test_what_counts_tokens_only_is_refused(tmp_path: Path) -> None:
     clock = Seconds(BatchTime([Line(10, 0)]))
+    timed = FIVE.replace(round_ms=1)
+    assert run(timed, "fcfs", clock=clock).is_complete
     for work in (
-        lambda: run(FIVE, "fcfs", clock=clock),
-        lambda: certify(FIVE, "fcfs", clock=clock),
+        lambda: certify(timed, "fcfs", clock=clock),
         lambda: certify(FIVE, deadline=10),
         lambda: seconds_bound(FIVE, BatchTime([Line(10, 0)])),
         lambda: export(FIVE, tmp_path / "model.lp"),

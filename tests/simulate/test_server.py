@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from commands import Run
@@ -16,6 +16,7 @@ from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from literal_vllm import LiteralVllm, One
+from routed import Sent
 
 from kvopt import (
     BatchTime,
@@ -32,7 +33,6 @@ from kvopt.errors import Stopped
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.scopes import Scope
 from kvopt.simulate.policies.registry import policy
-from kvopt.simulate.routers.base import ArrivalRouter, Load
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Chunks
@@ -274,18 +274,16 @@ def test_prompts_alone_hold_up_those_that_run() -> None:
     [
         ("sglang:page=0", "page: must be at least 1"),
         ("sglang:conservative=0", "conservative: must be above 0"),
-        ("sglang:page=8", "request 'r0': page: needs 16 tokens in whole pages, memory has 8"),
+        (
+            "sglang:page=8",
+            "request 'r0': page: needs 2 blocks of 8 tokens, memory has 1",
+        ),
     ],
 )
 def test_what_cannot_be_retracted_is_refused(policy: str, reason: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         simulate(Instance(9, [Request(0, 7, 2)]), policy)
     assert str(caught.value).startswith(reason)
-
-
-def test_retraction_knows_no_seconds() -> None:
-    with pytest.raises(InvalidInput, match="in rounds, not in seconds"):
-        simulate(Instance(9, [Request(0, 1, 1)]), "sglang", clock=Seconds(MODEL))
 
 
 def test_a_prompt_that_is_preempted_half_way_is_processed_from_its_start() -> None:
@@ -301,21 +299,6 @@ def test_the_scope_of_a_retraction_is_that_of_pauses() -> None:
 
 
 # ---- fleets ---------------------------------------------------------------------------------
-
-
-@dataclass
-class Sent(ArrivalRouter):
-    """Sends requests where it was told to, in the order of their arrival."""
-
-    name: ClassVar[str] = "sent"
-
-    to: Sequence[int] = ()
-
-    def begin(self, workers: int) -> None:
-        self._left = iter(self.to)
-
-    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
-        return next(self._left)
 
 
 def sent(case: Case, workers: int, to: Sequence[int], clock: Clock) -> PolicyRun:

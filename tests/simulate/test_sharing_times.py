@@ -11,7 +11,7 @@ from brute_force import Row, Server, completions, feasible
 from effort import many
 from strategies import drawn_with_prefixes, rows_of
 
-from kvopt import BatchTime, Instance, InvalidInput, Line, Request, Schedule, Scope, run
+from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, run
 from kvopt.certificates.files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Seconds
@@ -75,14 +75,16 @@ def test_schedules_take_the_times_of_a_literal_server() -> None:
     assert hits > many(250) // 3
 
 
+@pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("name", ["lpm", "a-min:intervals=relative,eps=0.9", "a-max"])
-def test_the_checker_replays_runs_with_evictions(name: str) -> None:
+def test_the_checker_replays_runs_with_evictions(name: str, workers: int) -> None:
     lost = 0
     for seed in range(many(60)):
         instance, _ = in_nanoseconds(drawn_with_prefixes(seed, 25), 17 * (seed % 3))
         if "prefix" not in instance.extras:
             continue
-        made = run(instance, name, clock=CLOCK)
+        instance = replace(instance, workers=workers)
+        made = run(instance, name, clock=CLOCK, router="round-robin")
         assert made.is_complete
         found = Certificate(instance, made, None, scope=Scope.SHARING, clock=CLOCK)
         value = json.loads(certificate_text(found))
@@ -100,16 +102,3 @@ def test_finished_blocks_stay_until_room_is_needed() -> None:
         made = Schedule(instance, (0, 1, 1 + output), clock=clock)
         assert made.completions[0] == 10 + 600
         assert made.completions[2] - made.completions[1] == 10 + 100 * processed
-
-
-def test_pieces_pauses_and_evictions_on_fleets_are_refused() -> None:
-    instance = Instance(12, [Request(0, 4, 5, prefix=("a",))] * 4, block_tokens=4)
-    for name in ("vllm-fcfs", "sglang"):
-        with pytest.raises(InvalidInput, match="prefix: is not known by"):
-            run(instance, name, clock=CLOCK)
-    with pytest.raises(InvalidInput, match="prefix: is not known by work in pieces"):
-        Schedule(instance, segments=[[(1, 1), (3, 6)], *[[(1, 5)]] * 3], clock=CLOCK)
-    name = "a-min:intervals=relative,eps=0.9"
-    assert run(instance, name, clock=CLOCK).lost
-    with pytest.raises(InvalidInput, match="prefix: is not known by evictions on several workers"):
-        run(replace(instance, workers=2), name, router="round-robin", clock=CLOCK)

@@ -2,6 +2,9 @@
 
 Prompts are as vLLM counts them.  A list says who waits, a list says who runs, and a preempted
 request is put back as the policy says: first come, first served in front, by priority in its place.
+
+Blocks are objects.  With prefix caching a full block is known by all tokens up to its end; free
+blocks, known or not, stand in a queue from whose head new ones are taken.
 """
 
 from __future__ import annotations
@@ -11,7 +14,15 @@ from dataclasses import dataclass, field
 from kvopt.problem.batch_time import BatchTime
 
 
-@dataclass
+@dataclass(eq=False)
+class Block:
+    """A block of the cache: how many use it, and all tokens up to its end if these are known."""
+
+    users: int = 0
+    tokens: tuple[object, ...] | None = None
+
+
+@dataclass(eq=False)
 class One:
     """A request: as it came, what it has produced, what is in the cache, and its blocks."""
 
@@ -22,10 +33,19 @@ class One:
     priority: int
     produced: int = 0
     computed: int = 0
-    blocks: int = 0
+    blocks: list[Block] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
+    prefix: tuple[object, ...] = ()
+    unit: int = 1
+    hits: list[int] = field(default_factory=list)
     completed: int = 0
     lingers: bool = False
+
+    def token(self, place: int) -> object:
+        """A label that equal tokens after equal ones have in common."""
+        if place < len(self.prefix) * self.unit:
+            return self.prefix[place // self.unit], place % self.unit
+        return self.number, place, "own"
 
 
 @dataclass
@@ -41,13 +61,59 @@ class LiteralVllm:
     by_priority: bool
     model: BatchTime | None = None
     asynchronous: bool = False
+    caching: bool = False
     most_used: int = 0
+
+    def __post_init__(self) -> None:
+        self.queue = [Block() for _ in range(self.blocks)]
+        self.turn = 0
 
     def order(self, one: One) -> tuple[int, int, int]:
         return (one.priority if self.by_priority else 0, one.arrival, one.number)
 
     def free(self) -> int:
-        return self.blocks - sum(one.blocks for one in self.running)
+        return len(self.queue)
+
+    def known(self, one: One) -> int:
+        """How many tokens the scheduler knows; asynchronously not that of the last round.
+
+        The token of one that waits has come.
+        """
+        is_late = self.asynchronous and one in self.running and one.times[-1:] == [self.turn]
+        return one.prompt + one.produced - is_late
+
+    def remember(self, one: One, count: int) -> None:
+        """Make full blocks of the first so many tokens known."""
+        for number, block in enumerate(one.blocks[: count // self.block * self.caching]):
+            if block.tokens is None:
+                block.tokens = tuple(one.token(p) for p in range((number + 1) * self.block))
+
+    def hit(self, one: One) -> list[Block]:
+        """The longest row of known blocks that one begins with, without its last token."""
+        found: list[Block] = []
+        there = [*self.queue, *(block for other in self.running for block in other.blocks)]
+        by_tokens = {block.tokens: block for block in there if block.tokens is not None}
+        for end in range(self.block, one.prompt + one.produced, self.block):
+            if (tokens := tuple(one.token(p) for p in range(end))) not in by_tokens:
+                break
+            found.append(by_tokens[tokens])
+        return found
+
+    def take(self, one: One, count: int) -> None:
+        """Give blocks to one for the next so many tokens."""
+        for _ in range(self.needed(one, count)):
+            block = self.queue.pop(0)
+            block.users, block.tokens = 1, None
+            one.blocks.append(block)
+        self.remember(one, min(one.computed + count, self.known(one)))
+
+    def give_back(self, one: One) -> None:
+        """Free all blocks, the last one first."""
+        for block in reversed(one.blocks):
+            block.users -= 1
+            if not block.users:
+                self.queue.append(block)
+        one.blocks, one.computed = [], 0
 
     def serve(self, requests: list[One]) -> None:
         """Serve to the end; each request then knows its rounds and when it was done."""
@@ -63,10 +129,13 @@ class LiteralVllm:
                 self.waiting.append(to_come.pop(0))
             if self.by_priority:
                 self.waiting.sort(key=self.order)
+            self.turn = turn
+            for one in self.running:  # what has become known since
+                self.remember(one, min(one.computed, self.known(one) - 1))
             tokens = self.schedule()
             self.most_used = max(self.most_used, self.blocks - self.free())
             for one in [one for one in self.running if one.lingers]:
-                one.blocks = one.computed = 0
+                self.give_back(one)
                 self.running.remove(one)
             if not tokens:
                 continue
@@ -81,7 +150,7 @@ class LiteralVllm:
                     one.completed = time
                     one.lingers = self.asynchronous
                     if not self.asynchronous:
-                        one.blocks = 0
+                        self.give_back(one)
                         self.running.remove(one)
 
     def lasts(self, tokens: list[tuple[One, int]]) -> int:
@@ -90,6 +159,8 @@ class LiteralVllm:
         yields = sum(one.computed + count == one.prompt + one.produced for one, count in tokens)
         total = sum(count for _, count in tokens)
         held = sum(one.computed for one in self.running) + total
+        there = [block for one in self.running for block in one.blocks]
+        held -= (len(there) - len({*map(id, there)})) * self.block
         slowest = max(line.round_ns + line.token_ns * total for line in self.model.lines)
         return slowest + self.model.prompt_ns * (total - yields) + self.model.kv_ns * held
 
@@ -103,33 +174,42 @@ class LiteralVllm:
                 at += 1
                 continue
             count = min(one.prompt + one.produced - one.computed, budget)
-            while (needed := self.needed(one, count)) > self.free():
+            while self.needed(one, count) > self.free():
                 preempted = True
                 last = max(self.running, key=self.order) if self.by_priority else self.running[-1]
                 at -= self.running.index(last) < at
                 self.running.remove(last)
                 budget += sum(c for other, c in tokens if other is last)
                 tokens = [(other, c) for other, c in tokens if other is not last]
-                last.computed = last.blocks = 0
+                self.give_back(last)
                 if not last.lingers:
                     self.waiting.insert(0, last)
                 if last is one:
                     break
             else:
-                one.blocks += needed
+                self.take(one, count)
                 tokens.append((one, count))
                 budget -= count
                 at += 1
         while not preempted and self.waiting and budget and len(self.running) < self.max_seqs:
             one = self.waiting[0]
             whole = one.prompt + one.produced
+            hits = self.hit(one) if self.caching else []
             margin = self.watermark if self.running else 0
+            margin -= sum(block.users > 0 for block in hits)  # the others are in the queue
             if self.needed(one, whole) + margin > self.free():
                 break
+            whole -= len(hits) * self.block
             if whole > budget and not self.chunked:
                 break
+            for block in hits:
+                if not block.users:
+                    self.queue.remove(block)
+                block.users += 1
+            one.blocks, one.computed = hits, len(hits) * self.block
+            one.hits += [one.computed] * (one.computed > 0)
             count = min(whole, budget)
-            one.blocks = self.needed(one, count)
+            self.take(one, count)
             tokens.append((one, count))
             budget -= count
             self.running.append(self.waiting.pop(0))
@@ -137,4 +217,4 @@ class LiteralVllm:
 
     def needed(self, one: One, count: int) -> int:
         total = one.computed + count
-        return total // self.block + (total % self.block > 0) - one.blocks
+        return total // self.block + (total % self.block > 0) - len(one.blocks)

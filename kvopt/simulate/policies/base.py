@@ -21,8 +21,8 @@ from kvopt.errors import InvalidInput, PolicyFault
 from kvopt.kernels.guarding import Extensible, file_of
 from kvopt.problem.instance import Instance
 from kvopt.problem.predictions import Beliefs, Believed, Intervals, PredictionModel
-from kvopt.problem.prefixes import Cache
 from kvopt.problem.scopes import Scope
+from kvopt.timetable.cache import Cache
 
 
 class Need(StrEnum):
@@ -99,6 +99,8 @@ class View:
         Prompt tokens of each request that no other one shares, for `Need.PREFIXES` alone.
     cache
         Computed tokens of shared prefixes in seconds; None in rounds.
+    padding
+        Tokens that each request counts beyond its own, so that what fits does in whole blocks.
     range
         The smallest lower and the largest upper end of all intervals.
     """
@@ -117,6 +119,7 @@ class View:
         "cache",
         "memory",
         "now",
+        "padding",
         "private",
         "prompts",
         "range",
@@ -137,6 +140,7 @@ class View:
         self.now = 0
         self.active: dict[int, int] = {}
         self.waiting: set[int] = set()
+        self.padding = 0
         self.cache: Cache | None = None
         self._base = 0  # sum of private - start over active requests, and of nodes that they use
 
@@ -168,6 +172,11 @@ class View:
         """Tokens held in the next round without starts or evictions now."""
         return self._base + len(self.active) * (self.now + 1)
 
+    @property
+    def next_held(self) -> int:
+        """Tokens held in the next round, without padding."""
+        return self.next_load - self.padding * len(self.active)
+
     def add_node(self, tokens: int) -> int:
         """Add a node that was not known in advance, and return it."""
         self._weights.append(tokens)
@@ -192,7 +201,8 @@ class View:
         self._base += self.prompts[i] - self.matched(i) - self.now
         for v in self._paths[i]:
             self._users[v] += 1
-        return self.prompts[i] if self.cache is None else self.cache.start(i)
+        processed = self.prompts[i] if self.cache is None else self.cache.start(i)
+        return processed - self.padding
 
     def stop(self, i: int) -> int:
         """Make a request inactive and return its start."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Literal
 
 from kvopt.errors import InvalidInput
+from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import checked_integer, volume_of
 from kvopt.problem.scopes import Scope
@@ -47,6 +48,13 @@ def uncovered(needed: Scope) -> str:
         Scope.PAUSES_AND_CHUNKS: "pauses requests and processes prompts in pieces",
     }[needed]
     return f"{does}, which the bound to judge it by does not cover; the scope {needed} does"
+
+
+def refuse_stalls(policy: Policy, label: str, clock: Clock) -> None:
+    """Refuse a scheduler whose runs keep tokens during a pause: certificates do not say that."""
+    if isinstance(policy, Sglang) and not (policy.mixed or clock.is_even):
+        reason = "keeps tokens in memory while requests pause, which is not certified; mixed=1 is"
+        raise InvalidInput(reason, field=label)
 
 
 class PausingPolicy(Policy):
@@ -180,7 +188,7 @@ def _carried(instance: Instance) -> list[int]:
 class Sglang(PausingPolicy):
     """Admit by a share of the tokens to come; if memory runs out the youngest are retracted.
 
-    It is simulated in rounds, by `kvopt.simulate.retraction`.
+    It is simulated by `kvopt.simulate.sglang`.
 
     Parameters
     ----------
@@ -194,6 +202,8 @@ class Sglang(PausingPolicy):
         Factor on the reserved share of the tokens that running requests may still produce.
     mixed
         Whether running requests yield tokens while prompts are processed.
+    order
+        The line: by arrival, or the longest cached prefix first (``lpm``).
     """
 
     name = "sglang"
@@ -205,6 +215,7 @@ class Sglang(PausingPolicy):
     prefill: int = 16384
     conservative: Fraction = Fraction(1)
     mixed: bool = False
+    order: Literal["fcfs", "lpm"] = "fcfs"
 
     @property
     def most_active(self) -> int:

@@ -1,0 +1,132 @@
+"""Tokens that stay in memory between the work that computed them and that which finds them.
+
+A request may find tokens in the cache (`Chunks.cached`): of nodes that others hold, or compute in
+the same round; of nodes that nobody holds any more, or of its own before a pause.  The last two
+have to stay in memory from the end of the last work that held so many of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heappop, heappush
+from itertools import accumulate, groupby
+from typing import NamedTuple
+
+from kvopt.errors import InvalidInput
+from kvopt.problem.prefixes import Forest
+
+
+class Piece(NamedTuple):
+    """Work that holds tokens of one request.
+
+    Parameters
+    ----------
+    start, end
+        It is active at the times ``start + 1 .. end``.
+    before, held
+        Tokens of the request before its first round, and in it.
+    request
+        The request.
+    cached
+        Those of the tokens before that it found in the cache; 0 if it goes on.
+    """
+
+    start: int
+    end: int
+    before: int
+    held: int
+    request: int
+    cached: int
+
+
+class Retention:
+    """Tokens of requests that are kept for later use.
+
+    Parameters
+    ----------
+    pieces
+        All work of one worker.
+    forest
+        Its requests.
+    size
+        Tokens of a block of memory.
+
+    Raises
+    ------
+    InvalidInput
+        If a request finds tokens that nobody had computed.
+    """
+
+    def __init__(self, pieces: Iterable[Piece], forest: Forest, size: int) -> None:
+        self._forest, self._size = forest, size
+        self._held: dict[int, dict[int, int]] = defaultdict(dict)  # last end by tokens, of a node
+        self._own: dict[int, list[tuple[int, int]]] = defaultdict(list)  # ends and tokens
+        self._kept: dict[int, dict[tuple[int, int], int]] = defaultdict(dict)  # tokens by times
+        in_order = sorted(pieces)
+        for start, group in groupby(in_order, key=lambda piece: piece.start):
+            now = list(group)
+            for piece in now:
+                if piece.cached:
+                    self._find(piece, start, now)
+            for piece in now:
+                for v, tokens in self._nodes(piece.request, piece.held):
+                    ends = self._held[v]
+                    ends[tokens] = max(ends.get(tokens, 0), piece.end)
+                self._own[piece.request].append((piece.end, piece.held + piece.end - start - 1))
+
+    def _nodes(self, i: int, tokens: int) -> Iterator[tuple[int, int]]:
+        """Yield nodes of a request and how many of its first tokens are theirs."""
+        for v in self._forest.paths[i]:
+            if tokens <= 0:
+                return
+            yield v, min(tokens, self._forest.weights[v])
+            tokens -= self._forest.weights[v]
+
+    def _find(self, piece: Piece, start: int, now: list[Piece]) -> None:
+        """Keep the tokens that a piece of work finds."""
+        i, private = piece.request, piece.cached
+        for v, tokens in self._nodes(i, piece.cached):
+            private -= tokens
+            end = max((end for n, end in self._held[v].items() if n >= tokens), default=-1)
+            if end > start or any(self._computes(other, v, tokens) for other in now):
+                continue
+            self._keep(v, end, start, tokens)
+        if private:
+            ends = [end for end, held in self._own[i] if held >= piece.cached and end <= start]
+            self._keep(-1 - i, max(ends, default=-1), start, private)
+
+    def _computes(self, piece: Piece, node: int, tokens: int) -> bool:
+        """Whether a piece of work computes the last of so many tokens of a node."""
+        before = dict(self._nodes(piece.request, piece.before)).get(node, 0)
+        return before < tokens <= dict(self._nodes(piece.request, piece.held)).get(node, 0)
+
+    def _keep(self, what: int, begin: int, end: int, tokens: int) -> None:
+        if begin < 0:
+            reason = f"finds {tokens} tokens at {end} that nobody has computed"
+            raise InvalidInput(reason, field="chunks")
+        row, count = self._kept[what], -(-tokens // self._size) * self._size
+        row[begin, end] = max(row.get((begin, end), 0), count)
+
+    def tokens(self) -> Mapping[int, int]:
+        """Return by how many tokens more or fewer are kept after each time."""
+        changes = Counter[int]()
+        for row in self._kept.values():
+            times, begins = sorted({time for pair in row for time in pair}), sorted(row)[::-1]
+            most, before = [(0, times[-1] + 1)], 0  # a heap of the uses to come
+            for time in times:
+                while begins and begins[-1][0] == time:
+                    pair = begins.pop()
+                    heappush(most, (-row[pair], pair[1]))
+                while most[0][1] <= time:
+                    heappop(most)
+                changes[time] -= most[0][0] + before
+                before = -most[0][0]
+        return changes
+
+
+def kept_at(changes: Mapping[int, int], times: Iterable[int]) -> dict[int, int]:
+    """Return the tokens that are kept in the rounds that end at these times."""
+    marks = sorted({*changes, *times})
+    sums = accumulate((changes.get(time, 0) for time in marks), initial=0)
+    return dict(zip(marks, sums, strict=False))
