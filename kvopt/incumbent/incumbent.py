@@ -67,7 +67,6 @@ class Search:
         self, problem: Problem | Instance, limits: Limits | None = None, *, checkable: bool = False
     ) -> None:
         self.problem, self.checkable = as_problem(problem), checkable
-        self.problem.refuse_unbounded()
         self.instance, self.clock = self.problem.instance, self.problem.clock
         self.limits = limits = limits or Limits()
         self.seed, self.threads = limits.seed, limits.threads

@@ -55,16 +55,6 @@ class Problem:
         if not scope.covers(Scope.SHARING):
             said["instance"] = self.instance.without_prefixes()
 
-    def refuse_unbounded(self) -> None:
-        """Refuse a problem that schedulers can run, but that no bound covers."""
-        if self.in_seconds:
-            refuse_extras(self.instance, "a bound in seconds", ("prefix",))
-            refuse_blocks(self.instance, "a bound in seconds")
-        elif self.in_blocks:
-            refuse_fleet(self.instance, "a bound in whole blocks")
-            if self.instance.extras:
-                refuse_blocks(self.instance, self.instance.extras[0])
-
     @property
     def in_seconds(self) -> bool:
         """Whether rounds last as long as their batches."""

@@ -37,10 +37,11 @@ def _shares(problem: Problem) -> tuple[Problem, int]:
 
     If K users of a node can be active together, see `held_together`, each of them counts w / K
     of its w tokens: together at most the held ones.  Prompts are the whole sums rounded down,
-    so active requests hold at least these.
+    so active requests hold at least these.  In whole blocks only nodes on all paths may be left
+    out, which are whole blocks of memory.
     """
-    refuse(problem.block > 1, "lower: shares of prefixes count tokens: tokens come first")
     memory, private, most = held_together(problem)
+    refuse(most and problem.block > 1, "lower: shares of prefixes count tokens, which come first")
     prompts = [
         own + int(sum(Fraction(problem.nodes[v], most[v]) for v in path if v in most))
         for own, path in paired(private, problem.paths or [()] * len(private))

@@ -78,6 +78,7 @@ def certificate(block: int | None, **more: Any) -> dict[str, Any]:
     instance = {"schema": "kvopt.instance/2", "memory": 8, "requests": rows}
     if block is not None:
         instance["block_size"] = block
+    steps = {} if block is None else {"relaxations": ["tokens"]}
     said = {
         "schema": "kvopt.certificate/3",
         "clock": "rounds",
@@ -85,10 +86,8 @@ def certificate(block: int | None, **more: Any) -> dict[str, Any]:
         "instance": instance,
         "hash": hash_of(instance),
         "upper": {"value": 5, "starts": [0, 0, 0]},
-        "lower": {"value": 5, "proof": {"kind": "volume"}},
+        "lower": {"value": 5, **steps, "proof": {"kind": "volume"}},
     }
-    if block is not None:
-        said["lower"]["relaxations"] = ["tokens"]
     return {**said, **more}
 
 
