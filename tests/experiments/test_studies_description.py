@@ -172,11 +172,6 @@ def test_what_is_wrong_is_named_by_line_and_key(text: str, wanted: str, tmp_path
     assert refusal(read_study, tmp_path / "study.toml", text).startswith(wanted)
 
 
-def test_a_policy_that_draws_cannot_be_played_against(tmp_path: Path) -> None:
-    text = 'policies = ["alpha-beta:alpha=0.1,beta=0.5"]\n[[instances]]\ngame = "thm-4.1"\n'
-    assert "draws while it runs" in refusal(read_study, tmp_path / "study.toml", text)
-
-
 @pytest.mark.usefixtures("own_things")
 def test_policies_of_others_are_loaded_from_beside_the_file(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(BAD_POLICIES)
@@ -193,7 +188,7 @@ def test_policies_of_others_are_loaded_from_beside_the_file(tmp_path: Path) -> N
 
 
 def test_a_name_that_is_no_study_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"study: must be one of adversary, arrival-1, .* 'no'"):
+    with pytest.raises(InvalidInput, match=r"study: must be one of arrival-1, .* 'no'"):
         builtin_study("no")
 
 

@@ -172,6 +172,8 @@ def builtin_names() -> list[str]:
 
 def builtin_text(name: str) -> str:
     """Return the description of a built-in study."""
+    if name == "adversary":
+        raise InvalidInput(_LEFT_SOURCES["game"], field=f"study {name}")
     if name not in builtin_names():
         raise unknown_name(name, builtin_names(), "study", " or a .toml file")
     return (_BUILTIN / f"{name}.toml").read_text(encoding="utf-8")
