@@ -23,7 +23,6 @@ from kvopt import (
     Schedule,
     Scope,
     read_instance,
-    run,
     solve,
     write_instance,
 )
@@ -32,7 +31,7 @@ from kvopt.problem.deadlines import Deadline
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.timing import timed
-from kvopt.timetable.work import Chunks, Lost
+from kvopt.timetable.work import Lost
 
 SHARED = Instance(6, [Request(0, 4, 1, prefix=["system"])] * 2, block_tokens=4)
 """The case of the page: both fit only as they share."""
@@ -262,13 +261,9 @@ def test_scope_is_sharing_where_prefixes_are_known(caplog: pytest.LogCaptureFixt
             Problem(in_seconds, **{"scope": Scope.SHARING, **known})
 
 
-def test_pieces_of_prompts_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="prefix: is not known by work in pieces"):
-        Schedule(SHARED, (0, 0), chunks=[Chunks(0, 0, (2,))])
+def test_recorded_runs_in_seconds_are_refused() -> None:
     with pytest.raises(InvalidInput, match="prefix: is not known by a recorded run in seconds"):
         timed(Schedule(SHARED, (0, 0)), Seconds(BatchTime([Line(10, 1)])))
-    with pytest.raises(InvalidInput, match="prefix: is not known by"):
-        run(SHARED, "vllm-fcfs")
 
 
 @pytest.mark.parametrize("seed", range(30))
