@@ -69,8 +69,12 @@ class Problem:
         return min(self.workers, max(1, len(self.requests)))
 
     def within(self, scope: str) -> Problem:
-        """Return the problem with the schedules of a scope."""
-        return replace(self, pauses="pauses" in scope, chunks="chunks" in scope)
+        """Return the problem with the schedules of a scope.
+
+        In rounds a prompt in pieces is only a later start.
+        """
+        in_pieces = self.clock is not None and "chunks" in scope
+        return replace(self, pauses="pauses" in scope, chunks=in_pieces)
 
     def arriving(self, arrivals: Iterable[int]) -> Problem:
         """Return the problem with other arrivals."""

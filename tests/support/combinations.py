@@ -1,0 +1,259 @@
+"""Problems along any axes, so tiny that brute force knows their optimum, and every door to them.
+
+python tests/support/combinations.py FIRST COUNT    asks every door about so many problems
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from brute_force import Server, most_in_time, optimum
+
+from kvopt import (
+    BatchTime,
+    Instance,
+    Line,
+    Request,
+    bound,
+    certify,
+    run,
+    solve,
+    verify,
+    write_certificate,
+)
+from kvopt.fleets import fleet_sizes
+from kvopt.incumbent.in_time import InTime
+from kvopt.problem.axes import AXES
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.deadlines import Aim, Deadline
+from kvopt.problem.problem import Problem
+from kvopt.problem.scopes import Scope
+
+NAMES = tuple(axis.name for axis in AXES)
+MOST_AXES = 3
+"""Axes that are combined."""
+SETS = tuple(axes for count in range(MOST_AXES + 1) for axes in combinations(NAMES, count))
+LIMIT = 0.3
+"""Seconds of a search or a bound."""
+_ROUNDS, _NANOSECONDS = 4, 25
+"""Times within which requests are due."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem along some axes, with what brute force knows of it.
+
+    Parameters
+    ----------
+    axes
+        Names of the axes.
+    problem
+        The problem.
+    least
+        Its optimum.
+    most
+        How many requests can attain the deadline, if it has one.
+    """
+
+    axes: tuple[str, ...]
+    problem: Problem
+    least: int
+    most: int | None
+
+
+class Answer(NamedTuple):
+    """Both sides of an answer, None where a door has none."""
+
+    lower: int | None
+    upper: int | None
+    in_time: InTime | None = None
+
+
+def case(axes: tuple[str, ...], seed: int) -> Case:
+    """Draw a problem of two to four requests along some axes, and solve it by brute force."""
+    source = random.Random(f"{axes} {seed}")
+    block = 2 if "blocks" in axes else 1
+    unit = block * source.randint(1, 2) if "sharing" in axes else 1
+    few = "chunks" in axes and "seconds" in axes
+    rows = []
+    for number in range(source.randint(2, 3 if few else 4)):
+        shares = "sharing" in axes and (number == 0 or source.random() < 0.7)
+        private, output = source.randint(0, 2), source.randint(1, 3)
+        path = ("a",) if shares else ()
+        rows.append((source.choice((0, 0, 1, 3, 5)), private + unit * len(path), output, path))
+    weights = [source.choice((1, 2, 4)) if number else 2 for number in range(len(rows))]
+    weights = weights if "weights" in axes else [1] * len(rows)
+    memory = max(block * -(-(row[1] + row[2]) // block) for row in rows) + source.randint(0, 5)
+    server = _server(source) if "seconds" in axes else None
+    spelled = "+".join(name for name in ("pauses", "chunks") if name in axes) or "runs"
+    limit, workers = source.choice((1, 2)), 2 if "workers" in axes else 1
+    rules = {
+        "server": server,
+        "scope": spelled if server else spelled.replace("chunks", ""),
+        "block": block,
+        "unit": unit,
+        "most_active": limit if "limit" in axes else float("inf"),
+    }
+    due = "deadline" in axes
+    allowed = [_NANOSECONDS if server else _ROUNDS] * len(rows)
+    scope = Scope.parse(spelled)
+    problem = Problem(
+        _instance(rows, weights, memory, axes, unit, block, workers, limit),
+        _clock(server),
+        scope.joined(Scope.SHARING) if "sharing" in axes else scope,
+        _due(server) if due else None,
+    )
+    return Case(
+        axes,
+        problem,
+        optimum(memory, rows, workers=workers, weights=weights, **rules),
+        most_in_time(memory, rows, allowed, workers=workers, **rules) if due else None,
+    )
+
+
+def _instance(
+    rows: list[tuple[int, int, int, tuple[str, ...]]],
+    weights: list[int],
+    memory: int,
+    axes: tuple[str, ...],
+    unit: int,
+    block: int,
+    workers: int,
+    limit: int,
+) -> Instance:
+    timed = "seconds" in axes
+    requests = [
+        Request(
+            0 if timed else arrival,
+            prompt,
+            output,
+            weight=weight,
+            prefix=path,
+            arrival_seconds=arrival / 1e9 if timed else None,
+        )
+        for (arrival, prompt, output, path), weight in zip(rows, weights, strict=True)
+    ]
+    return Instance(
+        memory,
+        requests,
+        workers=workers,
+        block_size=block,
+        block_tokens=unit if "sharing" in axes else None,
+        max_active=limit if "limit" in axes else None,
+    )
+
+
+def _server(source: random.Random) -> Server:
+    lines = [(source.randint(1, 9), source.randint(0, 4))]
+    if source.random() < 0.5:
+        lines.append((source.randint(0, 5), source.randint(1, 6)))
+    return Server(lines, source.choice((0, 1)), source.choice((0, 1)))
+
+
+def _due(server: Server | None) -> Deadline:
+    if server is None:
+        return Deadline(Aim.COMPLETION, _ROUNDS, None)
+    return Deadline(Aim.COMPLETION, None, _NANOSECONDS)
+
+
+def _clock(server: Server | None) -> Clock:
+    if server is None:
+        return ROUNDS
+    lines = [Line(*line) for line in server.lines]
+    return Seconds(BatchTime(lines, kv_ns=server.kv_ns, prompt_ns=server.prompt_ns))
+
+
+# ---- the doors ----------------------------------------------------------------------------------
+
+
+def _solved(problem: Problem) -> Answer:
+    found = solve(problem, time_limit=LIMIT, threads=1)
+    assert not found.faults, found.faults
+    return Answer(found.lower_bound, found.objective, found.in_time)
+
+
+def _bounded(problem: Problem) -> Answer:
+    return Answer(bound(problem, time_limit=LIMIT, threads=1).value, None)
+
+
+def _certified(problem: Problem) -> Answer:
+    found = certify(problem, ["svf"], time_limit=LIMIT, threads=1)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "c.json"
+        write_certificate(found, path)
+        lines = verify(path).lines
+        assert lines[-1] == "VALID", lines
+    return Answer(found.lower_bound, found.objective, found.in_time)
+
+
+def _simulated(problem: Problem) -> Answer:
+    made = run(problem.instance, "svf", clock=problem.clock)
+    assert not made.violations()
+    return Answer(None, made.objective)
+
+
+def _sized(problem: Problem) -> Answer:
+    workers, clock = problem.instance.workers, problem.clock
+    target = "mean=1000" if clock.is_even else "mean=1000s"
+    found = fleet_sizes(
+        problem.instance, target, clock=clock, counts=[workers], scope=problem.scope,
+        time_limit=LIMIT,
+    )  # fmt: skip
+    (band,) = found.bands
+    return Answer(band.lower, band.upper)
+
+
+DOORS: Mapping[str, Callable[[Problem], Answer]] = {
+    "solve": _solved,
+    "bound": _bounded,
+    "certify": _certified,
+    "fleet": _sized,
+    "run": _simulated,
+}
+
+
+def wrong(asked: Case, door: str, answer: Answer) -> Iterator[str]:
+    """Yield what is wrong about an answer."""
+    if door != "run" and answer.lower is None:
+        yield "has no bound"
+    if door != "bound" and answer.upper is None:
+        yield "has no schedule"
+    if answer.lower is not None and answer.lower > asked.least:
+        yield f"says {answer.lower} of an optimum of {asked.least}"
+    if answer.upper is not None and answer.upper < asked.least:
+        yield f"has a schedule of {answer.upper}, below {asked.least}"
+    if asked.most is not None and answer.in_time is not None:
+        if answer.in_time.ceiling < asked.most:
+            yield f"says that {answer.in_time.ceiling} attain, of {asked.most}"
+        if (answer.in_time.best_attained or 0) > asked.most:
+            yield f"has more that attain than {asked.most}"
+
+
+def main(first: int, count: int) -> int:
+    """Ask every door about so many problems; return the number of wrong answers."""
+    counts = Counter[str]()
+    for number in range(first, first + count):
+        asked = case(SETS[number % len(SETS)], number)
+        for door, ask in DOORS.items():
+            counts["questions"] += 1
+            try:
+                faults = list(wrong(asked, door, ask(asked.problem)))
+            except Exception as error:
+                faults = [f"{type(error).__name__}: {error}"]
+            for fault in faults:
+                counts["wrong"] += 1
+                print(number, asked.axes, door, fault, flush=True)
+    print(dict(counts))
+    return counts["wrong"]
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])) > 0)
