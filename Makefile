@@ -10,7 +10,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo lint types layers warm check test test-thorough test-bounds coverage-kernels docs library proofs package verify.pyz walks clean
+.PHONY: demo lint types layers warm check test test-thorough test-bounds coverage-kernels docs library proofs check-proved package verify.pyz walks clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -81,9 +81,13 @@ docs: $(DOCS_STAMP)
 library: $(STAMP)
 	$(BIN)/python instances/extend.py --pages
 
-# The theorems of proofs/ and the checker that `kvopt verify --proved` runs; needs Coq and OCaml.
+# The theorems of proofs/ and the checker that is extracted from them; needs Coq and OCaml.
 proofs:
 	$(MAKE) --no-print-directory -C proofs
+
+# Certificates, by `kvopt.verify` and by that checker: `make check-proved FILES="a.json b.json"`.
+check-proved: proofs
+	$(PYTHON) proofs/check.py $(FILES)
 
 # Sdist and wheel, each used as a stranger would: the wheel alone, the sdist with its own tests.
 package:

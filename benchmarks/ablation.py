@@ -4,8 +4,7 @@
 
 Each instance is solved with and without the part, one after the other, with the same limit and
 seed, on one thread.  A line is printed for each, with both schedules and bounds, and how much is
-lost without it.  Instances are those on which the part works: twenty draws of the papers' full size
-and ten open ones of the library for state beams.
+lost without it.  Instances are the own ground of the part: those for which it was made.
 """
 
 from __future__ import annotations
@@ -15,44 +14,115 @@ import json
 import statistics
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from kvopt import Instance, generate, read_instance, solve
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.pipes import writing_output
+from kvopt.search import plan
+from kvopt.search.restricted import bound_by_relaxation
 
 LIBRARY = Path(__file__).resolve().parents[1] / "instances" / "challenge"
-OPEN = (
-    "arrival-1-n40", "arrival-1-n50", "arrival-1-n60", "arrival-2-n50", "arrival-2-n60",
-    "normal-n60", "uniform-n40", "exponential-n60", "binomial-n40", "burst-uniform-n40",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the search: what replaces it, where, and on which instances it is tried."""
+    """A part of the search: what replaces it, where, and its own ground.
+
+    Parameters
+    ----------
+    target, replacement
+        Name of what is replaced, and by what.
+    instances
+        The instances on which the part was made to work, each with its name.
+    clock
+        The clock of their solves.
+    """
 
     target: str
     replacement: Any
     instances: Callable[[], Iterator[tuple[str, Instance]]]
+    clock: str = "rounds"
 
 
-def full_size() -> Iterator[tuple[str, Instance]]:
-    """Yield twenty draws of the papers' full size, and ten open instances of the library."""
-    for family in ("arrival-1", "arrival-2"):
-        for seed in range(10):
-            yield f"{family}, seed {seed}", generate(family, seed=seed)
-    for name in OPEN:
+def nothing(*_: object, **__: object) -> None:
+    """Do nothing instead of a part."""
+
+
+def only_bounds(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
+    """Bound by the problem of the papers, but do not solve it."""
+    if work is plan._bounding_in_parts:
+        bound_by_relaxation(search, seconds, work)
+
+
+def library(*names: str) -> Iterator[tuple[str, Instance]]:
+    """Yield instances of the challenge set."""
+    for name in names:
         yield name, read_instance(LIBRARY / f"{name}.json")
 
 
+def drawn(
+    *families: str, n: int, workers: int = 1, **fields: Any
+) -> Iterator[tuple[str, Instance]]:
+    """Yield a draw of each family, for so many workers."""
+    for family in families:
+        instance = replace(generate(family, n=n, seed=1, **fields), workers=workers)
+        yield f"{family}, n = {n}, workers = {workers}", instance
+
+
+def saturated_fleets() -> Iterator[tuple[str, Instance]]:
+    """Yield fleets whose requests come about as quickly as they are served."""
+    yield from library("fleet2-azure-n80", "fleet4-azure-n160")
+    rates = {"conversation": 9.0, "conversation-summarisation": 0.55}
+    for family, rate in rates.items():
+        yield from drawn(family, n=2_000, workers=4, parameters={"rate": rate})
+
+
+def pieces_of_traces() -> Iterator[tuple[str, Instance]]:
+    """Yield one to three dozens of requests in a cache too large for configurations."""
+    for count in (20, 30):
+        for name, instance in library("azure-n40"):
+            some = replace(instance, requests=instance.requests[:count], memory=4_608)
+            yield f"first {count} of {name}", some
+    yield from drawn("conversation", n=20, memory=500)
+    yield from drawn("conversation-summarisation", n=20, memory=8_000)
+
+
+def in_seconds() -> Iterator[tuple[str, Instance]]:
+    """Yield requests in seconds on one worker, those of the library."""
+    names = ("azure-n150", "conversation-n40", "conversation-summarisation-n100", "uniform-n60")
+    yield from library(*(f"seconds-{name}" for name in names))
+
+
+def with_prefixes() -> Iterator[tuple[str, Instance]]:
+    """Yield sessions and agents whose prompts begin alike, and of which most have to wait."""
+    yield from drawn("sessions", n=100, memory=2_000)
+    yield from drawn("sessions", n=300, memory=3_000)
+    yield from drawn("agents", n=100, memory=12_000)
+
+
+def few_with_prefixes() -> Iterator[tuple[str, Instance]]:
+    """Yield the same with few requests."""
+    yield from drawn("sessions", n=12, memory=650)
+    yield from drawn("sessions", n=20, memory=1_000)
+    yield from drawn("agents", n=16, memory=5_000)
+
+
 PARTS = {
-    "state-beams": Part(
-        "kvopt.heuristics.state_beams.searching.beams_of_states",
-        lambda *_, **__: iter(()),
-        full_size,
+    "fluid-orders": Part(
+        "kvopt.heuristics.fleets.fluid_orders.search_fluid_orders", nothing, saturated_fleets
+    ),
+    "token-search": Part("kvopt.search.stages.has_few_starts", nothing, pieces_of_traces),
+    "seconds-beams": Part(
+        "kvopt.heuristics.seconds.searching.beams_in_seconds", nothing, in_seconds, "seconds"
+    ),
+    "sharing-beams": Part("kvopt.heuristics.trace_beams.search_traces", nothing, with_prefixes),
+    "shared-prices": Part("kvopt.bounds.shared_prices.offer_shared_prices", nothing, with_prefixes),
+    "shared-optimum": Part(
+        "kvopt.search.restricted.bound_by_relaxation", only_bounds, few_with_prefixes
     ),
 }
 
@@ -88,7 +158,7 @@ def main() -> None:
 def compared(task: tuple[str, str, Instance, int, float]) -> dict[str, Any]:
     """Solve an instance with and without a part."""
     part, name, instance, seed, seconds = task
-    limits = {"time_limit": seconds, "seed": seed, "threads": 1}
+    limits = {"time_limit": seconds, "seed": seed, "threads": 1, "clock": PARTS[part].clock}
     whole = solve(instance, **limits)  # type: ignore[arg-type]
     with patch(PARTS[part].target, PARTS[part].replacement):
         less = solve(instance, **limits)  # type: ignore[arg-type]
@@ -100,6 +170,7 @@ def compared(task: tuple[str, str, Instance, int, float]) -> dict[str, Any]:
         "with": [whole.objective, whole.lower_bound],
         "without": [less.objective, less.lower_bound],
         "lost": 100 * (less.objective - whole.objective) / whole.objective,
+        "bound lost": 100 * (1 - (less.lower_bound or 0) / (whole.lower_bound or 1)),
     }
 
 

@@ -37,7 +37,6 @@ from strategies import plain, random_instances
 
 import kvopt.verify as verifier
 from kvopt import Instance
-from kvopt.certificates.coq_checker import proved_checker
 from kvopt.kernels.pipes import writing_output
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify.problem import Problem, Request
@@ -45,6 +44,8 @@ from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.work import Invalid, Work
 
 Content = dict[str, Any]
+PROGRAM = Path(__file__).parents[1] / "proofs" / "build" / "kvopt-proved"
+"""That of ``make proofs``."""
 CHANGED = ("upper", "lower", "policies", "deadlines")
 """Where numbers are changed; of another instance the hash would be wrong."""
 KINDS = ("prices", "volume", "configurations", "fleets", "pauses", "deadlines", "deadlines-pauses")
@@ -138,14 +139,14 @@ def drawn(kind: str, count: int, seed: int) -> Iterator[Content]:
 
 def compare(kind: str, count: int, seed: int, folder: Path) -> None:
     """Print how often both say the same of random certificates."""
-    program, verdicts, differ = proved_checker(), Counter[str](), 0
+    verdicts, differ = Counter[str](), 0
     contents = list(drawn(kind, count, seed))
     for begin in range(0, count, AT_ONCE):
         paths = []
         for i, content in enumerate(contents[begin : begin + AT_ONCE]):
             paths.append(folder / f"{i}.json")
             paths[-1].write_text(json.dumps(content))
-        done = subprocess.run([program, *paths, "-"], capture_output=True, text=True, check=False)
+        done = subprocess.run([PROGRAM, *paths, "-"], capture_output=True, text=True, check=False)
         for path, line in zip(paths, done.stdout.splitlines(), strict=False):
             found, expected = line.partition(":")[0], verifier.verify(path)
             verdicts[found] += 1
@@ -177,6 +178,8 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_args()
+    if not PROGRAM.is_file():
+        parser.error("run `make proofs` first")
     with tempfile.TemporaryDirectory() as folder:
         for kind in options.kinds:
             if options.count:
@@ -184,7 +187,7 @@ def main() -> None:
     for path in options.files:
         commands = {
             "kvopt.verify": [sys.executable, "-m", "kvopt.verify", str(path)],
-            "proved": [str(proved_checker()), str(path)],
+            "proved": [str(PROGRAM), str(path)],
         }
         for name, command in commands.items():
             said: list[str] = []

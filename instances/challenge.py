@@ -14,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from library import CHALLENGE
+
 from kvopt import Instance, generate, import_trace
 from kvopt import write_instance as write
-from kvopt.experiments.library.table import CHALLENGE
-from kvopt.kernels.pipes import writing_output
-from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL
 
+DEFAULT_MODEL = "llama-2-70b-2xa100"
 HERE = Path(__file__).parent
 FOLDER = HERE / CHALLENGE
 
@@ -143,5 +143,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with writing_output():
-        main()
+    main()

@@ -10,7 +10,7 @@ closed (or the named ones), and keeps the better of the old and the new on each 
 
 ``--standard`` is the standard run, of ten minutes on two cores: it certifies the instances that
 are open or were never certified, those of the challenge set as well, and enters what is better
-as ``kvopt submit`` does.  It may be ended at any moment: the same command goes on with those that
+as ``submit.py`` does.  It may be ended at any moment: the same command goes on with those that
 no run of this limit and number of threads has been through.
 
 ``--pages`` writes the table in ``README.md`` and ``library.html`` from what is known.
@@ -26,22 +26,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kvopt import Instance, Request, Schedule, SolveResult, generate, solve
-from kvopt import write_instance as write
-from kvopt.certificates import certify, write_certificate
-from kvopt.errors import InvalidInput
-from kvopt.experiments.library.table import (
-    CHALLENGE,
-    STANDARD_SECONDS,
-    Entry,
-    Library,
-    clock_of,
-    closed,
-    merged,
+from library import CHALLENGE, STANDARD_SECONDS, Entry, Library, clock_of, closed, merged
+from library_pages import write_pages
+
+from kvopt import (
+    Instance,
+    InvalidInput,
+    Request,
+    Schedule,
+    SolveResult,
+    __version__,
+    certify,
+    generate,
+    solve,
+    write_certificate,
 )
-from kvopt.experiments.three_partition import ThreePartition
-from kvopt.kernels.pipes import writing_output
-from kvopt.version import __version__
+from kvopt import write_instance as write
+from kvopt.problem.three_partition import ThreePartition
 
 HERE = Path(__file__).parent
 WHO = "kvopt"
@@ -140,8 +141,6 @@ def main() -> None:
     if not options.pages:
         signal_number = (standard if options.standard else solved)(library, options)
     if options.pages or options.standard:
-        from kvopt.experiments.library.page import write_pages
-
         write_pages(library)
     if signal_number is not None:
         sys.exit(128 + signal_number)
@@ -221,7 +220,7 @@ def standard(library: Library, options: argparse.Namespace) -> int | None:
             continue
         instance = library.instance(name)
         clock = clock_of(instance)
-        start = known_schedule(instance, entry) if entry and clock.is_even else None
+        start = known_schedule(instance, entry) if entry and clock is None else None
         found = certify(instance, schedule=start, clock=clock, **run)
         if found.signal_number is not None:
             return found.signal_number
@@ -240,5 +239,4 @@ def standard(library: Library, options: argparse.Namespace) -> int | None:
 
 
 if __name__ == "__main__":
-    with writing_output():
-        main()
+    main()

@@ -21,12 +21,12 @@ from kvopt import verify
 from kvopt.bounds.configurations.evaluation import evaluate
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.errors import InvalidInput
-from kvopt.experiments.studies import Record
-from kvopt.experiments.studies.records import lines_of
 from kvopt.files.atomic import atomic_path
 from kvopt.files.reading import parse_json, read_text
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json
+from kvopt.studies import Record
+from kvopt.studies.records import lines_of
 from kvopt.timetable.schedule_files import read_schedule
 from kvopt.verify.work import MOST_STATED
 from kvopt.version import __version__

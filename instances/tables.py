@@ -43,16 +43,21 @@ from kept_draws import (
     with_schedules,
     write,
 )
+from msgspec import structs
 
 from kvopt.errors import InvalidInput, KvoptError
-from kvopt.experiments.studies import Record, Study, StudyProgress, builtin_study, run_study
-from kvopt.experiments.studies.claims import CLAIMS
-from kvopt.experiments.studies.description import Entry, Limits, resolved_text
-from kvopt.experiments.studies.intervals import by_policy
-from kvopt.experiments.studies.records import FILE
-from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.files.atomic import write_atomically
 from kvopt.kernels.pipes import writing_output
+from kvopt.studies import Record, Study, StudyProgress, builtin_study, run_study
+from kvopt.studies.description import Limits, resolved_text
+from kvopt.studies.intervals import by_policy
+from kvopt.studies.records import FILE
+from kvopt.studies.sources import Entry
+from kvopt.studies.tasks import tasks_of
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks" / "papers"))
+
+from studies import CLAIMS
 
 STUDIES = ("arrival-1", "arrival-2", "wang-table-4")
 KEPT = Path(__file__).parent / "tables"
@@ -117,7 +122,7 @@ def run(study: Study, folder: Path, options: argparse.Namespace) -> int:
     """Run a study, or what is left of it; print how long the whole would take."""
     study = with_limits(after(study, options.after or 0), options.time_limit, options.threads)
     result = run_study(study, folder, jobs=options.jobs, limit=options.draws, observer=_tell)
-    whole, found = sum(entry.instances for entry in study.entries), result.progress
+    whole, found = sum(entry.draws for entry in study.entries), result.progress
     print(f"{study.name}: {found.done} of {whole} draws done, {found.failed} failed", end="")
     print(f"; {found.done - found.before} now, in {found.seconds:.0f} s", end="")
     if found.rate:
@@ -132,10 +137,8 @@ def after(study: Study, left_out: int) -> Study:
     """Return a study without the first draws of each row; the others keep their seeds."""
 
     def rest(entry: Entry) -> Entry:
-        first = (entry.source.seed or 0) + left_out
-        return replace(
-            entry, source=replace(entry.source, seed=first), draws=entry.draws - left_out
-        )
+        first = (entry.seed or 0) + left_out
+        return structs.replace(entry, seed=first, draws=entry.draws - left_out)
 
     if not all(0 <= left_out < entry.draws for entry in study.entries):
         raise InvalidInput(f"must leave a draw of each row, got {left_out}", field="--after")
@@ -213,7 +216,7 @@ def table(records: Sequence[Record]) -> list[str]:
 
 def verdicts(study: Study, records: Sequence[Record]) -> list[str]:
     """Return what became of the published claims."""
-    found = [verdict for claim in study.claims for verdict in CLAIMS[claim](records)]
+    found = CLAIMS[study.name](records) if study.name in CLAIMS else ()
     lines = ["| claim | published | found | verdict |", "|---|---|---|---|"]
     return lines + [f"| {v.claim} | {v.published} | {v.found} | **{v.verdict}** |" for v in found]
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
+from kvopt.certificates.ratios import Ratio, ratio_to_optimum
 from kvopt.errors import (
     FalseClaim,
     InvalidInput,
@@ -12,6 +13,7 @@ from kvopt.errors import (
     MissingSolver,
     PolicyFault,
     SolverFault,
+    Stopped,
     TooLarge,
     UnsupportedDependency,
 )
@@ -27,17 +29,20 @@ from kvopt.incumbent.result import (
     StopReason,
 )
 from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.clocks import Seconds
 from kvopt.problem.families import generate, list_families
+from kvopt.problem.hardware.batch_time_files import batch_time
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance, write_instance
 from kvopt.problem.problem import Problem
-from kvopt.problem.requests import After, Prediction, Request
+from kvopt.problem.requests import Prediction, Request
 from kvopt.problem.scopes import Scope
 from kvopt.problem.traces import import_trace
 from kvopt.search.bounding import bound, bounds_by_workers
 from kvopt.search.many import solve_many
 from kvopt.search.models import BuiltModel, build_model, schedule_from
 from kvopt.search.solving import SolveOptions, solve
+from kvopt.search.tiny import tiny_optimum
 from kvopt.simulate.causality import check_online
 from kvopt.simulate.comparison import Comparison, compare
 from kvopt.simulate.policies import (
@@ -57,7 +62,6 @@ from kvopt.verify import verify
 
 __version__: str
 __all__ = [
-    "After",
     "BatchTime",
     "BoundResult",
     "BoundSource",
@@ -82,20 +86,24 @@ __all__ = [
     "PrefixPolicy",
     "Problem",
     "Progress",
+    "Ratio",
     "Request",
     "Schedule",
     "ScheduleCheck",
     "Scope",
+    "Seconds",
     "SolveOptions",
     "SolveParams",
     "SolveResult",
     "SolverFault",
     "Status",
     "StopReason",
+    "Stopped",
     "TooLarge",
     "UnsupportedDependency",
     "View",
     "__version__",
+    "batch_time",
     "bound",
     "bounds_by_workers",
     "build_model",
@@ -109,6 +117,7 @@ __all__ = [
     "list_families",
     "list_policies",
     "policy",
+    "ratio_to_optimum",
     "read_certificate",
     "read_instance",
     "read_schedule",
@@ -117,6 +126,7 @@ __all__ = [
     "schedule_from",
     "solve",
     "solve_many",
+    "tiny_optimum",
     "verify",
     "write_certificate",
     "write_instance",

@@ -99,11 +99,22 @@ class SolverFault(UserWarning):
     """A solver claimed something that an exact check refutes; the claim was dropped."""
 
 
+LEFT = {
+    "after": "an order of requests left kvopt: give each its arrival",
+    "naive": "left kvopt: the tests compare with definitions, tests/support/definitions.py",
+    "proved": "left kvopt: run `make check-proved FILES=...` in a clone",
+    "slower": "slower machines left kvopt: `kvopt fleet` compares numbers of machines",
+}
+"""Names that options, files and tables had before, with their replacements."""
+
+
 def did_you_mean(name: object, names: Collection[str]) -> str:
-    """Return an addition to a refusal: the nearest name, if one is near."""
+    """Return an addition to a refusal: what replaces a name, or the nearest name, if any."""
     from difflib import get_close_matches  # takes milliseconds to load
 
     given = str(name)
+    if given in LEFT:
+        return f"; {LEFT[given]}"
     begun = [known for known in names if given and known.startswith(given.lower())]
     near = get_close_matches(given, names, 1) or begun
     return f"; did you mean {near[0]}?" if len(near) == 1 else ""

@@ -17,6 +17,7 @@ import pytest
 import typer.main
 from commands import EC1, Run
 from effort import NORMAL, THOROUGH
+from effort import few_steps as with_few_steps
 from hypothesis import settings
 from pages import sketch
 from registered import forgetting
@@ -25,8 +26,8 @@ from tasks_here import WAIT, WORKERS, wait, workers
 
 from kvopt import generate, write_instance
 from kvopt.cli import main
-from kvopt.experiments.studies import description, running
 from kvopt.kernels import clock, compiler
+from kvopt.studies import description, running
 
 # The same examples in every run: a failure is always the fault of the change at hand.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=NORMAL)
@@ -50,8 +51,11 @@ _builtin_study = cache(description.builtin_study)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the examples of docs/ be written anew."""
-    parser.addoption("--update-docs", action="store_true", help="fill in what commands print now")
+    """Let the examples of docs/, and the transcripts of commands, be written anew."""
+    for kept in ("docs", "golden"):
+        parser.addoption(
+            f"--update-{kept}", action="store_true", help="fill in what is printed now"
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +111,13 @@ def processor_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     Not for what waits for another process, in which this clock stands still.
     """
     monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=time.process_time))
+
+
+@pytest.fixture
+def few_steps() -> Iterator[None]:
+    """Let ascents of prices end soon, where the last digits of a bound are not the subject."""
+    with with_few_steps():
+        yield
 
 
 @pytest.fixture

@@ -6,14 +6,16 @@ import datetime
 import importlib.util
 import json
 import lzma
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+import worst
+from library import Library, clock_of
+from library_pages import rows_of, with_table
 
-from kvopt import Schedule, import_trace, read_instance
-from kvopt.experiments.library.page import rows_of, with_table
-from kvopt.experiments.library.table import Library, clock_of
+from kvopt import Schedule, import_trace, read_certificate, read_instance, run
 from kvopt.problem.instance_files import instance_text, instance_to_json
 from kvopt.verify import verify
 from kvopt.verify.problem import problem_of
@@ -92,7 +94,7 @@ def test_what_is_known_of_the_challenge_set_holds(name: str) -> None:
     instance, entry = LIBRARY.instance(name), KNOWN[name]
     clock: Any = clock_of(instance)
     said = instance_to_json(instance)
-    model = "rounds" if clock.is_even else clock.batch_time.to_json()
+    model = "rounds" if clock is None else clock.batch_time.to_json()
     problem = problem_of({"instance": said, "hash": instance.hash, "clock": model, "scope": "runs"})
     claim: dict[str, Any] = {
         key: entry[key] for key in ("starts", "workers", "lost", "waits") if key in entry
@@ -104,7 +106,7 @@ def test_what_is_known_of_the_challenge_set_holds(name: str) -> None:
     assert entry["run"]["time_limit"] > 0
 
 
-@pytest.mark.parametrize("name", [n for n in CHALLENGE if clock_of(LIBRARY.instance(n)).is_even])
+@pytest.mark.parametrize("name", [n for n in CHALLENGE if not clock_of(LIBRARY.instance(n))])
 def test_a_standard_run_begins_with_the_known_schedule(name: str) -> None:
     known = script().known_schedule(LIBRARY.instance(name), KNOWN[name]).check()
     assert known.feasible, known.violations
@@ -173,3 +175,19 @@ def test_the_script_keeps_the_better_of_both_sides() -> None:
     assert (better["objective"], better["lower_bound"]) == (12, 12)
     again, _ = module.improved(instance, better, 600.0)
     assert {**again, "seconds": 0} == {**better, "seconds": 0}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "row", [r for r in worst.ROWS if r.file], ids=lambda r: f"{r.policy}-{r.file}"
+)
+def test_the_worst_cases_are_runs_within_what_is_proved(row: worst.Row) -> None:
+    kept = read_certificate(worst.HERE / "worst" / f"{row.file}.cert.json")
+    instance, best = kept.instance, kept.objective
+    assert max(request.peak for request in instance) <= row.share * instance.memory
+    assert run(instance, row.policy).objective == row.value()
+    assert best is not None
+    assert Fraction(7, 5) < Fraction(row.value(), best) <= (row.constant or 2)
+    text = worst.PAGE.read_text(encoding="utf-8")
+    assert worst.table() in text
+    assert worst.page(text) == text

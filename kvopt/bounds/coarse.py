@@ -2,8 +2,8 @@
 
 A sample stands for all requests, hundreds of rounds are one cell, and a request takes all that it
 needs from the cell in which it starts.  The result is not exact, but takes only seconds.
-It estimates prices of memory and of slots (`kvopt.bounds.slots`) over time, and when requests start
-at these prices.  No proof depends on it: prices are evaluated again in integers.
+It estimates prices of memory and of slots (`kvopt.bounds.slots`) over time.  No proof depends on
+it: prices are evaluated again in integers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 from kvopt.formulations.arrays import Program
 from kvopt.formulations.highs import solved_relaxation
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import SlotPrices
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
@@ -28,8 +27,6 @@ _GROUPS = 20
 """Groups of requests by arrival, in each of which the sample goes through all volumes."""
 _SHORTEST = 20
 """Cells are not shorter than a mean one divided by this."""
-_NEAR = 0.002
-"""Costs above the least one, as a share of it, up to which about a start is still likely."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,20 +47,6 @@ class CoarsePrices:
     slots: tuple[int, ...]
     worth: Floats
 
-    @classmethod
-    def of(cls, proof: SlotPrices, instance: Instance) -> CoarsePrices:
-        """Return the prices of tokens and slots summed over each cell."""
-        borders, unit = np.array(proof.borders), proof.prices.denominator
-        tokens = np.zeros(borders[-1])
-        known = np.array(proof.prices.numerators[: len(tokens)], dtype=float)
-        tokens[: len(known)] = known
-        rows = [instance.memory * np.add.reduceat(tokens, borders[:-1]) / np.diff(borders)]
-        for count, values in proof.slots:
-            ends = np.array(values, dtype=float)
-            rows.append(count * (ends[:-1] + ends[1:]) / 2)
-        slots = tuple(count for count, _ in proof.slots)
-        return cls(borders, slots, instance.used_workers * np.array(rows) / unit)
-
     @property
     def share_of_slots(self) -> float:
         """Return the share of slots in all payments."""
@@ -73,20 +56,6 @@ class CoarsePrices:
         """Return the borders, and the middles between them."""
         middles = (self.borders[:-1] + self.borders[1:]) // 2
         return np.unique(np.concatenate((self.borders, middles)))
-
-    def likely_starts(self, instance: Instance) -> Floats:
-        """Return about when each request starts, as the mean over its cheapest cells."""
-        needs = needs_of(instance, self.slots)
-        middles = (self.borders[:-1] + self.borders[1:]) / 2
-        arrivals = np.array([request.arrival for request in instance])
-        starts = np.empty(len(instance))
-        for i, arrival in enumerate(arrivals):
-            first = int(np.searchsorted(self.borders[1:-1], arrival, side="right"))
-            costs = middles[first:] + needs[:, i] @ self.worth[:, first:]
-            above = costs - costs.min()
-            weights = np.exp(-above / (_NEAR * max(costs.min(), 1.0)))
-            starts[i] = weights @ middles[first:] / weights.sum()
-        return starts
 
 
 def has_large_requests(search: Search) -> bool:

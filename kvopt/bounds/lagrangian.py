@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _FIRST_LOOK, _LEAST_STEPS = 2.0, 16
 """Seconds and steps after which the gain of an ascent is first measured."""
+MOST_STEPS = 6000
+"""Limit of the steps of an ascent: the bound against time, where no limit is set."""
 _BYTES = 400
 """Bytes that prices take for each round: tables of sums, directions, integers of a proof."""
 
@@ -201,7 +203,7 @@ def offer_lagrangian_bound(
 
 def refuse_long(search: Search, instance: Instance) -> int:
     """Return the rounds that need prices, if these are not too many."""
-    longest = search.params.lagrangian.longest
+    longest = search.params.lagrangian_longest
     if (rounds := fluid_end(instance)) > longest:
         raise TooLarge(f"schedules span {rounds:,} rounds; the limit is {longest:,}")
     search.refuse_beyond_budget(_BYTES * rounds)
@@ -224,7 +226,7 @@ def ascend(
     offer(ascent.prices)
     offered, at = ascent.value, 0
     spare = 2 * (wall_time() - began) + 0.05  # for one more offer, and to spare
-    for count in range(search.params.lagrangian.most_steps):
+    for count in range(MOST_STEPS):
         if min(search.remaining, end - wall_time()) < spare:
             break
         if (took := wall_time() - began) >= look and count + 1 >= _LEAST_STEPS:

@@ -67,7 +67,6 @@ def seconds_bound(
     instance: Instance,
     model: BatchTime,
     *,
-    arrivals: Sequence[int] | None = None,
     scope: Scope | str = Scope.PAUSES,
     time_limit: float | None = None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -80,8 +79,6 @@ def seconds_bound(
         Requests, and when they arrive (`kvopt.problem.clocks.arrivals_ns`).
     model
         The batch-time model; rounds may last longer, never less.
-    arrivals
-        Arrivals in units of the model, if these are not nanoseconds.
     scope
         Schedules to cover.  All proofs cover pauses; those that cover prompts in pieces use one
         line of the model or a mix of two, and company of pieces; they cover pauses too.  Company
@@ -102,7 +99,7 @@ def seconds_bound(
     """
     refuse_blocks(instance, "the bound in seconds")
     began = wall_time()
-    arrivals = arrivals_ns(instance) if arrivals is None else arrivals
+    arrivals = arrivals_ns(instance)
     chunks, done = Scope.parse(scope).covers(Scope.CHUNKS), None
     if Scope.parse(scope).covers(Scope.SHARING) and "prefix" in instance.extras:
         if Scope.parse(scope) is not Scope.SHARING:

@@ -24,8 +24,7 @@ def start_windows(instance: Instance, upper: int | None = None) -> Windows:
         Total latency of some feasible schedule; windows get shorter with it.
     """
     latest = latest_completions(instance)
-    # With an order latency counts from releases, and volumes ignore sharing.
-    if upper is not None and not {"after", "prefix"} & {*instance.extras}:
+    if upper is not None and "prefix" not in instance.extras:  # volumes ignore sharing
         rest = volume_bounds_without_each(instance)
         latest = [
             min(end, r.arrival + upper - least)

@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Unpack
 
 from kvopt.certificates.judging import attempt, limit_note, offer_run, refuse_misfit
-from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
 from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime, attained_in
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_remembered, waiting_within
 from kvopt.incumbent.limits import LimitOptions, limits_of
-from kvopt.incumbent.proofs import SlowerBound
 from kvopt.incumbent.shares import share_of
 from kvopt.kernels.dependencies import versions
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
-from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
+from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
-from kvopt.problem.slower import is_backlog
 from kvopt.search import plan
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.orders import Svf
@@ -68,7 +64,6 @@ def certify(
     router: str | Router = "central",
     scope: Scope | str | None = None,
     deadline: Deadline | str | int | None = None,
-    slower: bool = False,
     **options: Unpack[CertifyOptions],
 ) -> Certificate:
     """Find the best schedule and the best proof within a limit, and compare policies with them.
@@ -93,9 +88,6 @@ def certify(
     deadline
         Also how many requests can be done in time: ``40`` rounds, ``"30s"``, or ``"own"`` for the
         deadline of each request; ``"first-token:2s"`` is of first tokens.
-    slower
-        Whether to look for slower machines on which no schedule is as good, with a fifth of the
-        limit and the rest of it.
     options
         As of `Limits`; ``time_limit`` is for all of it, without one it works until the optimum is
         proved; and as of `CertifyOptions`.
@@ -124,8 +116,6 @@ def certify(
         instance, clock=clock, model=options.pop("batch_time", None), scope=scope, deadline=deadline
     )
     instance, clock = problem.instance, problem.clock
-    if slower:
-        refuse_extras(instance, "a search for slower machines")
     if schedule is not None:
         if not clock.is_even:
             raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
@@ -134,10 +124,6 @@ def certify(
     reserve = options.pop("reserve", 0.0)
     limits = limits_of(options)
     seconds = max(limits.time_limit - reserve, 0.0)
-    if slower:
-        refuse_blocks(instance, "a search for slower machines")
-    # For a backlog they follow from the bound.
-    is_searched = slower and not is_backlog(clock.arrivals(instance))
     runs = [] if schedule is None else [PolicyRun.of(schedule, GIVEN)]
     chosen = [policies] if isinstance(policies, str) else policies  # no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
@@ -146,11 +132,8 @@ def certify(
     if scope is None:
         scope = least_scope([*needed, problem.scope])
     problem = as_problem(problem, scope=scope)
-    left_for_it = 1 - plan.SLOWER_SHARE * is_searched
     share = 1 - plan.NARROWER_SHARE * bool(_narrower_scopes(problem.scope, needed))
-    search = Search(
-        problem, replace(limits, time_limit=seconds * left_for_it * share), checkable=True
-    )
+    search = Search(problem, replace(limits, time_limit=seconds * share), checkable=True)
     search.versions = versions()
     if schedule is not None:
         search.offer(schedule, "given schedule")
@@ -160,10 +143,14 @@ def certify(
                 refuse_misfit(instance, one, label, clock, router)
         if is_short := seconds < _SHORT:
             _begin(search)
-            for_bounds = share_of(search.remaining, search.params.portfolio.bound_share)
+            for_bounds = share_of(search.remaining, search.params.portfolio_bound_share)
             runs += _judged(search, labelled, router, for_bounds)
-        with _beside(search, "deadline"):
-            plan.run(plan.IN_TIME, search, search.remaining)
+        try:
+            with search.surviving("deadline"):
+                in_time = plan.ONLY_IN_TIME if only_deadline else plan.IN_TIME
+                plan.run(in_time, search, search.remaining)
+        except Exception as error:  # it adds to a certificate: the rest is kept
+            search.note(f"deadline: failed, {type(error).__name__}: {one_line(str(error))}")
         rest = list[Callable[[], None]]()
         with waiting_within(search):
             if not is_short:
@@ -176,32 +163,16 @@ def certify(
             if not only_deadline:
                 for work in rest:
                     work()
-                narrower += _narrower(search, runs, seconds * left_for_it - search.seconds)
-        machines: tuple[SlowerBound, ...] | None = () if slower else None
-        if slower:
-            left = seconds - search.seconds
-            with _beside(search, "slower machines"):
-                machines = _slower(search, runs, left)
+                narrower += _narrower(search, runs, seconds - search.seconds)
     found = search.result("certify").certificate()
     limit = None if limits.time_limit == math.inf else limits.time_limit
     return replace(
         found,
         runs=tuple(runs),
-        slower=machines,
         narrower=tuple(narrower),
         provenance=found.provenance | {"command": command, "time_limit": limit},
         in_time=_in_time(found.in_time, runs),
     )
-
-
-@contextmanager
-def _beside(search: Search, name: str) -> Iterator[None]:
-    """Run a block that adds to a certificate; if it fails, note that and keep the rest."""
-    try:
-        with search.surviving(name):
-            yield
-    except Exception as error:
-        search.note(f"{name}: failed, {type(error).__name__}: {one_line(str(error))}")
 
 
 def _begin(search: Search) -> None:
@@ -221,14 +192,6 @@ def _bounded(search: Search) -> Callable[[], None]:
         divided.work(partial(plan.run, plan.BOUNDS), search.remaining)
         late = plan.SEARCHES
     return lambda: divided.work(partial(plan.run, late))
-
-
-def _slower(search: Search, runs: Iterable[PolicyRun], seconds: float) -> tuple[SlowerBound, ...]:
-    """Return slower machines that cannot reach the best schedule and the runs."""
-    values = [search.objective]
-    values += [run.objective for run in runs if search.problem.scope.covers(run.scope)]
-    known = [value for value in values if value is not None]
-    return slower_bounds(search, known, search.proof, seconds)
 
 
 def _scope_of(one: Policy | PolicyRun, problem: Problem) -> Scope:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import fields, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from kvopt.incumbent.proofs import (
     SharedPrices,
     SharesProof,
     SlotPrices,
-    SlowerBound,
     SplitProof,
     StatePrices,
     VolumeProof,
@@ -73,14 +71,13 @@ def certificate_text(certificate: Certificate) -> str:
 
     The instance is the last member.
     """
-    instance, clock, slower = certificate.instance, certificate.clock, certificate.slower
+    instance, clock = certificate.instance, certificate.clock
     members: Json = {
         "schema": SCHEMA,
         "clock": clock.model.to_json() if clock.model else "rounds",
         "hash": instance.hash,
         **_sides_to_json(certificate.whole),
         "narrower": [_sides_to_json(optimum) for optimum in certificate.narrower],
-        "slower": None if slower is None else [_slower_to_json(certificate, b) for b in slower],
         "policies": [
             {"policy": run.policy, "outcome": run.outcome, **run_to_json(run)}
             for run in certificate.runs
@@ -88,8 +85,6 @@ def certificate_text(certificate: Certificate) -> str:
     }
     if not certificate.narrower:
         del members["narrower"]
-    if slower is None:
-        del members["slower"]
     if (in_time := certificate.in_time) is not None:
         best = in_time.best and {"attained": in_time.best_attained, **run_to_json(in_time.best)}
         members["deadlines"] = {**_deadline_to_json(in_time), "best": best}
@@ -148,7 +143,6 @@ def _certificate(value: Json) -> Certificate:
             else run_from_json({**named, **claim["best"]}, instance, clock)
         )
         in_time = _in_time(claim, run, said, instance, rounds=clock.is_even)
-    slower = value.get("slower")
     return Certificate(
         instance=instance,
         upper=sides[-1].upper,
@@ -160,7 +154,6 @@ def _certificate(value: Json) -> Certificate:
         scope=sides[-1].scope,
         narrower=tuple(sides[:-1]),
         in_time=in_time,
-        slower=slower and tuple(_slower(row, value["lower"], instance) for row in slower),
     )
 
 
@@ -195,24 +188,6 @@ def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) ->
         method = str(provenance.get("bounded_by") or bound["proof"]["kind"])
         lower = CheckedBound(bound["value"], method, _whole_proof(bound["proof"], instance))
     return Optimum(Scope.parse(value["scope"]), upper, lower)
-
-
-def _slower_to_json(certificate: Certificate, bound: SlowerBound) -> Json:
-    """Return the claim about a slower machine; omit a proof equal to that of the bound."""
-    phi, lower = bound.phi, certificate.lower
-    row: Json = {"machine": [phi.numerator, phi.denominator], "value": bound.value}
-    if lower is None or bound.proof != lower.proof:
-        row["proof"] = proof_to_json(bound.proof)
-    return row
-
-
-def _slower(claim: Json, lower: Json | None, instance: Instance) -> SlowerBound:
-    if "proof" in claim:
-        proof = proof_from_json(claim["proof"])
-    else:
-        assert lower is not None, "what was checked has a proof"
-        proof = _whole_proof(lower["proof"], instance)
-    return SlowerBound(Fraction(*claim["machine"]), claim["value"], proof)
 
 
 # ---- runs -------------------------------------------------------------------------------

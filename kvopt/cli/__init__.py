@@ -33,7 +33,7 @@ def main() -> None:
     begin_command()
     try:
         app = _app()
-        from kvopt.cli.messages import complain, detail, messages_shown
+        from kvopt.cli.printing import complain, detail, messages_shown
 
         with messages_shown():
             try:

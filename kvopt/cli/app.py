@@ -15,9 +15,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import OptionInfo
 
-from kvopt.cli import certify, files, fleet, hardware, messages, research, run, solve, study, tools
-from kvopt.cli.common import filled_in, option, warn_oversubscription
-from kvopt.cli.outputs import try_outputs
+from kvopt.cli import certify, files, fleet, hardware, research, run, solve, study, tools
+from kvopt.cli.common import filled_in, option, refuse, warn_oversubscription
+from kvopt.cli.printing import set_up, try_outputs
+from kvopt.errors import LEFT, InvalidInput
 from kvopt.kernels.pipes import UNREAD, writing_output
 from kvopt.version import __version__
 
@@ -32,10 +33,17 @@ MESSAGES = "Messages"
 PANELS = {
     "Solve and certify": "generate solve bound run certify verify check plot",
     "Servers": "import import-run fleet",
-    "Research": "study report hunt theory submit reduce",
+    "Research": "study report reduce",
     "Tools": "policies export info warmup",
 }
 """Commands by their readers, in the order of the help; ``NAME_command`` is the command ``NAME``."""
+
+_SCRIPTS = {
+    "hunt": "python benchmarks/hunts/hunt.py",
+    "submit": "python instances/submit.py",
+    "theory": "python benchmarks/papers/theory.py",
+}
+"""Commands that are refused, and the scripts of the source tree that replace them."""
 
 HARDWARE = "capacity fit list show"
 """Commands of ``kvopt hardware``."""
@@ -61,9 +69,6 @@ kvopt fleet a.json --target mean=22 --counts 1..4 -t 2 --out fleets
 kvopt study smoke --describe
 kvopt study smoke --limit 1 --out smoke
 kvopt report smoke
-kvopt hunt --policy mc-sf --n 4 --memory 4 -o worst.cert.json
-kvopt theory theorem-6.2
-kvopt submit a.cert.json --who Ada --library samples/library
 kvopt reduce three-partition --target 40 11 11 12 11 17 18
 kvopt policies
 kvopt export a.json -o a.mps.gz
@@ -112,11 +117,24 @@ class _Readable:
 
 
 class Command(_Readable, TyperCommand):
-    """A command."""
+    """A command, which refuses options that it had before by name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments."""
+        options = {word.partition("=")[0] for word in args}
+        for name, reason in LEFT.items():
+            refuse(f"--{name}", reason, f"--{name}" in options)
+        return super().parse_args(ctx, args)
 
 
 class Group(_Readable, TyperGroup):
     """A group of commands."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments begin with; refuse one that left by name."""
+        if instead := _SCRIPTS.get(args[0]):
+            raise InvalidInput(f"is a script of the source tree: {instead}", field=args[0])
+        return super().resolve_command(ctx, args)
 
 
 def expanded(work: Work) -> Work:
@@ -132,7 +150,7 @@ def expanded(work: Work) -> Work:
         def made(kind: Any) -> Any:
             return kind(**{each.name: given.pop(each.name) for each in fields(kind)})
 
-        messages.set_up(**vars(made(MessageOptions)), as_json=given.get("_json", False))
+        set_up(**vars(made(MessageOptions)), as_json=given.get("_json", False))
         try_outputs(**{name: path for name, path in given.items() if name in OUTPUTS})
         warn_oversubscription(given.get("threads"))
         values = {name: made(kind) for name, kind in groups.items()}

@@ -17,9 +17,7 @@ from kvopt.certificates import write_certificate
 from kvopt.certificates.judging import limit_note
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, option, refuse
-from kvopt.cli.messages import command_line, is_json, say
-from kvopt.cli.outputs import CHECKED, written
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import CHECKED, command_line, is_json, say, show, table, written
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.reading import is_standard_input
 from kvopt.kernels.clock import spent_loading
@@ -31,7 +29,6 @@ from kvopt.simulate.routers.registry import router as router_from
 from kvopt.timetable.measures import waiting_cells
 from kvopt.timetable.run_files import RecordedRun, read_run
 from kvopt.timetable.timing import timed
-from kvopt.verify import Verdict
 from kvopt.verify.apart import verify_apart
 
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
@@ -40,7 +37,7 @@ instance, which was measured on the same machine under the same load."""
 
 _OPTIONAL = (
     "evictions", "per token s", "first token s", "first token", "p99 s", "p99", "outcome",
-    "latency", "mean s", "x slower",
+    "latency", "mean s",
 )  # fmt: skip
 """Columns that a narrow terminal goes without, the first of them first."""
 
@@ -96,9 +93,6 @@ class JudgedOptions:
     schedule: Path | None = option("Judge this schedule as well.", "SCHEDULE")
     router: common.Router
     deadline: common.InTime
-    slower: bool = option(
-        "Also look for slower machines on which no schedule is as good: a fifth of the limit."
-    )
 
 
 def certify_command(
@@ -143,7 +137,6 @@ def certify_command(
                 router=judged.router,
                 scope=scope,
                 deadline=judged.deadline,
-                slower=judged.slower,
                 reserve=loading + reading * (1 + _WRITING + _WRITING_A_RUN * len(names)),
                 command=command_line(),
                 observer=observer,
@@ -256,7 +249,6 @@ def _row(found: Certificate, run: PolicyRun, in_time: int | None) -> dict[str, o
         "latency" if in_rounds else "mean s": found.worded_total(run.objective, up=True),
         "x optimum, at least": least,
         "at most": most,
-        **({"x slower": found.worded_slower_than(run)} if found.slower else {}),
         **waiting_cells(found.measures(run), found.clock),
         **({} if in_rounds else {"evictions": run.evictions}),
         "outcome": run.outcome + outside,
@@ -269,8 +261,6 @@ def verify_command(
     _json: common.Json,
     budget: float | None = option("Allow K times half a minute and 850 MB.", "K"),
     jobs: int = option("Processes that share a search.", "N", default=1),
-    naive: bool = option("Evaluate proofs by their definitions; for small instances."),
-    proved: bool = option("Check it a second time, by the program proved in Coq."),
 ) -> None:
     """Check every claim of a certificate in exact integers, and print the proved ones.
 
@@ -278,37 +268,20 @@ def verify_command(
     does the same with the standard library alone.  A file is granted the time that it
     asks for, up to about ten minutes.  The system limits the memory of the check.
 
-    Exit status: 0 valid, 1 invalid, 130 after Ctrl-C, 2 unreadable, more to check than it asks for
-    or the budget allows, or not covered by --proved.
+    Exit status: 0 valid, 1 invalid, 130 after Ctrl-C, 2 unreadable, or more to check than it asks
+    for or the budget allows.
     """
     wrong = budget is not None and not 0 < budget < math.inf
     refuse("--budget", "must be a positive number", wrong)
-    if proved:
-        from kvopt.certificates import coq_checker as again  # most checks do not need this import
-
-        refuse("--proved", "needs a file, not standard input", is_standard_input(file))
-        again.proved_checker()
     path = Path("/dev/stdin") if is_standard_input(file) else file
     try:
-        verdict = verify_apart(
-            path, budget, lambda line: say(f"kvopt: {line}"), jobs=jobs, naive=naive
-        )
+        verdict = verify_apart(path, budget, lambda line: say(f"kvopt: {line}"), jobs=jobs)
     except KeyboardInterrupt:
         say("kvopt: interrupted, nothing is known of the file")
         raise typer.Exit(common.INTERRUPTED) from None
-    if proved and verdict.valid:
-        verdict = _twice(verdict, again.verify_proved(file))
     said = {"valid": verdict.valid, "readable": verdict.readable, "report": verdict.lines}
     show(said, verdict.lines)
     finish(status=verdict.exit_status)
-
-
-def _twice(first: Verdict, second: Verdict) -> Verdict:
-    """Return the verdict of both checkers together."""
-    said = "checked again by the program that is proved in Coq:"
-    *found, last = second.lines
-    lines = (*first.lines[:-1], said, *(f"  {line}" for line in found), last)
-    return Verdict(second.valid, second.readable, lines)
 
 
 _SAID = ("feasible", "objective", "peak_memory", "peak_time", "makespan", "violations")
@@ -330,9 +303,7 @@ def check_command(
     or not for this instance.
     """
     if schedule is None:
-        verify_command(
-            file=problem.file, _json=is_json(), budget=None, jobs=1, naive=False, proved=False
-        )
+        verify_command(file=problem.file, _json=is_json(), budget=None, jobs=1)
         return
     instance = problem.read()
     summary = []

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from kvopt.cli import INTERRUPTED as INTERRUPTED
-from kvopt.cli.messages import LiveProgress, say, warn
+from kvopt.cli.printing import LiveProgress, say, warn
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import blamed_on as blamed_on
 from kvopt.files.reading import is_standard_input, name_of
@@ -43,14 +43,13 @@ NOTHING_FOUND = 3
 NAMES = {
     "policies": "kvopt.simulate.policies.registry:POLICIES.names",
     "routers": "kvopt.simulate.routers.registry:ROUTERS.names",
-    "engines": "kvopt.search.registry:ENGINES.names",
-    "methods": "kvopt.bounds.registry:BOUNDS.names",
+    "engines": "kvopt.search.engines:ENGINES",
+    "methods": "kvopt.search.engines:METHODS",
     "families": "kvopt.problem.families:FAMILIES",
     "traces": "kvopt.problem.traces:FORMATS.names",
     "formulations": "kvopt.formulations.export:FORMULATIONS",
     "exports": "kvopt.formulations.export:FORMATS",
-    "studies": "kvopt.experiments.studies.description:builtin_names",
-    "topics": "kvopt.experiments.theory:TOPICS",
+    "studies": "kvopt.studies.description:builtin_names",
     "models": "kvopt.problem.hardware.presets:MODELS",
     "gpus": "kvopt.problem.hardware.presets:GPUS",
     "batch_times": "kvopt.problem.hardware.batch_time_files:PRESETS",
@@ -140,7 +139,7 @@ _ROUTER = "Of a fleet, how requests come to workers: one of {routers}."
 _IN_TIME = "How many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens."
 _OWN = "Python file that registers something of your own; may be given several times."
 _COVERED = "Schedules that bounds cover: one of {scopes}; default: "
-_TOML = "TOML with widths, limits and shares of time, as kvopt info --params prints them."
+_TOML = "TOML with sizes, a width and a share of time, as kvopt info --params prints them."
 _AS_GIVEN = f"{_COVERED}runs, or sharing if prompts have prefixes."
 _AS_POLICIES = f"{_COVERED}that of the policies, else runs or sharing."
 

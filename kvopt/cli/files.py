@@ -9,8 +9,7 @@ from pathlib import Path
 from kvopt import Instance, export, generate, import_trace, write_instance
 from kvopt.bounds.windows import start_windows
 from kvopt.cli.common import InstanceOptions, Modules, Output, Seed, argument, option
-from kvopt.cli.messages import say
-from kvopt.cli.outputs import write_output
+from kvopt.cli.printing import say, write_output
 from kvopt.errors import InvalidInput
 from kvopt.formulations.export import SUFFIXES, format_of
 from kvopt.problem.families import FAMILIES

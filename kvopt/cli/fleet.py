@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 from kvopt.cli import common
 from kvopt.cli.common import blamed_on, option, refuse
-from kvopt.cli.messages import command_line, detail, is_watched, say
-from kvopt.cli.outputs import try_folder
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import command_line, detail, is_watched, say, show, table, try_folder
 from kvopt.errors import InvalidInput, MissingPackage, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.problem.instance import MOST_WORKERS
 
 if TYPE_CHECKING:
-    from kvopt.experiments.fleets.sizes import Band, FleetSizes
+    from kvopt.fleets.sizes import Band, FleetSizes
 
 _COUNTS = re.compile(r"([0-9]{1,6})(?:\.\.([0-9]{1,6}))?")
 _MOST_COUNTS = 1000
@@ -82,7 +80,7 @@ def fleet_command(
     end, and a known schedule reaches the upper one.  Ctrl-C keeps the results; the same
     command with the same --out continues.
     """
-    from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes, routers_of
+    from kvopt.fleets.running import FleetMatch, fleet_sizes, routers_of
 
     is_target = aims.match is None
     both = is_target == (aims.target is None)

@@ -11,9 +11,7 @@ import typer
 
 from kvopt import BatchTime
 from kvopt.cli.common import Json, OptionalOutput, argument, label, option, refuse, say_assumed
-from kvopt.cli.messages import is_json, say, warn
-from kvopt.cli.outputs import name_of, written
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import is_json, name_of, say, show, table, warn, written
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import own_descriptor
 from kvopt.problem.batch_time import NANOSECONDS

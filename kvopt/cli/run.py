@@ -11,9 +11,7 @@ from kvopt import Instance, InvalidInput, KvoptError, PolicyRun, bound, policy, 
 from kvopt.cli import common
 from kvopt.cli.certify import ProblemOptions
 from kvopt.cli.common import blamed_on, label, option, refuse
-from kvopt.cli.messages import is_json, is_watched, say
-from kvopt.cli.outputs import write_output, written
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import is_json, is_watched, say, show, table, write_output, written
 from kvopt.files.atomic import write_atomically
 from kvopt.incumbent.proofs import Prices, prices_of
 from kvopt.simulate.comparison import Comparison

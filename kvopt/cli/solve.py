@@ -9,12 +9,9 @@ from math import inf
 from pathlib import Path
 
 from kvopt import BoundResult, Instance, InvalidInput, Scope, SolveResult, bound, solve
-from kvopt.bounds.registry import bounds_for
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, label, option, refuse, searching
-from kvopt.cli.messages import detail, is_json, say
-from kvopt.cli.outputs import written
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import detail, is_json, say, show, table, written
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
 from kvopt.kernels.clock import spent_loading
@@ -22,6 +19,7 @@ from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import refuse_blocks, refuse_fleet
 from kvopt.problem.problem import as_problem
+from kvopt.search.engines import methods_for
 from kvopt.search.plan import explained
 from kvopt.search.solving import engine_named
 from kvopt.show.summary import percent
@@ -38,7 +36,7 @@ Work = tuple[Path, Instance, float]
 class EngineOptions:
     """How to search for a schedule."""
 
-    engine: str = option("{engines}, or one of --module.", "NAME", "-e", "auto")
+    engine: str = option("One of {engines}.", "NAME", "-e", "auto")
     pyomo_solver: str = option("The solver behind pyomo.", "NAME", default=DEFAULT_SOLVER)
     start: Path | None = option("Begin from this schedule.", "SCHEDULE")
     cold: bool = option("Begin without list schedules and volume bound.")
@@ -62,7 +60,6 @@ def solve_command(
     how: EngineOptions,
     _json: common.Json,
     output: common.OptionalOutput,
-    _modules: common.Modules,
 ) -> None:
     """Find the schedule of least total latency, and prove that none is better.
 
@@ -190,10 +187,9 @@ def bound_command(
     *,
     problem: common.InstanceOptions,
     limits: common.LimitOptions,
-    method: str | None = option("{methods}, or one of --module.", "NAME"),
+    method: str | None = option("One of {methods}.", "NAME"),
     scope: common.AllowedScope,
     _json: common.Json,
-    _modules: common.Modules,
 ) -> None:
     """Prove that no schedule has a smaller total latency.
 
@@ -203,7 +199,7 @@ def bound_command(
     instance, file = problem.read(), problem.file
     methods = [method or "auto"]
     if method is None and not is_json():
-        methods = [name for name in bounds_for(scope or Scope.RUNS).names() if name != "auto"]
+        methods = [name for name in methods_for(scope or Scope.RUNS) if name != "auto"]
     results: list[BoundResult] = []
     with common.undisturbed() as signals:
         for name in methods:

@@ -1,4 +1,4 @@
-"""``kvopt study``, ``report`` and ``submit``: certified experiments, and the library."""
+"""``kvopt study`` and ``report``: certified experiments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,23 @@ import typer
 from kvopt import Scope
 from kvopt.cli import common
 from kvopt.cli.common import argument, finish, option
-from kvopt.cli.messages import is_json, is_watched, say, show_line, warn
-from kvopt.cli.outputs import name_of, try_folder, try_outputs
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import (
+    is_json,
+    is_watched,
+    name_of,
+    say,
+    show,
+    show_line,
+    table,
+    try_folder,
+    try_outputs,
+    warn,
+)
 from kvopt.files.reading import read_text
 from kvopt.show.summary import counted
 
 if TYPE_CHECKING:
-    from kvopt.experiments.studies import StudyProgress, StudyResult
+    from kvopt.studies import StudyProgress, StudyResult
 
 _LOG_EVERY = 10.0
 """Seconds between two lines of progress in a log file."""
@@ -57,8 +66,8 @@ def study_command(
     crash or Ctrl-C.  Without a name the built-in studies are listed.  Exit status: 0, 1 if an
     instance failed, 130 after Ctrl-C, 2 for input that is refused.
     """
-    from kvopt.experiments.studies.description import builtin_text, study_from_text
-    from kvopt.experiments.studies.running import run_study
+    from kvopt.studies.description import builtin_text, study_from_text
+    from kvopt.studies.running import run_study
 
     if name is None:
         _list()
@@ -94,13 +103,13 @@ def study_command(
 
 
 def _list() -> None:
-    from kvopt.experiments.studies.description import builtin_names, builtin_study
+    from kvopt.studies.description import builtin_names, builtin_study
 
     studies = [builtin_study(name, checked=False) for name in builtin_names()]
     rows = [
         {
             "study": study.name,
-            "instances": sum(entry.instances for entry in study.entries) * len(study.limits),
+            "instances": sum(entry.draws for entry in study.entries) * len(study.limits),
             "what it asks": study.title,
         }
         for study in studies
@@ -110,7 +119,7 @@ def _list() -> None:
 
 
 def _to_json(found: StudyResult) -> dict[str, object]:
-    from kvopt.experiments.studies.answers import left_out
+    from kvopt.studies.answers import left_out
 
     progress = found.progress
     counts = ("instances", "done", "failed", "before")
@@ -122,14 +131,13 @@ def _to_json(found: StudyResult) -> dict[str, object]:
         "damaged": list(found.damaged),
         "answer": list(found.answer),
         "left_out": left_out(found.records),
-        "verdicts": [verdict.to_json() for verdict in found.verdicts],
         "seconds": round(progress.seconds, 3),
     }
 
 
 def _lines(found: StudyResult) -> Iterator[str]:
-    from kvopt.experiments.studies.answers import left_out
-    from kvopt.experiments.studies.intervals import by_policy, four_digits
+    from kvopt.studies.answers import left_out
+    from kvopt.studies.intervals import by_policy, four_digits
 
     limits = found.study.limits
     in_seconds = limits[0].batch_time is not None
@@ -143,13 +151,12 @@ def _lines(found: StudyResult) -> Iterator[str]:
             "proved": row.proved,
             "mean x optimum": row.mean,
             "worst x optimum": row.worst,
-            **({"x slower": row.machine} if limits[0].slower else {}),
             **({"mean s": row.latency and four_digits(row.latency)} if in_seconds else {}),
         }
         for row in by_policy(found.records)
     ]
     yield from table(rows, optional=("proved",))
-    yield from map(str, (*found.answer, *found.verdicts))
+    yield from map(str, found.answer)
     for line in left_out(found.records):
         say(f"kvopt: {line}")
     for record in found.records:
@@ -201,15 +208,14 @@ def report_command(
     csv: Path | None = option("Default: the name of the page with .csv.", "FILE"),
     latex: Path | None = option("A row for each entry and scheduler, for booktabs.", "FILE.tex"),
     verify: bool = option("Verify every certificate before it is linked."),
-    _modules: common.Modules,
 ) -> None:
     """Write a study as a page that needs no network, and its records as CSV.
 
-    The page shows verdicts, ratios, gaps and the worst instances, with links to certificates.
+    The page shows ratios, gaps and the worst instances, with links to certificates.
     Exit status: 0, 1 if a certificate is false, 2 for input that is refused.
     """
-    from kvopt.experiments.report import write_report
-    from kvopt.experiments.report.writing import PAGE
+    from kvopt.studies.report import write_report
+    from kvopt.studies.report.writing import PAGE
 
     def progress(done: int, count: int) -> None:
         if done % _EVERY == 0 or done == count:
@@ -226,34 +232,3 @@ def report_command(
     files = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     say(f"wrote {files}: {counted(written.records, 'record')}")
     finish(status=common.FAILED * bool(written.faults))
-
-
-def submit_command(
-    *,
-    file: Path = argument("CERT", "Certificate of an instance of the library."),
-    who: str = option("Who found it, as the table shall say.", "NAME", default=...),
-    took: float | None = option(
-        "Seconds that it took; default: as the certificate says.", "S", min=0
-    ),
-    library: Path = option(
-        "Folder of the library; default: instances.", "DIR", default=Path("instances")
-    ),
-    budget: float | None = option("As for kvopt verify.", "K"),
-    _json: common.Json,
-) -> None:
-    """Enter a better schedule or a better bound into the instance library.
-
-    The certificate is checked as ``kvopt verify`` does.  A better side goes into the table, with
-    its finder, the day and the time taken; a bound's certificate is kept if it is small.  Then
-    the README and the page of the library are written again.  A certificate that is not valid,
-    of no instance of the library, or no better on either side is refused with exit status 2.
-    """
-    # They load packages that draw pictures.
-    from kvopt.experiments.library.page import write_pages
-    from kvopt.experiments.library.table import Library
-
-    known = Library(library)
-    name, gained = known.submit(file, who, took, budget)
-    write_pages(known)
-    said = {"instance": name, "better": gained, "entry": known.entries[name]}
-    show(said, (f"{name}: {line}" for line in gained))

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import signal
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from kvopt import KvoptError, Policy
 from kvopt.cli.common import Json, Modules, finish, option
-from kvopt.cli.messages import is_json, say, warn
-from kvopt.cli.tables import show, table
+from kvopt.cli.printing import is_json, say, show, table, warn
 from kvopt.incumbent.limits import available_threads
 from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels.dependencies import available_solvers, missing_extras, versions
@@ -74,7 +73,7 @@ def info_command(
 ) -> None:
     """Print versions, machine and available solvers, for a bug report, and the missing parts."""
     if params:
-        show(asdict(DEFAULT), DEFAULT.to_toml().splitlines())
+        show(DEFAULT.tables(), DEFAULT.to_toml().splitlines())
         return
     missing = missing_extras()
     solvers, problem = [], None
@@ -108,7 +107,7 @@ def warmup_command(_json: Json) -> None:
     Machine code is stored on disk, next to the code or in NUMBA_CACHE_DIR; a second
     call finds it there.  It is for the processor of this machine.
     """
-    from kvopt.experiments.warmup import warm_up
+    from kvopt.warmup import warm_up
 
     parts, kept, count, began = [], list[Path | None](), 0, monotonic()
     if not is_json():

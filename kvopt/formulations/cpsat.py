@@ -103,7 +103,6 @@ def pair_model(
     build.pair_relations()
     build.memory_at_completions()
     build.active_at_completions()
-    build.releases()
     build.redundant_cumulative()
     if order_identical:
         build.identical_requests_in_order()
@@ -268,23 +267,7 @@ class _Builder:
             others = [literal for (first, _), literal in self.active.items() if first == i]
             self.model.add(sum(others) <= self.instance.max_active - 1)
 
-    def releases(self) -> None:
-        """A request that follows another is released a gap after the completion of that one.
-
-        release_i = max(a_i, c_j + gap_i) <= start_i, as late_i = release_i - a_i.
-        """
-        self.late: list[Any] = [0] * len(self.instance)
-        for i, before in enumerate(self.instance.predecessors):
-            request = self.instance.requests[i]
-            if before is not None and request.after is not None:
-                most = self.windows[i][-1] - request.arrival
-                late = self.model.new_int_var(0, most, f"late_{i}")
-                ended = self.ends[before] + (request.after.gap - request.arrival)
-                self.model.add_max_equality(late, [0, ended])
-                self.model.add(self.waits[i] >= late)
-                self.late[i] = late
-
     def total_latency(self) -> None:
-        """Minimise the sum of w_i (c_i - release_i)."""
-        rows = zip(self.instance, self.waits, self.late, strict=True)
-        self.model.minimize(sum(r.weight * (wait + r.output - late) for r, wait, late in rows))
+        """Minimise the sum of w_i (c_i - a_i)."""
+        rows = zip(self.instance, self.waits, strict=True)
+        self.model.minimize(sum(r.weight * (wait + r.output) for r, wait in rows))

@@ -21,11 +21,6 @@ Windows = tuple[range, ...]
 
 def latest_completions(instance: Instance) -> list[int]:
     """Return for each request the time by which an optimal schedule has completed it."""
-    if "after" in instance.extras:
-        # All later starts could move a round earlier if nothing is active and no gap is pending.
-        gaps = sum(request.after.gap for request in instance if request.after is not None)
-        end = instance.last_arrival + instance.total_output + gaps
-        return [end] * len(instance)
     latest = [0] * len(instance)
     for part in split(instance):
         end = part.begin + part.instance.last_arrival + part.instance.total_output

@@ -1,6 +1,6 @@
 """Beams and local search, for instances beyond the reach of exact engines.
 
-Beams over whole traces use prices of tokens, those in a small cache prices of states.
+Beams over whole traces are for many requests, orders of fluids for fleets, and annealing for all.
 """
 
 from __future__ import annotations
@@ -8,16 +8,19 @@ from __future__ import annotations
 import math
 from itertools import count
 
-from kvopt.heuristics.resumable import Turn, take_one
-from kvopt.incumbent import shares
+from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.shares import share_of
+from kvopt.incumbent.shares import PLACED_FEW, PLACED_MANY, TRACE_BEAMS, share_of
 from kvopt.kernels.clock import wall_time
 
+BEAM_REQUESTS = 200
+"""Requests from which on beams over all of a trace take the time of annealing."""
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: no attempt uses so many."""
 _NOTHING_TO_DO = 0.1
 """An attempt below so many seconds found nothing to try, so a further one is useless."""
+_LONGER = 2.0
+"""Most requests wait for long if the fluid takes so many times as long as the arrivals."""
 
 
 def improve(search: Search, seconds: float = math.inf) -> None:
@@ -37,52 +40,39 @@ def improve(search: Search, seconds: float = math.inf) -> None:
 
 
 def _improve(search: Search, seconds: float, seed: int) -> None:
-    """Run each strategy once that may improve the schedule.
-
-    Beams by prices of states come first, or as soon as these exist: they extend the best schedule,
-    and find less in a schedule that other strategies have improved.
-    """
+    """Choose workers and an order of the requests, then improve the schedule by local search."""
     from kvopt.heuristics.reinsertion import search_reinsertions
-    from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
-
-    end, many = wall_time() + seconds, search.params.improve.beam_requests
-    if len(search.instance) >= many and search.instance.workers == 1:
-        _improve_many(search, seconds, seed)
-        return
-    if not are_states_priced(search):
-        _anneal_until_priced(search, share_of(seconds, shares.ORDERS_FIRST), seed)
-    if are_states_priced(search):
-        left = end - wall_time()
-        take_one(search, beams_of_states, share_of(left, shares.STATE_BEAMS), seed)
-        search_reinsertions(search, share_of(end - wall_time(), shares.ORDERS_FIRST), seed)
-    take_one(search, beams_of_states, end - wall_time(), seed)
-    if seconds < math.inf:  # beams may have ended
-        search_reinsertions(search, end - wall_time(), seed)
-
-
-def _anneal_until_priced(search: Search, seconds: float, seed: int) -> None:
-    """Anneal orders until states have prices, for so many seconds at most."""
-    from kvopt.heuristics.reinsertion import reinsertions
-    from kvopt.heuristics.state_beams.searching import are_states_priced
-
-    turn = Turn(search, seconds)
-    if turn.is_late():
-        return
-    for _ in reinsertions(turn, seed):
-        if turn.is_late() or are_states_priced(search):
-            return
-
-
-def _improve_many(search: Search, seconds: float, seed: int) -> None:
-    """Choose an order of many waiting requests, then improve the schedule."""
-    from kvopt.heuristics.reinsertion import search_reinsertions
-    from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
     from kvopt.heuristics.trace_beams import search_traces
 
-    end, share = wall_time() + seconds, shares.TRACE_BEAMS
-    if are_states_priced(search):
-        share = shares.STATE_BEAMS_OF_MANY
-        take_one(search, beams_of_states, share_of(seconds, share), seed)
-    search_traces(search, share_of(end - wall_time(), share), seed)
-    take_one(search, beams_of_states, end - wall_time(), seed)
+    end, has_many = wall_time() + seconds, _has_many(search)
+    if search.instance.workers > 1:
+        _place(search, share_of(seconds, PLACED_MANY if has_many else PLACED_FEW), seed)
+    elif has_many:
+        search_traces(search, share_of(seconds, TRACE_BEAMS), seed)
     search_reinsertions(search, end - wall_time(), seed)
+
+
+def _has_many(search: Search) -> bool:
+    return len(search.instance) >= BEAM_REQUESTS
+
+
+def _place(search: Search, seconds: float, seed: int) -> None:
+    """Place all requests of a fleet again, for so long.
+
+    Beams find more if most of many requests wait for long, as in a backlog; orders of fluids find
+    more near saturation.  These need an integer for each round: beams replace them if there are too
+    many rounds.
+    """
+    from kvopt.bounds.fluid import fluid_end
+    from kvopt.heuristics.fleets.fluid_orders import search_fluid_orders
+    from kvopt.heuristics.trace_beams import search_traces
+
+    instance, has_many = search.instance, _has_many(search)
+    if not has_many or fluid_end(instance.pooled()) < _LONGER * instance.last_arrival:
+        try:
+            search_fluid_orders(search, seconds, seed)
+            return
+        except TooLarge as error:
+            search.note(f"no orders of fluids: {error}")
+    if has_many:
+        search_traces(search, seconds, seed)

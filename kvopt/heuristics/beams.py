@@ -14,7 +14,6 @@ from functools import partial
 
 import numpy as np
 
-from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.shares import shared_out
 from kvopt.heuristics.dispatch import Trace, advance, cost_of_waiting
@@ -28,12 +27,10 @@ from kvopt.heuristics.nodes import (
     Requests,
     copy_node,
     empty_nodes,
-    requests_of,
 )
 from kvopt.heuristics.reduced_costs import worth_of
 from kvopt.heuristics.rules import USUAL, arrange
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import SlotPrices
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Floats, Integers
 
@@ -44,19 +41,6 @@ _WEIGHTS = (1.0, 5.0)
 
 An expansion is too short to show how long a request waits that needs others to make room.
 """
-
-
-def line_of(search: Search) -> tuple[Requests, Floats]:
-    """Return the requests of a search in their line, and its keys.
-
-    The line is by volume, or by the starts at prices of slots if there are any.
-    """
-    instance, (requests, keys) = shared_out(search.instance), requests_of(search.instance)
-    proof = search.proof
-    if isinstance(proof, SlotPrices):
-        starts = CoarsePrices.of(proof, instance).likely_starts(instance)
-        return _lined_up(requests, keys, starts)
-    return requests, keys
 
 
 def drawn_trace(
@@ -78,15 +62,6 @@ def filled_share(requests: Requests) -> float:
     volumes = requests.outputs * (2 * requests.prompts + requests.outputs + 1) / 2
     peak = np.average(requests.prompts + requests.outputs, weights=volumes)
     return float(1.0 - peak / requests.memory / 2)
-
-
-def _lined_up(requests: Requests, keys: Floats, starts: Floats) -> tuple[Requests, Floats]:
-    """Sort requests by starts; exchange keys, so that distances in the line stay about the same."""
-    line = np.lexsort((keys, starts))
-    exchanged = np.empty_like(keys)
-    exchanged[line] = np.sort(keys)
-    coming = np.argsort(requests.arrivals[line], kind="stable")
-    return requests._replace(line=line, coming=coming), exchanged
 
 
 def between_starts(requests: Requests) -> float:

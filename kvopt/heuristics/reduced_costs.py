@@ -33,12 +33,6 @@ class Worth(NamedTuple):
     cheapest: Integers
 
 
-def worth_nothing(count: int) -> Worth:
-    """Return prices of 0 at all times."""
-    none = np.zeros(1)
-    return Worth(none, none, np.zeros(count), np.zeros(count, dtype=np.int64))
-
-
 def worth_of(instance: Instance, prices: Floats, threads: int = 1) -> Worth:
     """Return prices of a token at the times from 1 on, with data for each request."""
     costs, starts = Scanner(Kinds.of(instance), threads).least_costs(prices, 1)

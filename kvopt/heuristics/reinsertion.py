@@ -17,16 +17,16 @@ Loads are stored densely, one integer for each worker and time.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from copy import deepcopy
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from kvopt.errors import TooLarge
-from kvopt.heuristics.resumable import Passes, Turn, take_one
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.clock import wall_time
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, order_of
 from kvopt.kernels.magnitudes import NEVER
@@ -35,6 +35,8 @@ from kvopt.problem.arrays import Integers, columns_of
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 
+_LONGEST_CYCLE = 2_000_000
+"""Limit of the steps of a cycle: longer ones cool more slowly."""
 LARGEST_LOADS = 2**25
 """Limit of workers times rounds that are stored densely; 256 MB."""
 _CHUNKS = 50
@@ -103,7 +105,13 @@ def search_reinsertions(
     search: Search, seconds: float, seed: int = 0, most_passes: int | None = None
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
-    take_one(search, reinsertions, seconds, seed, most_passes)
+    end = wall_time() + seconds
+
+    def is_late() -> bool:
+        return wall_time() >= end or search.should_stop()
+
+    if not is_late():
+        any(is_late() for _ in islice(_passes(search, seed), most_passes))
 
 
 def search_with_pauses(search: Search, seconds: float) -> None:
@@ -113,11 +121,10 @@ def search_with_pauses(search: Search, seconds: float) -> None:
     search_reinsertions(search, seconds, search.seed)
 
 
-def reinsertions(turn: Turn, seed: int) -> Passes:
-    """Anneal in longer and longer cycles, until nothing improves any more."""
-    search, instance = turn.search, turn.search.instance
-    longest, cycles, idle = search.params.improve.longest_cycle, 0, 0
-    steps = min(max(_FIRST_STEPS, _STEPS_A_REQUEST * len(instance)), longest)
+def _passes(search: Search, seed: int) -> Iterator[None]:
+    """Anneal in longer and longer cycles until nothing improves any more; yield after each part."""
+    instance, cycles, idle = search.instance, 0, 0
+    steps = min(max(_FIRST_STEPS, _STEPS_A_REQUEST * len(instance)), _LONGEST_CYCLE)
     order = np.array(usual_orders(instance)[0], dtype=np.int64)
     while idle < _IDLE_CYCLES and len(instance) > 1:
         before = search.objective
@@ -134,7 +141,7 @@ def reinsertions(turn: Turn, seed: int) -> Passes:
             return
         idle = 0 if search.objective != before else idle + 1
         cycles += 1
-        steps = min(2 * steps, longest)
+        steps = min(2 * steps, _LONGEST_CYCLE)
 
 
 def _cool_down(

@@ -18,12 +18,11 @@ from kvopt.heuristics.beams import (
     between_starts,
     drawn_trace,
     drawn_weight,
-    line_of,
     work_on,
 )
 from kvopt.heuristics.dispatch import Trace, room_for
 from kvopt.heuristics.layers import BeamPlan, go_again, next_effort, run_beam
-from kvopt.heuristics.nodes import Made, Requests
+from kvopt.heuristics.nodes import Made, Requests, requests_of
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.clock import wall_time
 
@@ -41,11 +40,11 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
     instance = shared_out(search.instance)
     if search.schedule is None or len(instance) < 2:
         return
-    if fluid_end(instance.pooled()) > search.params.lagrangian.longest:
+    if fluid_end(instance.pooled()) > search.params.lagrangian_longest:
         return
-    end, (requests, keys), effort = wall_time() + seconds, line_of(search), 0.0
+    end, (requests, keys), effort = wall_time() + seconds, requests_of(search.instance), 0.0
     widest = search.memory_left // (_BYTES * len(instance))
-    widest = min(search.params.improve.widest_beam, widest)
+    widest = min(search.params.improve_widest_beam, widest)
     random = np.random.default_rng(seed)
 
     def is_late() -> bool:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kvopt.errors import one_line
 from kvopt.incumbent.in_time import InTime
-from kvopt.incumbent.proofs import PARTS, CheckedBound, SlowerBound
+from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
-from kvopt.problem.slower import is_backlog
 from kvopt.show.dataframes import frame, latex
 from kvopt.show.summary import (
     UNDECIDED,
@@ -94,9 +92,6 @@ class Certificate(Summarised):
         covers it.
     in_time
         Bounds on the number of requests that attain a deadline, if one was given.
-    slower
-        Slower machines, and the total latencies that no schedule reaches there; with ascending
-        factors and values.  None if they were not requested.
     """
 
     instance: Instance
@@ -110,7 +105,6 @@ class Certificate(Summarised):
     scope: Scope = Scope.RUNS
     narrower: tuple[Optimum, ...] = ()
     in_time: InTime | None = None
-    slower: tuple[SlowerBound, ...] | None = None
 
     @property
     def whole(self) -> Optimum:
@@ -157,38 +151,6 @@ class Certificate(Summarised):
         sides = self.optimum_of(run)
         return (None, None) if sides is None else sides.ends
 
-    @cached_property
-    def is_backlog(self) -> bool:
-        """Whether all requests arrive at once."""
-        return is_backlog(self.clock.arrivals(self.instance))
-
-    def slower_than(self, run: PolicyRun | None = None) -> Fraction | None:
-        """Return a factor phi: no schedule on a machine more than phi times slower is as good.
-
-        It is the least proved one, rounded up to a thousandth; on a backlog value / bound.  None if
-        none is proved or requested, and if the scope does not cover the run.
-
-        Parameters
-        ----------
-        run
-            One of the runs; by default it is the best schedule.
-        """
-        one, lower = self.whole.upper if run is None else run, self.lower_bound
-        value = None if one is None else one.objective
-        if one is None or value is None or self.slower is None:
-            return None
-        if not self.scope.covers(one.scope):
-            return None
-        parts = [bound.parts for bound in self.slower if bound.value >= value]
-        if self.is_backlog:
-            parts = [-(-PARTS * value // lower)] if lower else []
-        return Fraction(min(parts), PARTS) if parts else None
-
-    def worded_slower_than(self, run: PolicyRun | None = None) -> str:
-        """Return that factor in words."""
-        phi = self.slower_than(run)
-        return "-" if phi is None else f"{float(phi):,.3f}"
-
     def measures(self, run: PolicyRun) -> Measures | None:
         """Return the times of users of a run, as `PolicyRun.measures`, None if it never ended."""
         return run.measures() if run.is_complete else None
@@ -233,9 +195,8 @@ class Certificate(Summarised):
     def to_dataframe(self) -> DataFrame:
         """Return a row for each policy, as a DataFrame of pandas.
 
-        ``at_least`` and ``at_most`` are multiples of the optimum; ``slower_than``, if slower
-        machines were requested, is the result of the method of that name.  Times are in rounds, or
-        in seconds on such a clock.
+        ``at_least`` and ``at_most`` are multiples of the optimum.  Times are in rounds, or in
+        seconds on such a clock.
         """
         scale = self.clock.scale
         columns: dict[str, list[Any]] = {
@@ -252,8 +213,6 @@ class Certificate(Summarised):
             ],
             "evictions": [run.evictions for run in self.runs],
         }
-        if self.slower is not None:
-            columns["slower_than"] = [_number(self.slower_than(run)) for run in self.runs]
         if self.in_time is not None:
             columns["attained"] = list(self.attained)
         waited = [self.measures(run) for run in self.runs]
@@ -271,15 +230,11 @@ class Certificate(Summarised):
         heads = ["policy", f"{total}>", "at least>", "at most>"]
         meaning = f"intervals are multiples of the optimum, of scope {self.scope}:\n"
         meaning += self.scope.sentence
-        if self.slower:
-            heads.append("slower than>")
-            meaning += "\non a machine so many times slower no such schedule is as good"
         rows = [
             [
                 run.policy,
                 self.worded_total(run.objective, up=True),
                 *self.worded_ratio(run),
-                *([self.worded_slower_than(run)] if self.slower else []),
             ]
             for run in self.runs
         ]
@@ -334,7 +289,6 @@ class Certificate(Summarised):
                 f"value{totals}": run.objective,
                 "evictions": run.evictions,
                 "ratio": list(self.ratio(run)),
-                **self._slower_member(run),
                 "scope": str(run.scope),
                 "bound_scope": (sides := self.optimum_of(run)) and str(sides.scope),
                 **(self.measures(run) or dict.fromkeys(MEASURES)),
@@ -347,7 +301,6 @@ class Certificate(Summarised):
             f"upper{totals}": self.objective,
             f"lower{totals}": self.lower_bound,
             "gap": self.gap,
-            **self._slower_member(),
             "scope": str(self.scope),
             **(
                 {"narrower": [self._sides(each) for each in self.narrower]} if self.narrower else {}
@@ -363,11 +316,3 @@ class Certificate(Summarised):
         """Return both sides of a narrower scope, as they are printed at the top."""
         (upper, lower), totals = optimum.ends, self.clock.suffix
         return {"scope": str(optimum.scope), f"upper{totals}": upper, f"lower{totals}": lower}
-
-    def _slower_member(self, run: PolicyRun | None = None) -> dict[str, float | None]:
-        """Return the member on slower machines, empty unless they were requested."""
-        return {} if self.slower is None else {"slower_than": _number(self.slower_than(run))}
-
-
-def _number(phi: Fraction | None) -> float | None:
-    return None if phi is None else float(phi)

@@ -208,12 +208,11 @@ class Search:
         *,
         observer: Observer = ignore,
         stop: StopCriterion | None = None,
-        checkable: bool | None = None,
     ) -> Search:
         """Return a search of another problem, with the engine and the limits of this one.
 
-        Its instance is that of a part, in blocks, or of a slower machine.  It has the given time,
-        by default all that remains, and ends with this one, unless ``stop`` is given.
+        Its instance is that of a part, or in blocks.  It has the given time, by default all that
+        remains, and ends with this one, unless ``stop`` is given.
         """
         limits = replace(
             self.limits,
@@ -223,8 +222,7 @@ class Search:
             gap=None,
         )
         asked = problem if isinstance(problem, Problem) else self.problem.of(problem)
-        checkable = self.checkable if checkable is None else checkable
-        inner = Search(asked, limits, checkable=checkable)
+        inner = Search(asked, limits, checkable=self.checkable)
         inner.engine, inner.presolve = self.engine, self.presolve
         return inner
 

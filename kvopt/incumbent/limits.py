@@ -61,7 +61,7 @@ class Limits:
     ram
         Bytes that the process may hold; by default a share of the memory of the machine.
     params
-        Widths, limits and shares of time, see `kvopt.incumbent.params`.
+        Sizes, a width and a share of time, see `kvopt.incumbent.params`.
     observer, stop
         Called on improvements; returns whether to end.
     gap

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,31 +319,3 @@ class DeadlinePrices:
         """The sum of the prices of all times, times the denominator."""
         lengths = map(int.__sub__, self.times[1:], self.times)
         return sum(map(int.__mul__, self.numerators, lengths))
-
-
-PARTS = 1000
-"""Parts of 1 that count the lengths of rounds on slower machines."""
-
-
-@dataclass(frozen=True, slots=True)
-class SlowerBound:
-    """No schedule on a machine that is ``phi`` times slower, or slower still, is as good.
-
-    Parameters
-    ----------
-    phi
-        Length of a round there, in rounds of the instance.
-    value
-        Total latency that no schedule there reaches, on the clock of the certificate.
-    proof
-        Proof of a bound on that machine above the value, see `kvopt.problem.slower`.
-    """
-
-    phi: Fraction
-    value: int
-    proof: Proof
-
-    @property
-    def parts(self) -> int:
-        """``phi`` in parts of `PARTS`, rounded up."""
-        return math.ceil(PARTS * self.phi)

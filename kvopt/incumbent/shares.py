@@ -8,14 +8,8 @@ from __future__ import annotations
 
 # ---- better schedules of one worker --------------------------------------------------------------
 
-ORDERS_FIRST = 0.6
-"""Annealing over orders before states have prices, and after beams that use these."""
-STATE_BEAMS = 0.8
-"""Beams by prices of states, of some dozens of requests."""
-STATE_BEAMS_OF_MANY = 0.4
-"""The same for many requests, and the share of the rest for beams over the whole trace."""
 TRACE_BEAMS = 0.95
-"""Beams over a whole trace whose states have no prices; local search has the rest."""
+"""Beams over a whole trace; local search has the rest."""
 SHARING_BEAMS = 0.75
 """Beams over a whole trace with shared prefixes; local search has the rest."""
 
@@ -23,8 +17,6 @@ SHARING_BEAMS = 0.75
 
 PLACED_MANY, PLACED_FEW = 0.85, 0.1
 """Assignment of requests to workers: for many requests, and where moves find more."""
-EACH_WORKER = 0.2
-"""Share of a turn for each worker by itself; moves between workers have the rest."""
 
 # ---- exact searches ------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Extensions by name: built-in ones, and registered ones."""
+"""Extensions by name, built-in and registered: policies, routers and formats of traces."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ Thing = TypeVar("Thing")
 Own = TypeVar("Own")
 
 OTHER_REGISTERS = (
-    "register of bounds, engines, formats and sections is in kvopt.bounds, kvopt.search, "
-    "kvopt.problem.traces and kvopt.experiments.report"
+    "register of routers and formats is in kvopt.simulate.routers.registry and kvopt.problem.traces"
 )
 """Hint for a class that may need another decorator than that for policies."""
 
@@ -29,7 +28,7 @@ def registered() -> int:
 
 
 class Registry(Generic[Thing]):
-    """Policies, bounds, engines, trace formats or sections of reports by name.
+    """Policies, routers or formats of traces by name.
 
     Built-in ones are loaded at their first use.
 

@@ -123,7 +123,7 @@ def checked_clock(clock: object) -> Clock:
     """Return a clock, else raise."""
     if isinstance(clock, Clock):
         return clock
-    reason = f"must be Seconds(model) of kvopt.problem.clocks, got {shown(clock)}"
+    reason = f"must be kvopt.Seconds(model), got {shown(clock)}"
     raise InvalidInput(reason, field="clock")
 
 

@@ -18,7 +18,6 @@ from kvopt.problem.prefixes import Forest, check_forest, forest_of, numbered
 from kvopt.problem.requests import (
     COLUMNS,
     LARGEST_INTEGER,
-    After,
     Prediction,
     Request,
     can_be_written,
@@ -39,7 +38,7 @@ MOST_WORKERS = 10_000
 """Limit of the workers of a fleet: results have a list entry for each."""
 
 _MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds", "priority", "deadline")
-_EXTRA_COLUMNS = ("weight", "after", "gap", "prefix")
+_EXTRA_COLUMNS = ("weight", "prefix")
 """Columns of a DataFrame."""
 
 _FIELDS = [field.name for field in fields(Request)]
@@ -143,9 +142,6 @@ class Instance(Summarised):
                 reason = f"{needed} blocks of {self.block_size} tokens, memory has {self.blocks}"
             if reason is not None:
                 raise InvalidInput(f"needs {reason}", field="output", request=repr(request.id))
-        if "after" in self.extras:
-            refuse_fleet(self, "an order of requests (after)")
-            self._check_order()
         if "prefix" in self.extras:
             self._check_prefixes()
         else:
@@ -153,23 +149,6 @@ class Instance(Summarised):
         if self.blocks == 0:  # also without requests
             reason = f"is {self.block_size}, memory has {self.memory} tokens: not one block"
             raise InvalidInput(reason, field="block_size")
-
-    def _check_order(self) -> None:
-        """Refuse a request that follows an unknown request, or itself."""
-        for request in self.requests:
-            if request.after is not None and request.after.request not in self.places:
-                reason = f"is of {request.after.request!r}, which is none of the requests"
-                raise InvalidInput(reason, field="after", request=repr(request.id))
-        followed = set[int]()  # requests whose chain has a begin
-        for i, request in enumerate(self.requests):
-            seen, before = {i}, self.predecessors[i]
-            while before is not None and before not in followed:
-                if before in seen:
-                    reason = "comes after itself, by way of others"
-                    raise InvalidInput(reason, field="after", request=repr(request.id))
-                seen.add(before)
-                before = self.predecessors[before]
-            followed |= seen
 
     def _check_prefixes(self) -> None:
         """Refuse blocks that no prompt can contain, and blocks that do not form a forest."""
@@ -197,31 +176,20 @@ class Instance(Summarised):
         return forest_of(self._paths, prompts, self.block_tokens or 1)
 
     @cached_property
-    def places(self) -> dict[str | None, int]:
-        """The position of each request by its id."""
-        return {request.id: i for i, request in enumerate(self.requests)}
-
-    @cached_property
-    def predecessors(self) -> list[int | None]:
-        """For each request the position of the one that has to complete before it, or None."""
-        return [None if r.after is None else self.places[r.after.request] for r in self.requests]
-
-    @cached_property
     def extras(self) -> tuple[str, ...]:
         """Fields beyond the problem of the papers: ``weight``, ``prefix`` and so on."""
         used = {
             "weight": any(request.weight > 1 for request in self.requests),
-            "after": any(request.after is not None for request in self.requests),
             "max_active": self.max_active is not None,
             "prefix": any(request.prefix for request in self.requests),
         }
         return tuple(name for name, is_used in used.items() if is_used)
 
     def without_extras(self) -> Instance:
-        """Return the problem of the papers: weights of 1, no order, no limit, no sharing."""
+        """Return the problem of the papers: weights of 1, no limit, no sharing."""
         if not self.extras:
             return self
-        requests = tuple(replace(r, weight=1, after=None, prefix=()) for r in self.requests)
+        requests = tuple(replace(r, weight=1, prefix=()) for r in self.requests)
         return replace(self, requests=requests, max_active=None)
 
     def without_prefixes(self) -> Instance:
@@ -317,8 +285,8 @@ class Instance(Summarised):
     def hash(self) -> str:
         """``sha256:...`` of the problem: labels, ids and notes do not count."""
         rows = [_content(request) for request in self.requests]
-        if {"after", "prefix"} & {*self.extras}:
-            rows = [*map(_content, self.requests, self.predecessors, numbered(self._paths))]
+        if "prefix" in self.extras:
+            rows = [*map(_content, self.requests, numbered(self._paths))]
         content: dict[str, object] = {
             "schema": self.schema,
             "memory": self.memory,
@@ -360,8 +328,8 @@ class Instance(Summarised):
         """Return a row for each request, as a DataFrame of pandas.
 
         Columns: ``id``, ``arrival``, ``prompt``, ``output``, and ``predicted_lower``,
-        ``predicted_upper``, ``arrival_seconds``, ``priority``, ``deadline``, ``weight``, ``after``,
-        ``gap`` and ``prefix`` if a request has them.
+        ``predicted_upper``, ``arrival_seconds``, ``priority``, ``deadline``, ``weight`` and
+        ``prefix`` if a request has them.
         """
         columns: dict[str, list[Any]] = {
             name: [getattr(r, name) for r in self.requests] for name in ("id", *COLUMNS)
@@ -373,8 +341,6 @@ class Instance(Summarised):
         others |= {name: [getattr(r, name) for r in self.requests] for name in _MORE_COLUMNS[2:]}
         if "weight" in self.extras:
             others["weight"] = [request.weight for request in self.requests]
-        others["after"] = [getattr(request.after, "request", None) for request in self.requests]
-        others["gap"] = [getattr(request.after, "gap", None) for request in self.requests]
         others["prefix"] = [list(request.prefix) or None for request in self.requests]
         return frame(columns | {name: each for name, each in others.items() if any_known(each)})
 
@@ -479,7 +445,7 @@ def refuse_blocks(instance: Instance, what: str) -> None:
 
 
 def refuse_extras(instance: Instance, what: str, known: Collection[str] = ()) -> None:
-    """Refuse weights, an order, a limit or shared prefixes for code that supports none of these."""
+    """Refuse weights, a limit or shared prefixes for code that supports none of these."""
     for field in instance.extras:
         if field not in known:
             ids = (r.id for r in instance if getattr(r, field, 1) not in (1, None, ()))
@@ -489,7 +455,7 @@ def refuse_extras(instance: Instance, what: str, known: Collection[str] = ()) ->
 
 def refuse_prefixes(instance: Instance, what: str) -> None:
     """Refuse shared prefixes for code that supports the other extras only."""
-    refuse_extras(instance, what, ("weight", "after", "max_active"))
+    refuse_extras(instance, what, ("weight", "max_active"))
 
 
 def refuse_fleet(instance: Instance, what: str) -> None:
@@ -506,19 +472,13 @@ def _request_from_row(row: dict[str, Any]) -> Request:
     needed = {*COLUMNS, *(ends if has_ends else ())}
     numbers = {
         name: checked_integer(whole(row.get(name), name), name, -LARGEST_INTEGER)
-        for name in (*COLUMNS, *ends, "priority", "deadline", "weight", "gap")
+        for name in (*COLUMNS, *ends, "priority", "deadline", "weight")
         if name in needed or row.get(name) is not None
     }
     predicted = Prediction(*(numbers.pop(name) for name in ends)) if has_ends else None
     label = row.get("id")
-    known: dict[str, Any] = numbers
-    gap, before = known.pop("gap", 0), row.get("after")
-    if before is not None:
-        known["after"] = After(str(before), gap)
-    elif gap:
-        raise InvalidInput("needs the request that it is after", field="gap")
     return Request(
-        **known,
+        **numbers,
         id=str(label) if type(label) is int else label,
         predicted=predicted,
         arrival_seconds=row.get("arrival_seconds"),
@@ -551,9 +511,7 @@ def _deeper_than(value: object, levels: int) -> bool:
     return levels == 0 or any(_deeper_than(part, levels - 1) for part in inner)
 
 
-def _content(
-    request: Request, before: int | None = None, blocks: Sequence[int] = ()
-) -> list[object]:
+def _content(request: Request, blocks: Sequence[int] = ()) -> list[object]:
     content: list[object] = [request.arrival, request.prompt, request.output]
     if request.predicted is not None or request.arrival_seconds is not None:
         predicted = request.predicted
@@ -564,7 +522,6 @@ def _content(
         "priority": request.priority,
         "deadline": request.deadline,
         "weight": request.weight if request.weight > 1 else None,
-        "after": None if request.after is None else [before, request.after.gap],
         "prefix": blocks or None,
     }
     if known := {name: value for name, value in newer.items() if value is not None}:

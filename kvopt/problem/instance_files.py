@@ -1,7 +1,7 @@
 """Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``.
 
 CSV may have a column ``deadline`` too.  The second schema is for fleets, memory in whole
-blocks, and requests with priorities, deadlines, weights, an order or prefixes.
+blocks, and requests with priorities, deadlines, weights or prefixes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kvopt.files.reading import (
     semicolons,
 )
 from kvopt.problem.instance import Instance
-from kvopt.problem.requests import COLUMNS, After, Prediction, Request, checked_integer
+from kvopt.problem.requests import COLUMNS, Prediction, Request, checked_integer
 
 _LOGGER = logging.getLogger("kvopt")
 SCHEMA = "kvopt.instance/1"
@@ -39,7 +39,7 @@ _TOP_OPTIONAL = ("name", "notes", "round_ms")
 _TOP_NEWER = ("workers", "block_size")
 _TOP_RESTRICTIONS = ("max_active", "block_tokens")
 _REQUEST_OPTIONAL = ("id", "predicted", "arrival_seconds")
-_REQUEST_NEWER = ("priority", "deadline", "weight", "after", "prefix")
+_REQUEST_NEWER = ("priority", "deadline", "weight", "prefix")
 _ENDS = ("lower", "upper")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
@@ -152,9 +152,6 @@ def _request_from_json(value: object, position: int, optional: Collection[str]) 
         if "predicted" in row:
             ends = check_fields(row["predicted"], "predicted", _ENDS, inside="predicted.")
             predicted = Prediction(**ends)
-        if "after" in row:
-            said = check_fields(row["after"], "after", ("request",), ("gap",), inside="after.")
-            row = {**row, "after": After(**said)}
         return Request(**{"id": name, **row, "predicted": predicted})
 
 
@@ -243,8 +240,6 @@ def request_to_json(request: Request) -> dict[str, Any]:
     more = {name: getattr(request, name) for name in ("arrival_seconds", "priority", "deadline")}
     more["weight"] = request.weight if request.weight > 1 else None
     more["prefix"] = list(request.prefix) or None
-    if (after := request.after) is not None:
-        more["after"] = {"request": after.request, **({"gap": after.gap} if after.gap else {})}
     given = {"predicted": predicted, **more}.items()
     return {**row, **{field: value for field, value in given if value is not None}}
 

@@ -53,8 +53,6 @@ class Problem:
         ):
             if is_asked:
                 refuse_extras(self.instance, what)
-        if self.in_seconds:
-            refuse_extras(self.instance, "a clock of seconds", ("weight", "max_active", "prefix"))
         if self.deadline is not None:
             refuse_blocks(self.instance, "a deadline")
             self.deadline.allowed(self.instance, rounds=self.clock.is_even)

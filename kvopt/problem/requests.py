@@ -99,28 +99,6 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class After:
-    """A request may start only some rounds after the completion of another one.
-
-    Parameters
-    ----------
-    request
-        The id of the other one.
-    gap
-        Rounds from its completion to the release of this request, 0 or more.
-    """
-
-    request: str
-    gap: int = 0
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.request, str) or not self.request:
-            reason = f"must be the id of a request, got {shown(self.request)}"
-            raise InvalidInput(reason, field="after.request")
-        checked_integer(self.gap, "after.gap", 0)
-
-
-@dataclass(frozen=True, slots=True)
 class Request:
     """One request: its arrival, the length of its prompt, and its output.
 
@@ -144,9 +122,6 @@ class Request:
         Rounds from its arrival to its deadline.
     weight
         How many times its latency counts.
-    after
-        The request that has to complete before it.  Latency counts from the release: from the
-        arrival or that completion plus the gap, whichever is later.
     prefix
         Ids of the blocks that its prompt begins with, see ``block_tokens`` of an instance; the
         prompt counts their tokens.
@@ -161,7 +136,6 @@ class Request:
     priority: int | None = None
     deadline: int | None = None
     weight: int = 1
-    after: After | None = None
     prefix: Sequence[Block] = ()
 
     def __post_init__(self) -> None:
@@ -176,11 +150,9 @@ class Request:
             raise InvalidInput(f"must be a non-empty string, got {shown(self.id)}", field="id")
         if self.id is not None and not self.id.isascii() and not can_be_written(self.id):
             raise InvalidInput("holds what no UTF-8 file can carry", field="id")
-        for name, kind in (("predicted", Prediction), ("after", After)):
-            if (given := getattr(self, name)) is not None and not isinstance(given, kind):
-                article = "an" if kind is After else "a"
-                reason = f"must be {article} {kind.__name__}, got {shown(given)}"
-                raise InvalidInput(reason, field=name)
+        if self.predicted is not None and not isinstance(self.predicted, Prediction):
+            reason = f"must be a Prediction, got {shown(self.predicted)}"
+            raise InvalidInput(reason, field="predicted")
         if self.arrival_seconds is not None:
             seconds = checked_number(self.arrival_seconds, "arrival_seconds")
             object.__setattr__(self, "arrival_seconds", seconds)

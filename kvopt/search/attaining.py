@@ -25,7 +25,7 @@ def bound_in_time(search: Search, seconds: float) -> None:
         deadline.aim,
         search.clock.model,
         scope=search.problem.scope,
-        time_limit=_limited(search, seconds),
+        time_limit=seconds,
         should_stop=lambda: _is_ended(search),
     )
 
@@ -38,7 +38,7 @@ def search_in_time(search: Search, seconds: float) -> None:
     costs, aim = search.ceiling.costs, deadline.aim
     limits: dict[str, Any] = {
         "seed": search.seed,
-        "time_limit": _limited(search, seconds),
+        "time_limit": seconds,
         "should_stop": lambda: _is_ended(search),
     }
     found: Attaining | None
@@ -71,10 +71,6 @@ def _asked(search: Search) -> tuple[Deadline, list[int]]:
     deadline = search.problem.deadline
     assert deadline is not None
     return deadline, deadline.allowed(search.instance, rounds=search.clock.is_even)
-
-
-def _limited(search: Search, seconds: float) -> float:
-    return min(seconds, search.params.deadlines.most_seconds)
 
 
 def _is_ended(search: Search) -> bool:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Unpack
 
 from kvopt.bounds.lp import offer_lp_bound
-from kvopt.bounds.registry import PAUSED_BOUNDS, Bound, bounds_for, register
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
@@ -22,6 +21,7 @@ from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, stages
+from kvopt.search.engines import Bound, method_of
 from kvopt.search.restricted import bound_by_relaxation, is_apart, shares_prefixes
 
 _LP_KINDS = 10
@@ -32,24 +32,20 @@ _IN_BLOCKS = ("volume", "lagrangian", "auto")
 """Methods that support blocks; others bound the tokens of all blocks."""
 
 
-@PAUSED_BOUNDS.register("volume")
-@register("volume")
-def _volume(search: Search) -> None:
+def volume(search: Search) -> None:
     """Offer volume bounds; with pauses without staircases, which look ahead along a run."""
     stages.offer_volume(search)
     if not (search.problem.has_pauses or search.problem.in_blocks):
         stages.offer_staircases(search)
 
 
-@register("lp")
-def _lp(search: Search) -> None:
+def lp(search: Search) -> None:
+    """Solve the LP relaxation."""
     with search.surviving("lp"):
         offer_lp_bound(search)
 
 
-@PAUSED_BOUNDS.register("lagrangian")
-@register("lagrangian")
-def _lagrangian(search: Search) -> None:
+def lagrangian(search: Search) -> None:
     """Climb; with few kinds of requests, whose starts all jump at once, finish with the LP.
 
     If the limit ends it before a first step, the volume bound replaces its result: that takes less
@@ -64,16 +60,14 @@ def _lagrangian(search: Search) -> None:
         search.note("lagrangian: nothing within the limit; this is the volume bound")
 
 
-@register("slots")
-def _slots(search: Search) -> None:
+def slots(search: Search) -> None:
     """Climb with prices of slots, which need a schedule for their last time."""
     stages.offer_lists(search)
     if not stages.climb_slots(search):
         search.note("slots: no gain over prices of tokens, or no time")
 
 
-@register("configuration")
-def _configuration(search: Search) -> None:
+def configuration(search: Search) -> None:
     """Climb with prices of states; without a limit only while two stages gain together.
 
     A search for the optimum proves more than the last stages, in less time.
@@ -82,9 +76,7 @@ def _configuration(search: Search) -> None:
     stages.climb_states(search, least_gain=_LEAST_GAIN if search.remaining == math.inf else 0.0)
 
 
-@PAUSED_BOUNDS.register("auto")
-@register("auto")
-def _auto(search: Search) -> None:
+def auto(search: Search) -> None:
     """Compute bounds by the plan."""
     plan.bounding(search)
 
@@ -103,8 +95,8 @@ def bound(
     instance
         The problem, or the file that it is read from; a `Problem` may be in seconds, for ``auto``.
     method
-        ``volume``, ``lp``, ``lagrangian``, ``slots``, ``configuration``, ``auto`` for the best of
-        them, or a registered one.
+        ``volume``, ``lp``, ``lagrangian``, ``slots``, ``configuration``, or ``auto`` for the best
+        of them.
     scope
         Schedules to cover, by default ``runs``: with ``pauses`` requests may be interrupted and
         keep their tokens, and the methods are ``volume``, ``lagrangian`` and ``auto``.
@@ -132,7 +124,7 @@ def bound(
         raise InvalidInput(f"must be auto in seconds, got {shown(method)}", field="method")
     if problem.deadline is not None:
         raise InvalidInput("is counted by solve and certify", field="deadline")
-    work = bounds_for(problem.scope).find(method)
+    work = method_of(method, problem.scope)
     search = Search(problem, limits_of(options), checkable=True)
     with signals_interrupt(search):
         if problem.is_restricted:

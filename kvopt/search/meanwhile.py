@@ -13,7 +13,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.kernels import compiler
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import load_cp_model
-from kvopt.search.registry import ENGINES
+from kvopt.search.engines import engine_of
 
 FEW_REQUESTS = 10
 """Up to so many requests a solver usually ends before the other engines."""
@@ -69,7 +69,7 @@ def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
 
     def work(inner: Search) -> None:
         inner.engine = prover(inner)
-        ENGINES.find(inner.engine)(inner, presolve=presolve)
+        engine_of(inner.engine)(inner, presolve=presolve)
 
     search.work_inside(
         search.instance,

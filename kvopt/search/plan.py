@@ -25,7 +25,6 @@ from kvopt.search import attaining, restricted, stages
 from kvopt.search.exact.runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
 from kvopt.search.parts import Divided
-from kvopt.search.registry import PAUSED_ENGINES, register
 from kvopt.search.stages import has_configurations
 
 _LOGGER = logging.getLogger("kvopt")
@@ -36,6 +35,8 @@ _MOST_BOUNDED = 14
 """Limit of requests for which `bound` searches the gap of configurations, which takes no longer."""
 _PROVED_AT_ONCE = 12
 """Limit of requests for which a solver proves the optimum at once, with its schedule."""
+_PROVABLE = 30
+"""Requests up to which a solver's proof gets more time than better schedules."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,7 @@ class Stage:
         Its work for so many seconds, or the rows that share them.  True means that its work is
         complete.
     share
-        Share of the remaining time of the rows; a name is that of a parameter, of the portfolio
-        without the name of a group.
+        Share of the remaining time of the rows; None is that of the parameters for bounds.
     unless
         Rows above whose completion makes this one useless.
     at_once
@@ -63,16 +63,13 @@ class Stage:
     name: str
     supports: Callable[[Search], bool]
     work: Callable[[Search, float], object] | tuple[Stage, ...]
-    share: float | str = 1.0
+    share: float | None = 1.0
     unless: tuple[str, ...] = ()
     at_once: bool = False
 
     def seconds(self, search: Search, left: float) -> float:
         """Return its share of the remaining time."""
-        share = self.share
-        if isinstance(share, str):
-            group, _, name = share.rpartition(".")
-            share = float(getattr(getattr(search.params, group or "portfolio"), name))
+        share = search.params.portfolio_bound_share if self.share is None else self.share
         return share_of(left, share)
 
 
@@ -141,7 +138,7 @@ def _is_large(search: Search) -> bool:
 def _is_provable(search: Search) -> bool:
     """Whether the proof of a solver gets most of the time."""
     count = len(search.instance)
-    few = count <= search.params.portfolio.provable
+    few = count <= _PROVABLE
     fits = count * (count - 1) <= LARGEST_PAIRS and not search.checkable
     return few and (fits or not search.problem.is_fleet)
 
@@ -170,11 +167,22 @@ def _is_priced_by_blocks(search: Search) -> bool:
 
 # ---- the tables ---------------------------------------------------------------------------------
 
-IN_TIME = (
-    Stage("ceiling", _has_deadline, attaining.bound_in_time, "deadlines.share", at_once=True),
-    Stage("deadline", _has_deadline, attaining.search_in_time, "deadlines.share", at_once=True),
-)  # fmt: skip
-"""Both sides of the number of requests in time: they come first."""
+
+def _in_time(share: float, most: float) -> tuple[Stage, ...]:
+    """Return rows for a deadline, each with a share of the time, and at most so many seconds."""
+    return (
+        Stage("ceiling", _has_deadline,
+              lambda s, t: attaining.bound_in_time(s, min(t, most)), share, at_once=True),
+        Stage("deadline", _has_deadline,
+              lambda s, t: attaining.search_in_time(s, min(t, most)), share, at_once=True),
+    )  # fmt: skip
+
+
+IN_TIME = _in_time(0.15, 10.0)
+"""Both sides of the number of requests in time: they come first, and latency has the rest."""
+
+ONLY_IN_TIME = _in_time(0.45, 600.0)
+"""The same where latency does not matter."""
 
 FIRST = (
     Stage("volume", _in_rounds, stages.offer_volume, at_once=True),
@@ -204,12 +212,12 @@ PRICES = (
 
 BOUNDS = (
     Stage("states", lambda s: _fleet(s) and _is_priced_by_states(s),
-          stages.climb_states, "bound_share"),
-    Stage("prices", _is_priced_by_tokens, PRICES, "bound_share"),
+          stages.climb_states, None),
+    Stage("prices", _is_priced_by_tokens, PRICES, None),
     Stage("prices with pauses", lambda s: _plain(s) and s.problem.has_pauses,
-          stages.climb, "bound_share"),
+          stages.climb, None),
     Stage("prices with pauses", lambda s: _pauses(s) and s.checkable,
-          lambda s, t: in_parts(s, stages.climb, t), "bound_share"),
+          lambda s, t: in_parts(s, stages.climb, t), None),
     Stage("prices with pauses", lambda s: _pauses(s) and not s.checkable,
           lambda s, t: in_parts(s, stages.climb, t), 0.2),
     Stage("blocks", _in_blocks, (
@@ -229,15 +237,14 @@ CLOSING = (
 """Rows that replace searches in `bound`: bounds for few configurations."""
 
 LAYERS = (
-    Stage("all with pauses", has_few_with_pauses,
-          lambda s, _: stages.search_layers_with_pauses(s, share_of(s.remaining, 0.3))),
+    Stage("all with pauses", has_few_with_pauses, stages.search_layers_with_pauses),
 )  # fmt: skip
-"""All schedules with pauses, after prices of groups of requests."""
+"""All schedules with pauses."""
 
 SEARCHES = (
     Stage("exact", lambda s: _alone(s) and has_configurations(s), stages.run_exact),
     Stage("search under prices", lambda s: _alone(s) and _is_large(s) and stages.has_few_starts(s),
-          stages.search_tokens, "tokens_share"),
+          stages.search_tokens, 0.3),
     Stage("better schedules", lambda s: _plain(s) and _is_large(s) and _is_provable(s)
           and (s.problem.is_fleet or len(s.instance) > _PROVED_AT_ONCE),
           stages.improve, 0.3),
@@ -267,9 +274,8 @@ RESTRICTED = (
     Stage("without the common prefix", _is_behind_a_prefix,
           lambda s, _: restricted.without_common_prefix(s, lambda inner: run(FIRST, inner)),
           at_once=True),
-    Stage("one after another",
-          lambda s: restricted.is_apart(s) and "after" not in s.instance.extras,
-          restricted.offer_one_after_another, at_once=True),
+    Stage("one after another", restricted.is_apart, restricted.offer_one_after_another,
+          at_once=True),
     Stage("relaxation", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
           lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts), 0.3,
           at_once=True),
@@ -282,8 +288,7 @@ RESTRICTED = (
     Stage("policies", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
           restricted.offer_policies, 0.15, at_once=True),
 )  # fmt: skip
-"""First rows for problems with weights, an order, a limit of active requests or shared
-prefixes."""
+"""First rows for problems with weights, a limit of active requests or shared prefixes."""
 
 SEARCHES_OF_RESTRICTED = (
     Stage("without the common prefix", _is_behind_a_prefix,
@@ -302,8 +307,6 @@ SEARCHES_OF_RESTRICTED = (
 
 NARROWER_SHARE = 0.4
 """Share of the limit of `certify` for optima of narrower scopes, if these suffice for policies."""
-SLOWER_SHARE = 0.2
-"""Share of the limit of `certify` for slower machines, if requested."""
 
 # ---- reading the tables -------------------------------------------------------------------------
 
@@ -353,7 +356,7 @@ def divided(search: Search, prices: Proof | None = None) -> Divided:
 
 def is_rushed(search: Search) -> bool:
     """Whether bounds by prices would get less time than the earlier stages took."""
-    share = share_of(search.remaining, search.params.portfolio.bound_share)
+    share = share_of(search.remaining, search.params.portfolio_bound_share)
     return _alone(search) and share < search.seconds
 
 
@@ -366,8 +369,6 @@ def offer_nothing(search: Search) -> None:
         search.offer_checked(0, "empty instance", VolumeProof())
 
 
-@register("auto")
-@PAUSED_ENGINES.register("auto")
 def auto(search: Search, *, presolve: bool = True) -> None:
     """Bound and search by the size of the problem."""
     search.presolve = presolve

@@ -1,9 +1,8 @@
-"""Problems with weights, an order of requests, a limit of active ones, or shared prefixes.
+"""Problems with weights, a limit of active requests, or shared prefixes.
 
-They are bounded by the problem of the papers: a limit and an order only restrict, and every latency
-is at least the output, so each weight above 1 adds so many outputs.  Latency that counts from a
-release may be less than from the arrival, so with an order the sum of outputs is the bound.  With
-shared prefixes each request pays its share (`kvopt.bounds.shares`).
+They are bounded by the problem of the papers: a limit only restricts, and every latency is at least
+the output, so each weight above 1 adds so many outputs.  With shared prefixes each request pays its
+share (`kvopt.bounds.shares`).
 """
 
 from __future__ import annotations
@@ -13,21 +12,18 @@ from math import inf
 
 from kvopt.bounds.shares import shared_out
 from kvopt.errors import PolicyFault, Stopped
-from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.list_schedules import one_after_another
-from kvopt.heuristics.resumable import Turn
 from kvopt.heuristics.seconds.runs import policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.proofs import Prices
 from kvopt.incumbent.shares import SHARING_BEAMS, share_of
 from kvopt.kernels.clock import wall_time
+from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
-from kvopt.search.registry import ENGINES
 from kvopt.simulate.running import run
 
 ENGINES_THAT_KNOW = ("auto", "cpsat", "highs", "pyomo")
-"""Engines that support weights and limits; the first two support an order."""
+"""Engines that support weights, limits and shared prefixes."""
 _MOMENT = 0.5
 """Least seconds of schedulers: under a short limit their share is too little for a first run."""
 
@@ -36,9 +32,6 @@ def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search],
     """Run work on the problem of the papers, and offer its bound."""
     instance = search.instance
     sure = sum(request.weight * request.output for request in instance)
-    if "after" in instance.extras:
-        search.offer_checked(sure, "outputs", Prices((), 1))
-        return
     plain, more = shared_out(instance).without_extras(), sure - instance.total_output
     search.work_inside(plain, work, seconds, takes=["bounds"], more=more)
 
@@ -74,10 +67,14 @@ def offer_one_after_another(search: Search, _: float = 0.0) -> None:
 
 def offer_policies(search: Search, seconds: float = inf) -> None:
     """Offer the runs of schedulers that end within so many seconds, or within moments."""
-    turn = Turn(search, max(seconds, _MOMENT))
+    end = wall_time() + max(seconds, _MOMENT)
+
+    def is_late() -> bool:
+        return wall_time() >= end or search.should_stop()
+
     for name in policies_for(search.instance):
         try:
-            found = run(search.instance, name, should_stop=turn.is_late)
+            found = run(search.instance, name, should_stop=is_late)
         except PolicyFault as fault:
             search.note(f"{name}: {fault}")
             continue
@@ -94,7 +91,6 @@ def improve_sharing(search: Search, seconds: float) -> None:
 
     def work() -> None:
         end = wall_time() + min(seconds, search.remaining)
-        offer_central_lines(search)
         search_traces(search, share_of(end - wall_time(), SHARING_BEAMS), search.seed)
         search_reinsertions(search, end - wall_time(), search.seed)
 
@@ -104,5 +100,4 @@ def improve_sharing(search: Search, seconds: float) -> None:
 
 def prove(search: Search, _: float = 0.0) -> None:
     """Search the best schedule with a solver."""
-    name = "cpsat" if "after" in search.instance.extras else prover(search)
-    ENGINES.find(name)(search)
+    engine_of(prover(search))(search)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -22,7 +21,7 @@ from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras, refus
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, restricted, stages
-from kvopt.search.registry import engines_for
+from kvopt.search.engines import engine_of
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.running import GivenSchedule, given_schedule, run
 from kvopt.timetable.schedule import Schedule
@@ -71,8 +70,7 @@ def solve(
     instance
         The problem, or the file that it is read from; a `Problem` has clock, scope and deadline.
     engine
-        ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for the plan by size, or a
-        registered one.
+        ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for the plan by size.
     clock
         ``rounds``, or ``seconds`` with ``batch_time`` (a model or its name), or a clock.  In
         seconds ``engine`` is ``auto`` and totals are nanoseconds, usually without a proof: only up
@@ -158,9 +156,6 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
     if problem.instance.extras:
         if engine not in restricted.ENGINES_THAT_KNOW:
             refuse_extras(problem.instance.without_common_prefix(), f"the engine {engine}")
-        if engine in ("highs", "pyomo"):
-            known = ("weight", "max_active", "prefix")
-            refuse_extras(problem.instance, f"the engine {engine}", known)
         if has_prices:
             refuse_extras(problem.instance, "a search that begins from prices")
         refuse_blocks(problem.instance, problem.instance.extras[0])
@@ -176,7 +171,7 @@ def _refuse(problem: Problem, engine: str, has_prices: bool) -> None:
         if has_prices:
             raise InvalidInput(f"cannot be given with the scope {problem.scope}", field="prices")
     elif problem.is_fleet and engine not in _OF_FLEETS:
-        engines_for(problem.scope).find(engine)
+        engine_of(engine, problem.scope)
         raise unknown_name(engine, _OF_FLEETS, "engine for several workers")
 
 
@@ -244,12 +239,11 @@ def engine_named(
     scope: Scope = Scope.RUNS,
 ) -> Engine:
     """Return an engine of a scope by name; its solver is imported now, and only its own."""
-    work = engines_for(scope).find(name)
+    work = engine_of(name, scope)
     # A missing package is reported now, not when the work begins.
+    if name == "cpsat":
+        load_cp_model()
     if name == "pyomo":
         require_solver(pyomo_solver)
-    elif name == "cpsat":
-        load_cp_model()
-    options = {"presolve": presolve, "solver": pyomo_solver}
-    known = signature(work).parameters
-    return partial(work, **{key: value for key, value in options.items() if key in known})
+        work = partial(work, solver=pyomo_solver)
+    return partial(work, presolve=presolve)

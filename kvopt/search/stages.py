@@ -23,11 +23,16 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices, SharesProof, VolumeProof
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
+from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
-from kvopt.search.registry import ENGINES
 
 _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 """Share of the bound that a climb of prices must gain while its time doubles, to continue."""
+
+_PRICED_REQUESTS = 80
+"""Requests up to which the exact engine prices all starts; more take longer than it has."""
+_LP_COLUMNS = 40_000
+"""Columns up to which an LP ends the climb of prices; more cost time and memory."""
 
 # ---- sizes ------------------------------------------------------------------------------------
 
@@ -35,7 +40,7 @@ _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 def has_configurations(search: Search) -> bool:
     """Whether configurations are few enough for tables of all starts, for the exact engine.
 
-    With more requests no search can end; few knots, and beams by their prices, find more.
+    With more requests no search can end; few knots prove more.
     """
     assert search.schedule is not None
     few = not has_many_configurations(search)
@@ -44,13 +49,13 @@ def has_configurations(search: Search) -> bool:
 
 def has_many_configurations(search: Search) -> bool:
     """Whether states get prices at few knots: for many requests in a small cache."""
-    many = len(search.instance) > search.params.portfolio.exact_requests
+    many = len(search.instance) > _PRICED_REQUESTS
     return many and _passes(check_large, search)
 
 
 def has_few_starts(search: Search) -> bool:
     """Whether the gap of prices of tokens can be searched: for some dozens of requests."""
-    few = len(search.instance) <= search.params.portfolio.exact_requests
+    few = len(search.instance) <= _PRICED_REQUESTS
     return few and _passes(check_starts, search)
 
 
@@ -146,9 +151,8 @@ def solve_small_lp(search: Search, seconds: float = math.inf) -> bool:
     return solve_lp(search, seconds, QUICK_COLUMNS)
 
 
-def solve_lp(search: Search, seconds: float = math.inf, columns: int | None = None) -> bool:
+def solve_lp(search: Search, seconds: float = math.inf, columns: int = _LP_COLUMNS) -> bool:
     """Bound by the LP, if it is small; return whether it was solved."""
-    columns = search.params.portfolio.lp_columns if columns is None else columns
     with search.surviving("lp"), suppress(TooLarge):
         return offer_lp_bound(search, columns, max(seconds, 0.0)) is not None
     return False
@@ -194,7 +198,7 @@ def bound_shares(search: Search, seconds: float) -> None:
 
 def run_exact(search: Search, _: float) -> None:
     """Run the exact engine, by configurations."""
-    ENGINES.find("exact")(search, presolve=search.presolve)
+    engine_of("exact")(search, presolve=search.presolve)
 
 
 def search_tokens(search: Search, seconds: float) -> None:
@@ -206,19 +210,17 @@ def search_tokens(search: Search, seconds: float) -> None:
 
 def improve(search: Search, seconds: float = math.inf) -> None:
     """Search for better schedules, on one worker or in a fleet."""
-    from kvopt.heuristics import improve as improve_one
-    from kvopt.heuristics.fleets.searching import improve_fleet
+    from kvopt.heuristics import improve as improve_schedule
 
-    improved = improve_fleet if search.problem.is_fleet else improve_one
     seconds = min(search.remaining, seconds)
-    run_watched(search, "local search", lambda: improved(search, seconds))
+    run_watched(search, "local search", lambda: improve_schedule(search, seconds))
 
 
 def prove(search: Search, _: float) -> None:
     """Run a solver for a proof."""
     search.engine = prover(search)
     with search.surviving():
-        ENGINES.find(search.engine)(search, presolve=search.presolve)
+        engine_of(search.engine)(search, presolve=search.presolve)
 
 
 def search_orders_with_pauses(search: Search, seconds: float) -> None:
@@ -228,13 +230,9 @@ def search_orders_with_pauses(search: Search, seconds: float) -> None:
     run_watched(search, "orders with pauses", lambda: search_with_pauses(search, seconds))
 
 
-def search_layers_with_pauses(search: Search, of_groups: float) -> None:
-    """Search all schedules with pauses that are better than the known one.
-
-    Some of the time is for prices of groups of requests before it.
-    """
-    from kvopt.search.exact.paused_groups import improved_prices  # they load numba
-    from kvopt.search.exact.paused_layers import search_layers
+def search_layers_with_pauses(search: Search, _: float) -> None:
+    """Search all schedules with pauses that are better than the known one."""
+    from kvopt.search.exact.paused_layers import search_layers  # loads numba
 
     proof = search.proof
     prices = proof if isinstance(proof, Prices) else Prices((), 1)
@@ -243,12 +241,7 @@ def search_layers_with_pauses(search: Search, of_groups: float) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        left = search.remaining - of_groups
-        better, value = improved_prices(
-            search.instance, prices, upper, lambda: search.should_stop() or search.remaining < left
-        )
-        search.offer_claimed(value, "prices of groups")
-        found = search_layers(search.instance, better, upper, search.should_stop)
+        found = search_layers(search.instance, prices, upper, search.should_stop)
         if found is None:
             return
         if found.schedule is not None:

@@ -13,7 +13,7 @@ from kvopt.errors import InvalidInput, PolicyFault, TooLarge, shown
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_extras
+from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.show.summary import counted
 from kvopt.simulate.fleets import route, share
@@ -50,7 +50,7 @@ def run(
     router
         Router of a fleet: ``NAME[:key=value,...]`` or an object.
     clock
-        ``rounds``, ``seconds`` of the usual model, or a clock: `kvopt.problem.clocks.Seconds` lets
+        ``rounds``, ``seconds`` of the usual model, or a clock: `kvopt.Seconds` lets
         rounds last as long as their batches.  The policy decides at the start of a round, and sees
         arrivals until then.
     label
@@ -92,8 +92,6 @@ def run(
         kind = SglangServer
     elif isinstance(scheduler, ServerPolicy):
         kind = VllmServer
-    if kind is not Simulation:
-        refuse_extras(instance, label, ("weight", "max_active", "prefix"))
     padding = 0
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)
@@ -127,8 +125,7 @@ def _serve(workload: Workload, workers: list[Any], router: object) -> None:
     if len(workers) == 1:
         for i in workload.in_order:
             workers[0].serve(i)
-            if workload.instance.predecessors[i] is None:
-                workers[0].deliver(i)
+            workers[0].deliver(i)
     elif isinstance(router, ArrivalRouter):
         route(workload, workers, router)
     else:

@@ -49,17 +49,8 @@ class Workload:
 
     @cached_property
     def arrivals(self) -> list[int]:
-        """Known arrivals or releases of requests."""
+        """Arrivals of requests."""
         return self.clock.arrivals(self.instance)
-
-    @cached_property
-    def followers(self) -> dict[int, list[int]]:
-        """The requests that follow each one."""
-        found: dict[int, list[int]] = {}
-        for i, before in enumerate(self.instance.predecessors):
-            if before is not None:
-                found.setdefault(before, []).append(i)
-        return found
 
     @cached_property
     def in_order(self) -> list[int]:
@@ -96,7 +87,6 @@ class Worker(ABC):
     def __init__(self, workload: Workload, believed: Sequence[int]) -> None:
         self.instance, self.clock = workload.instance, workload.clock
         self.arrivals, self.should_stop = workload.arrivals, workload.should_stop
-        self.followers = workload.followers
         self.believed = believed
         self.members: list[int] = []
         self.requests = self.volume = self.time = 0
@@ -161,8 +151,6 @@ class Simulation(Worker):
 
     def __init__(self, workload: Workload, policy: Policy) -> None:
         instance, clock = workload.instance, workload.clock
-        if Need.ARRIVALS in policy.needs and "after" in instance.extras:
-            refuse_extras(instance, policy.name, ("weight", "max_active", "prefix"))
         if Need.ARRIVALS in policy.needs:
             if instance.workers > 1:
                 raise InvalidInput("plans for one worker, not for a fleet", field=policy.name)
@@ -332,17 +320,6 @@ class Simulation(Worker):
         self._fruitless = 0
         self._count(i, -1)
         self.policy.finished(self.view, i, start)
-        for follower in self.followers.get(i, ()):
-            self._release(follower)
-
-    def _release(self, i: int) -> None:
-        """Let a request arrive whose predecessor has completed."""
-        after = self.instance.requests[i].after
-        assert after is not None
-        self.arrivals[i] = max(self.arrivals[i], self.view.now + after.gap)
-        waiting = sorted([*self.arriving, i], key=lambda j: (self.arrivals[j], j))
-        self.arriving = deque(waiting)
-        self._is_known = False
 
     def _arrive(self) -> None:
         view = self.view

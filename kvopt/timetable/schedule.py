@@ -106,16 +106,13 @@ class Schedule(Timetable):
 
     @cached_property
     def objective(self) -> int | Any:
-        """Total latency, the sum of ``w_i (c_i - r_i)``; None if a request did not finish.
-
-        By default weights are 1 and releases are arrivals.
-        """
+        """Total latency, the sum of ``w_i (c_i - a_i)``; None if a request did not finish."""
         if not self.is_complete:
             return None
         if not self.instance.extras:
             return sum(self.completions) - sum(self.arrivals)
-        rows = zip(self.instance, self.completions, self.releases, strict=True)
-        return sum(request.weight * (end - release) for request, end, release in rows)
+        rows = zip(self.instance, self.completions, self.arrivals, strict=True)
+        return sum(request.weight * (end - arrival) for request, end, arrival in rows)
 
     @cached_property
     def makespan(self) -> int:
@@ -124,7 +121,7 @@ class Schedule(Timetable):
 
     @property
     def latencies(self) -> list[int]:
-        """Completion minus arrival, or release, of completed requests, in instance order."""
+        """Completion minus arrival of completed requests, in instance order."""
         return self._since_arrival(self.completions)
 
     @property
@@ -133,7 +130,7 @@ class Schedule(Timetable):
         return self._since_arrival(self.first_tokens)
 
     def _since_arrival(self, times: Times) -> list[int]:
-        pairs = zip(times, self.releases, strict=True)
+        pairs = zip(times, self.arrivals, strict=True)
         return [time - arrival for time, arrival in pairs if time is not None]
 
     @property
@@ -245,13 +242,10 @@ class Schedule(Timetable):
 
     def _early(self) -> Iterator[str]:
         """Describe requests that start too early."""
-        even, arrivals, unit = self.clock.is_even, self.releases, self.clock.unit
+        even, arrivals, unit = self.clock.is_even, self.arrivals, self.clock.unit
         more = ((piece.request, piece.start) for piece in self._beside())
         for i, start in chain(enumerate(self.begins), more):
-            if start is None or (even and arrivals[i] is not None and start >= arrivals[i]):
-                continue
-            if arrivals[i] is None:
-                yield f"request {self.instance.requests[i].id!r}: starts before one that it follows"
+            if start is None or (even and start >= arrivals[i]):
                 continue
             time = start if even else self._moments["began"][start]
             if time < arrivals[i] or start < 0:
@@ -334,7 +328,7 @@ class Schedule(Timetable):
         """Return a row for each request, as a DataFrame of pandas.
 
         Columns: ``id``, ``prompt``, ``output``, ``arrival``, ``start`` (the last one),
-        ``first_token``, ``completion``, ``latency`` (completion minus arrival or release), ``wait``
+        ``first_token``, ``completion``, ``latency`` (completion minus arrival), ``wait``
         (start minus the same) and ``evictions``; of a fleet ``worker`` too.  On a clock of seconds
         times are seconds: ``arrival_seconds`` and so on.
         """
@@ -345,8 +339,8 @@ class Schedule(Timetable):
             "start": starts,
             "first_token": self.first_tokens,
             "completion": ends,
-            "latency": list(map(_since, ends, self.releases)),
-            "wait": list(map(_since, starts, self.releases)),
+            "latency": list(map(_since, ends, self.arrivals)),
+            "wait": list(map(_since, starts, self.arrivals)),
         }
         columns: dict[str, Sequence[Any]] = {
             name: [getattr(request, name) for request in self.instance]

@@ -13,10 +13,8 @@ def identical_groups(instance: Instance) -> list[list[int]]:
 
     Two requests of equal prompt and output can swap starts when the later start is
     given to the later arrival: neither feasibility nor total latency changes.  So some
-    optimum starts every group in this order.  With an order of requests there are no groups.
+    optimum starts every group in this order.
     """
-    if "after" in instance.extras:
-        return []
     groups = defaultdict[tuple[object, ...], list[int]](list)
     for i in sorted(range(len(instance)), key=lambda i: instance.requests[i].arrival):
         request = instance.requests[i]

@@ -168,18 +168,6 @@ class Timetable(Summarised):
         """Arrivals of the requests."""
         return tuple(self.clock.arrivals(self.instance))
 
-    @cached_property
-    def releases(self) -> Times:
-        """Earliest starts of the requests; None if the predecessor did not finish."""
-        if "after" not in self.instance.extras:
-            return self.arrivals
-        found: list[int | Any] = list(self.arrivals)
-        for i, before in enumerate(self.instance.predecessors):
-            if before is not None and (after := self.instance.requests[i].after) is not None:
-                end = self.completions[before]
-                found[i] = None if end is None else max(found[i], end + after.gap)
-        return tuple(found)
-
     @property
     def begins(self) -> Times:
         """Round in which each request starts, for the first time if it pauses."""

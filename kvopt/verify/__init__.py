@@ -1,6 +1,6 @@
 """Check a certificate of kvopt in exact integers, with the standard library alone.
 
-    python -m kvopt.verify FILE [--budget K] [--jobs N] [--naive]
+    python -m kvopt.verify FILE [--budget K] [--jobs N]
 
 This package needs nothing else of kvopt.  ``make verify.pyz`` makes one file of it, which runs
 alone.
@@ -16,7 +16,7 @@ the covered schedules, and ``narrower`` has both sides of optima of narrower sco
 unreadable if it does not have the shape in `reading`, and invalid if a claim in it is false.  A
 file may state how long its check takes, and is granted that up to about ten minutes.  One that
 takes more steps is unreadable too, with the budget that it needs if that is known; ``--budget K``
-allows K times half a minute.  ``--naive`` evaluates small proofs by `definitions`.
+allows K times half a minute.
 The exit status is 0 if it is valid, 1 if it is invalid, and 2 if it is unreadable.
 
 A fleet has ``workers`` such caches; a schedule names the worker of each request, and on
@@ -66,21 +66,19 @@ def verify(
     progress: Callable[[str], None] | None = None,
     *,
     jobs: int = 1,
-    naive: bool = False,
 ) -> Verdict:
     """Check a certificate file; the answer is a verdict for any content of the file.
 
     The check may take ``budget`` times the default number of steps; by default what the file
     says, up to about ten minutes.  ``progress`` is called with a line every quarter of a minute or
-    so.  So many ``jobs`` share a search.  ``naive`` evaluates proofs by their definitions, which is
-    for small instances.
+    so.  So many ``jobs`` share a search.
 
     Raises
     ------
     ValueError
         If the budget is not a positive number.
     """
-    return _verdict(lambda: text_of(path), Work(budget, progress, jobs=jobs, naive=naive))
+    return _verdict(lambda: text_of(path), Work(budget, progress, jobs=jobs))
 
 
 def verify_text(text: str) -> Verdict:

@@ -20,11 +20,10 @@ def main() -> NoReturn:
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--budget", type=float, metavar="K", help="allow K times half a minute")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes of a search")
-    parser.add_argument("--naive", action="store_true", help="evaluate proofs by definition")
     given = parser.parse_args()
     say = functools.partial(print, file=sys.stderr)
     try:
-        verdict = verify_apart(given.file, given.budget, say, jobs=given.jobs, naive=given.naive)
+        verdict = verify_apart(given.file, given.budget, say, jobs=given.jobs)
     except ValueError as error:
         parser.error(str(error))
     except KeyboardInterrupt:

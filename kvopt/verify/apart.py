@@ -30,7 +30,6 @@ def verify_apart(
     progress: Callable[[str], None] | None = None,
     *,
     jobs: int = 1,
-    naive: bool = False,
 ) -> Verdict:
     """Check a file as `kvopt.verify.verify` does: too much memory ends it with a sentence.
 
@@ -41,7 +40,7 @@ def verify_apart(
     """
     Work(budget)  # checks the budget
     root = Path(__file__).parents[2]  # a folder, or a file of zip
-    asked = json.dumps([os.fspath(path), budget, jobs, naive])
+    asked = json.dumps([os.fspath(path), budget, jobs])
     # -I -S: no site packages, no working directory, no environment.
     command = [sys.executable, "-I", "-S", "-c", _CODE, str(root), asked]
     verdict = None
@@ -64,7 +63,7 @@ def verify_apart(
     return Verdict(False, False, (f"UNREADABLE: {reason}want of memory",))
 
 
-def answer(path: str, budget: float | None, jobs: int, naive: bool) -> None:
+def answer(path: str, budget: float | None, jobs: int) -> None:
     """Check a file with limited memory, and write the findings, a line of JSON each."""
     _limit_memory(_FILE + int(BYTES * (budget or MOST_STATED)))
 
@@ -72,7 +71,7 @@ def answer(path: str, budget: float | None, jobs: int, naive: bool) -> None:
         print(json.dumps(said), flush=True)
 
     try:
-        found = verify(path, budget, say, jobs=jobs, naive=naive)
+        found = verify(path, budget, say, jobs=jobs)
     except KeyboardInterrupt:  # the calling process receives the signal too
         sys.exit(130)
     say([found.valid, found.readable, found.lines])

@@ -10,7 +10,6 @@ from itertools import accumulate
 from operator import add
 from typing import Any
 
-from kvopt.verify import definitions
 from kvopt.verify.prices import Sums, check_prices, reach
 from kvopt.verify.problem import Problem
 from kvopt.verify.search import Search
@@ -78,9 +77,6 @@ def _value(
         starts = list(map(list, left))
     if not searched:
         return min(target, value), how
-    if work.naive:
-        tried = definitions.search(problem, target, work)
-        return target, f"{how} and all of {tried:,} ways to start requests, none below {target:,},"
     search = Search(stage, left, target, budget, work, cuts)
     known = search.run(proof.get("kept", ()))
     if search.completions:
@@ -144,8 +140,6 @@ class TokenStage(Stage):
 
     def costs(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
         """Return the cost of each start; all starts are given."""
-        if self.work.naive:
-            return definitions.costs(self, starts, self.work)
         longest = max((request.output for request in self.requests), default=0)
         sums = Sums(self.scale, self.prices[1:] + [0] * min(longest, self.last))
         found = []
@@ -220,11 +214,6 @@ class StateStage(Stage):
     def costs(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
         """Set R and return the cost of each start, or of the cheapest ones only."""
         costs: list[list[int]] = [[]] * len(starts)
-        if self.work.naive:
-            costs = definitions.costs(self, starts, self.work)
-            knots = definitions.heaviest(self, starts, self.work)
-            self.most = [definitions.between(self.times, knots, t) for t in range(self.last + 1)]
-            return costs
         states = [state for peak in self.alike for state in self._along(peak, starts, costs)]
         states.sort(reverse=True)
         heaviest = []

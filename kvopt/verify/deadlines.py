@@ -10,7 +10,6 @@ from itertools import accumulate
 from operator import itemgetter, le
 from typing import Any
 
-from kvopt.verify import definitions
 from kvopt.verify.problem import LARGEST_FIELD, Problem, Request
 from kvopt.verify.runs import checked_run, uncovered
 from kvopt.verify.seconds import part_of
@@ -123,19 +122,9 @@ def most_in_time(
             misses += 1
             continue
         if clock is None and not problem.pauses:  # a run continues after its first token
-            run = request, end - brief.output
-            cost = (
-                definitions.cheapest_run(borders, prices, *run, work)
-                if work.naive
-                else table.of_run(*run)
-            )
+            cost = table.of_run(request, end - brief.output)
         else:
-            asked = arrival, end, amount, most, slope, rate
-            cost = (
-                definitions.cheapest_time(borders, prices, *asked, work)
-                if work.naive
-                else table.of_cheapest(*asked)
-            )
+            cost = table.of_cheapest(arrival, end, amount, most, slope, rate)
         total += max(0, one - cost)
     return min(total // one, len(due) - misses), misses
 

@@ -11,7 +11,6 @@ from itertools import accumulate, chain, count, repeat
 from operator import add, mul, sub
 from typing import Any
 
-from kvopt.verify import definitions
 from kvopt.verify.problem import Problem, held_together
 from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, pairwise, refuse
 
@@ -96,7 +95,7 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
 
     how = "prices" + " of tokens and slots" * (proof["kind"] == "slot-prices")
     how += " of whole blocks" * (problem.block > 1)
-    return steps, lambda: (definitions.prices(problem, proof, work) if work.naive else value(), how)
+    return steps, lambda: (value(), how)
 
 
 def _slot_prices(proof: dict[str, Any], slot: dict[str, Any]) -> list[int]:
@@ -349,9 +348,6 @@ def by_shared_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Pre
         memory, private, most = held_together(problem)
         levels, scale = _levels(problem, proof, private, most), int(unit * proof["denominator"])
         total: int = -problem.used * memory * unit * sum(proof["numerators"])
-        if work.naive:
-            total += definitions.shared_prices(problem, proof, levels, work)
-            return -(-total // scale)
         prices = [0] * (before - begin) + proof["numerators"]
         longest = max((request.output for request in requests), default=0)
         costs = Costs(proof["denominator"], prices, longest, work)

@@ -46,9 +46,6 @@ class Problem:
     """Whether requests may pause, and prompts be processed in pieces."""
     weights: tuple[int, ...] = ()
     """Weight of the latency of each request; empty if each counts once."""
-    after: tuple[tuple[int, int, int], ...] = ()
-    """Requests that follow another one: both positions, and the rounds between.  Latency counts
-    from the release: the arrival or the end of those rounds, whichever is later."""
     most: int | None = None
     """Limit of the requests that are active together on a worker."""
     nodes: tuple[int, ...] = ()
@@ -64,7 +61,7 @@ class Problem:
     @property
     def is_restricted(self) -> bool:
         """Whether it has fields beyond the problem of the papers."""
-        return bool(self.weights or self.after or self.most or self.paths)
+        return bool(self.weights or self.most or self.paths)
 
     def plain(self) -> Problem:
         """Return the problem of the papers whose bounds hold here.
@@ -85,7 +82,6 @@ class Problem:
             memory=memory,
             requests=requests,
             weights=(),
-            after=(),
             most=None,
             nodes=(),
             paths=(),
@@ -114,7 +110,7 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
     memory, rows, is_older = instance["memory"], instance["requests"], instance["schema"][-1] == "1"
     workers, block = instance.get("workers", 1), instance.get("block_size", 1)
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
-    is_timed, more = certificate["clock"] != "rounds", certificate.keys() & {"deadlines", "slower"}
+    is_timed, more = certificate["clock"] != "rounds", "deadlines" in certificate
     refuse(not 1 <= memory <= LARGEST_FIELD, "instance: memory must be in 1 .. 2^53 - 1")
     if "workers" in instance and (workers < 2 or is_older):
         raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
@@ -132,15 +128,15 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
         raise Invalid("instance: priorities and deadlines need the schema kvopt.instance/2")
     if not _in_range(1, (row.get("deadline", 1) for row in rows)):
         raise Invalid("instance: a deadline is too small or too large")
-    ids = {row.get("id", f"r{i}"): i for i, row in enumerate(rows)}
+    ids = {row.get("id", f"r{i}") for i, row in enumerate(rows)}
     refuse(len(ids) < len(rows) or "" in ids, "instance: an id is empty or used twice")
     refuse(certificate["hash"] != hash_of(instance), "hash: is not that of the instance")
-    problem = _restricted(Problem(memory, requests, workers, block), instance, ids)
+    problem = _restricted(Problem(memory, requests, workers, block), instance)
     if problem.is_restricted:
-        others = problem.weights or problem.after or problem.most
-        refuse(is_older, "instance: weights, order, limits and prefixes need kvopt.instance/2")
+        others = problem.weights or problem.most
+        refuse(is_older, "instance: weights, limits and prefixes need kvopt.instance/2")
         if block > 1 or more or "narrower" in certificate:
-            raise Invalid("instance: weights, order, limits, prefixes go with latency in tokens")
+            raise Invalid("instance: weights, limits, prefixes go with latency in tokens")
         if is_timed and (others or certificate["scope"].startswith("sharing+")):
             raise Invalid("instance: in seconds prefixes go alone, with runs to their end")
     if bool(problem.paths) != ("sharing" in certificate["scope"]):
@@ -155,33 +151,17 @@ def _in_range(least: int, numbers: Iterable[int]) -> bool:
     return all(least <= number <= LARGEST_FIELD for number in numbers)
 
 
-def _restricted(problem: Problem, instance: dict[str, Any], places: dict[str, int]) -> Problem:
-    """Return a problem with its weights, its order, its limit of active requests and prefixes."""
+def _restricted(problem: Problem, instance: dict[str, Any]) -> Problem:
+    """Return a problem with its weights, its limit of active requests and prefixes."""
     rows, most = instance["requests"], instance.get("max_active")
     if most is not None and not _in_range(1, [most]):
         raise Invalid("instance: max_active must be in 1 .. 2^53 - 1")
     weights = tuple(row.get("weight", 1) for row in rows)
     refuse(not _in_range(1, weights), "instance: a weight is too small or too large")
-    after = tuple(
-        (i, places.get(row["after"]["request"], -1), row["after"].get("gap", 0))
-        for i, row in enumerate(rows)
-        if "after" in row
-    )
-    if not all(j >= 0 and _in_range(0, [gap]) for _, j, gap in after):
-        raise Invalid("instance: a request follows none of the requests, or too late")
-    refuse(after and problem.workers > 1, "instance: an order of requests is of one worker only")
-    following: dict[int, list[int]] = defaultdict(list)
-    for i, j, _ in after:
-        following[j].append(i)
-    reached = [*{*range(len(rows))}.difference(i for i, _, _ in after)]
-    for i in reached:  # it grows
-        reached += following[i]
-    refuse(len(reached) < len(rows), "instance: a request follows itself")
     nodes, paths = _shared(problem, instance)
     return replace(
         problem,
         weights=weights if max(weights, default=1) > 1 else (),
-        after=after,
         most=most,
         nodes=nodes,
         paths=paths,
@@ -275,10 +255,9 @@ def held_together(problem: Problem) -> tuple[int, list[int], dict[int, int]]:
 def hash_of(instance: dict[str, Any]) -> str:
     """Return the hash of the problem: name, notes and ids are labels."""
     rows: list[Any] = []
-    places = {row.get("id", f"r{i}"): i for i, row in enumerate(instance["requests"])}
     numbers: dict[int | str, int] = {}
     for row in instance["requests"]:
-        known, weight, after = row.get("predicted"), row.get("weight", 1), row.get("after")
+        known, weight = row.get("predicted"), row.get("weight", 1)
         rows.append([row["arrival"], row["prompt"], row["output"]])
         if known or "arrival_seconds" in row:
             rows[-1].append(known and [known["lower"], known["upper"]])
@@ -287,8 +266,6 @@ def hash_of(instance: dict[str, Any]) -> str:
         newer = {name: row[name] for name in ("priority", "deadline") if name in row}
         if weight > 1:
             newer["weight"] = weight
-        if after is not None:
-            newer["after"] = [places.get(after["request"]), after.get("gap", 0)]
         if row.get("prefix"):
             newer["prefix"] = [numbers.setdefault(b, len(numbers)) for b in row["prefix"]]
         if newer:
@@ -341,15 +318,11 @@ class Clock(NamedTuple):
         return 0 <= min(chosen, default=-1) <= max(chosen, default=0) < len(self.lines)
 
     def mixed(self, chosen: list[int], mix: list[int]) -> Clock:
-        """Return a clock whose last line mixes some lines, all of it ``sum(mix)`` times slower."""
-        slow, own = self.slower(sum(mix)), [self.lines[i] for i in chosen]
-        fixed, each = paired(*own)
-        slow.lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
-        return slow
-
-    def slower(self, times: int) -> Clock:
-        """Return a clock on which all rounds take so many times as long."""
+        """Return a clock whose last line mixes some lines, all of it ``sum(mix)`` times as long."""
+        times, own = sum(mix), [self.lines[i] for i in chosen]
         lines = [(times * fixed, times * each) for fixed, each in self.lines]
+        fixed, each = paired(*own)
+        lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
         return Clock(lines, times * self.prompt, times * self.kv)
 
     def words(self) -> str:

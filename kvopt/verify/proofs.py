@@ -1,4 +1,4 @@
-"""Evaluate the proof of a lower bound of any kind, and bounds of slower machines."""
+"""Evaluate the proof of a lower bound of any kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kvopt.verify.prices import by_prices, by_shared_prices
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.seconds import by_shares
 from kvopt.verify.volume import by_volume
-from kvopt.verify.work import Invalid, Prepared, Work, as_decimal, ascend, paired, refuse
+from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, refuse
 
 Proof = dict[str, Any]
 KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
@@ -47,9 +47,8 @@ def modules_of(proof: Proof) -> set[str]:
 def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     """Return the lower bound of a proof, and a description of the check.
 
-    A limit of active requests and an order only restrict, and no latency is below the output.  From
-    a release latency may be less than from the arrival: with an order only outputs count.  With
-    prefixes each request counts its share, see `plain_requests`.
+    A limit of active requests only restricts, and no latency is below the output.  With prefixes
+    each request counts its share, see `Problem.plain`.
     """
     if not problem.is_restricted:
         return _value_of_plain(problem, proof, work)
@@ -58,7 +57,7 @@ def value_of_proof(problem: Problem, proof: Proof, work: Work) -> tuple[int, str
     is_shared = proof["kind"] == "shared-prices"
     value, how = _value_of_plain(problem if is_shared else problem.plain(), proof, work)
     how += ", with a share of its prefix for each request," * bool(problem.nodes)
-    return (sum(outputs) + more, "outputs") if problem.after else (value + more, how)
+    return value + more, how
 
 
 def _value_of_plain(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
@@ -113,44 +112,3 @@ def _parts(problem: Problem, proof: Proof) -> Iterator[tuple[Problem, Proof]]:
     for part, own in paired(proof["parts"], shares):
         if own:
             yield replace(problem, requests=own), part["proof"]
-
-
-def check_slower(
-    problem: Problem, claim: dict[str, Any], lower: dict[str, Any] | None, work: Work
-) -> tuple[int, int, str]:
-    """Check that no schedule on a machine P / Q times slower has a total latency of ``value``.
-
-    Return P / Q in thousandths, rounded up, the value, and a description of the check.
-
-    *Seconds.*  All coefficients times P, arrivals times Q: times then count in 1 / Q nanoseconds.
-    *Rounds* of length phi = P / Q or more, which begin at any time.  Let round r end at e_r, and
-    g(r) = floor(e_r / phi), so that g(r + 1) >= g(r) + 1.  A request that completes with round c
-    is moved to complete at g(c), without a gap; with pauses each of its rounds r is moved to g(r).
-    At a time t let c be the first round with g(c) >= t: a request that is moved to t has no fewer
-    rounds to go then than with round c, so it holds no more, and all of them fit.  It starts at
-    floor(a / phi) or later, since its first round began at a or later.  So phi times a bound on the
-    sum of completions of an instance with these arrivals is a bound for the slow
-    machine.  Times count from the first arrival.
-
-    A still slower machine has longer rounds, so the bound holds for it too.
-    """
-    machine, value, clock = claim["machine"], claim["value"], problem.clock
-    if len(machine) != 2 or not 1 <= machine[1] <= machine[0]:
-        raise Invalid("slower: a machine must be [P, Q], P / Q times slower, with P >= Q >= 1")
-    proof, (by, of) = claim.get("proof", lower and lower["proof"]), machine
-    if proof is None:
-        raise Invalid("slower: needs a proof, as there is no lower bound")
-    late = [request.arrival for request in problem.requests]
-    first = min(late, default=0) if clock is None else 0
-    early = [of * (arrival - first) // (by if clock is None else 1) for arrival in late]
-    there = replace(problem.arriving(early), clock=clock and clock.slower(by))
-    try:
-        proved, how = value_of_proof(there, proof, work)
-    except Invalid as error:
-        raise Invalid(f"slower: {str(error).removeprefix('lower: ')}") from None
-    least, most, parts = proved, of * value, -(-1000 * by // of)
-    if clock is None:  # of the sums of completions
-        least, most = by * (proved + sum(early)), of * (value + sum(late) - first * len(late))
-    times = f"on a machine {as_decimal(parts)} times slower"
-    refuse(least <= most, f"slower: {times} the proof does not give more than {value:,}")
-    return parts, value, how

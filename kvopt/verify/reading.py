@@ -25,8 +25,7 @@ _COMPRESSED = (b"\xfd7zXZ", b"\x1f\x8b")
 _REQUEST = {
     "arrival": int, "prompt": int, "output": int, "id?": str, "arrival_seconds?": (int, float),
     "predicted?": {"lower": int, "upper": int}, "priority?": int,
-    "deadline?": int, "weight?": int, "after?": {"request": str, "gap?": int},
-    "prefix?": [(int, str)],
+    "deadline?": int, "weight?": int, "prefix?": [(int, str)],
 }  # fmt: skip
 _INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
@@ -72,7 +71,6 @@ _CERTIFICATE = {
     "clock": ("rounds", _MODEL),
     **_SIDES,
     "narrower?": [_SIDES],
-    "slower?": [{"machine": [int], "value": int, "proof?": _PROOFS}],
     "policies?": [
         (
             *({"policy": str, "outcome": "completed", **run} for run in _RUNS),
@@ -88,6 +86,9 @@ _CERTIFICATE = {
     "provenance?": dict,
     "instance": _INSTANCE,
 }  # fmt: skip
+_LEFT = {"after": "an order of requests is not checked any more",
+         "slower": "slower machines are not checked any more: certify again"}  # fmt: skip
+"""Fields of earlier versions, which are refused by name."""
 _OLDER = [f"kvopt.{kind}certificate/{n}" for kind in ("", "seconds-") for n in (1, 2)]
 
 
@@ -171,6 +172,9 @@ def _misfit(value: Any, shape: Any, where: str) -> str | None:
         known = {name.rstrip("?"): inner for name, inner in shape.items()}
         needed = {name for name in shape if name[-1] != "?"}
         if type(value) is not dict or not needed <= value.keys() <= known.keys():
+            unknown = {*value} - {*known} if type(value) is dict else set()
+            if left := sorted(unknown & {*_LEFT}):
+                return f"{where}: has the field {left[0]}: {_LEFT[left[0]]}"
             return f"{where}: must be an object with the fields {' '.join(shape)}"
         parts = ((entry, known[name], f"{where}, {name}") for name, entry in value.items())
     else:

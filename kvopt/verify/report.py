@@ -7,7 +7,7 @@ from typing import Any
 
 from kvopt.verify.deadlines import check_in_time
 from kvopt.verify.problem import Problem, problem_of
-from kvopt.verify.proofs import check_slower, modules_of, value_of_proof
+from kvopt.verify.proofs import modules_of, value_of_proof
 from kvopt.verify.runs import checked_run, times_of, uncovered
 from kvopt.verify.work import Work, as_decimal, quoted, refuse
 
@@ -23,14 +23,6 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
         sides.append((side["scope"], *values))
     scope = certificate["scope"]
     problem = problem.within(scope)
-    machines: list[tuple[int, int]] = []
-    for claim in certificate.get("slower", []):
-        parts, value, how = check_slower(problem, claim, certificate["lower"], work)
-        lines.append(
-            f"  slower {as_decimal(parts)}: its proof by {how} gives more than {value:,} on a "
-            "machine so many times slower"
-        )
-        machines.append((parts, value))
     rows: dict[str, list[str]] = defaultdict(list)  # by the narrowest scope that covers a run
     beyond, reached, runs = [], [], certificate.get("policies", [])
     first = certificate.get("deadlines", {}).get("aim") == "first-token"
@@ -44,7 +36,6 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             if among := [side for side in sides if not uncovered(claim, side[0])]:
                 own, *ends = among[0]
                 rows[own].append(f"  {name} is {_ratio(value, *ends)}")
-                rows[own] += no_slower(name, value, machines) if among[-1] == sides[-1] else []
             else:
                 used = uncovered(claim, scope)
                 beyond.append(f"  of {name} nothing: it has {used}, which the bounds do not cover")
@@ -57,14 +48,13 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
     for own, upper, lower in sides:
         lines += _conclusions(problem, upper, lower)
         if own == scope:
-            lines += [] if upper is None else no_slower("this schedule", upper, machines)
             rows[own] += [*beyond, *in_time]
         lines += rows[own]
-        if lower is not None or (own == scope and (machines or in_time)):
+        if lower is not None or (own == scope and in_time):
             lines.append(covered_by(own))
     if beyond or any(run["value"] is not None for run in runs):
         lines.append("not checked: that a policy would decide as recorded under its name")
-    return [*lines, _modules(certificate, work), "VALID"]
+    return [*lines, _modules(certificate), "VALID"]
 
 
 def _words(certificate: dict[str, Any], problem: Problem) -> list[str]:
@@ -77,11 +67,6 @@ def _words(certificate: dict[str, Any], problem: Problem) -> list[str]:
     ]
     if problem.weights:
         lines.append("each latency counts as many times as the weight of its request says")
-    if problem.after:
-        lines.append(
-            f"{len(problem.after):,} of the requests follow others, and latency counts "
-            "from their release"
-        )
     if problem.most is not None:
         lines.append(f"at most {problem.most:,} requests may be active together{each}")
     if problem.paths:
@@ -123,14 +108,11 @@ def _checked_side(problem: Problem, side: dict[str, Any], work: Work) -> list[st
     return lines
 
 
-def _modules(certificate: dict[str, Any], work: Work) -> str:
+def _modules(certificate: dict[str, Any]) -> str:
     """Name the modules that found this valid, which a reader has to trust."""
     claims = [*certificate.get("narrower", []), certificate]
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
-    proofs += [claim["proof"] for claim in certificate.get("slower", []) if "proof" in claim]
     names = {"problem", "reading", "report", "runs", "work"}.union(*map(modules_of, proofs))
-    names |= {"proofs"} if certificate.get("slower") else set()
-    names |= {"definitions"} if work.naive else set()
     if "deadlines" in certificate:
         names |= {"deadlines"} if certificate["clock"] == "rounds" else {"deadlines", "seconds"}
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
@@ -163,17 +145,6 @@ def _ratio(value: int, upper: int | None, lower: int | None) -> str:
     most = f"at most {as_decimal(-(-1000 * value // lower))}" if lower and lower > 0 else ""
     least = f"at least {as_decimal(1000 * value // upper)}" if upper and upper > 0 else ""
     return (" and ".join(filter(None, (most, least))) or "any number of") + " times the optimum"
-
-
-def no_slower(name: str, value: int, machines: list[tuple[int, int]]) -> list[str]:
-    """State on which machines no schedule is as good as this value."""
-    parts = [parts for parts, most in machines if most >= value]
-    if not parts:
-        return []
-    return [
-        f"  as good as {name} on a machine more than {as_decimal(min(parts))} times slower is "
-        "impossible"
-    ]
 
 
 def covered_by(scope: str) -> str:

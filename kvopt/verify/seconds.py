@@ -9,7 +9,6 @@ from itertools import accumulate
 from operator import add
 from typing import Any
 
-from kvopt.verify import definitions
 from kvopt.verify.problem import Clock, Problem, Request
 from kvopt.verify.volume import serve
 from kvopt.verify.work import Invalid, Prepared, Work, paired, pairwise, refuse
@@ -77,11 +76,10 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
         raise Invalid("lower: needs a weight, and company, for each request, or none at all")
     if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
         raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
-    part = definitions.part_of if work.naive else part_of
     done = problem.fresh or [request.prompt for request in requests]
     firsts = problem.firsts or [()] * len(requests)
     parts = [
-        part(problem.memory, r, clock, chosen, s, nodes)
+        part_of(problem.memory, r, clock, chosen, s, nodes)
         for r, s, nodes in paired(requests, done, firsts)
     ]
     # One server with this memory is as fast as all workers.
@@ -95,19 +93,19 @@ def _value(problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) ->
         jobs += [((arrival + begin) * memory, -slope, part) for begin, part, _, _ in cut]
         works.append([(begin, added, free) for begin, _, added, free in cut])
         windows.append((arrival, arrival + alone))
-    # The least sum of 2 slope t dt: the largest slope is served first.
-    if work.naive:
-        total += definitions.served(jobs)
-    else:
-        total -= sum(rank * (end * end - begin * begin) for rank, begin, end, _ in serve(jobs))
+    total += _served(jobs)
     if any(company):
         if problem.chunks or not count:
             pairs = paired(requests, done)
             works = [[(0, *_prompt(r.prompt, s, clock, problem.chunks))] for r, s in pairs]
         rest = [64 - share for share in map(add, weights, company)]
-        in_company = definitions.company if work.naive else _company
-        total += 2 * memory * (unit >> 6) * in_company(windows, works, company, rest, work)
+        total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest, work)
     return -(-total // (2 * memory * unit * scale))
+
+
+def _served(jobs: list[tuple[int, int, int]]) -> int:
+    """Return the least sum of 2 slope t dt: the largest slope is served first."""
+    return -sum(rank * (end * end - begin * begin) for rank, begin, end, _ in serve(jobs))
 
 
 def _cut(

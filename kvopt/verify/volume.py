@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Any
 
-from kvopt.verify import definitions
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.work import Prepared, Work, paired, refuse
 
 
-def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
+def by_volume(problem: Problem, proof: dict[str, Any], _: Work) -> Prepared:
     """Prepare the bound of fluid resources: memory, M tokens in each round.
 
     A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
@@ -27,14 +26,13 @@ def by_volume(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
     def value() -> int:
         volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
         soonest = sorted(request.arrival + request.output for request in requests)
-        ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory, work)))
+        ranks = list(map(max, soonest, _fluid(requests, volumes, problem.used * memory)))
         for thresholds in staircases:
             is_formed = sorted(thresholds) == thresholds and min(thresholds, default=0) > 0
             refuse(not is_formed, "lower: thresholds of a staircase ascend, from 1 on")
-            count = definitions.passed if work.naive else _passed
-            needed = [count(memory, thresholds, request) for request in requests]
+            needed = [_passed(memory, thresholds, request) for request in requests]
             rate = problem.used * len(thresholds)
-            ranks = list(map(max, ranks, _fluid(requests, needed, rate, work)))
+            ranks = list(map(max, ranks, _fluid(requests, needed, rate)))
         return sum(ranks) - sum(request.arrival for request in requests)
 
     return steps, lambda: (value(), "volume")
@@ -55,14 +53,12 @@ def _passed(memory: int, thresholds: list[int], request: Request) -> int:
     return count
 
 
-def _fluid(requests: list[Request], volumes: list[int], rate: int, work: Work) -> list[int]:
+def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
     """Return completions of the fluid that serves the least remaining volume first, ascending.
 
     By every time it completes as many requests as any schedule can.  Time is counted in units:
     round t is the units (t - 1) rate + 1 .. t rate.
     """
-    if work.naive:
-        return definitions.fluid(requests, volumes, rate, work)
     jobs = [(r.arrival * rate, 0, v) for r, v in paired(requests, volumes)]
     return [-(-end // rate) for _, _, end, is_done in serve(jobs) if is_done]
 

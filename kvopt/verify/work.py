@@ -44,7 +44,7 @@ class Work:
     copies of states, labels of a search.  Tables are charged so that STEPS allow at most BYTES.
     Integers of many digits are slow, and large: then a step counts ``weight`` times.
 
-    ``part`` names the current work, and ``naive`` whether proofs are evaluated by `definitions`.
+    ``part`` names the current work.
     """
 
     def __init__(
@@ -53,11 +53,10 @@ class Work:
         progress: Callable[[str], None] | None = None,
         *,
         jobs: int = 1,
-        naive: bool = False,
     ) -> None:
         if times is not None and not 0 < times < math.inf:  # NaN fails this test
             raise ValueError("budget: must be a positive number")
-        self.naive, self.is_told, self.progress = naive, times is not None, progress
+        self.is_told, self.progress = times is not None, progress
         self.times, self.jobs = times or 1.0, jobs
         self.used, self.weight, self.mark, self.part = 0, 1, MARK, ""
 

@@ -7,12 +7,11 @@ import random
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+import brute_force
 import numpy as np
-import oracle
 import pytest
 from effort import many
 from literal import configurations as literal
-from oracle import Triple
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, bound, generate
@@ -62,7 +61,9 @@ def drawn_prices(source: random.Random, states: States, knots: Knots, most: int)
     return np.array(rows, dtype=np.int64)
 
 
-def windows_of(requests: Sequence[Triple], starts: Flags, more: int = 0) -> list[list[int]]:
+def windows_of(
+    requests: Sequence[brute_force.Triple], starts: Flags, more: int = 0
+) -> list[list[int]]:
     """Return the starts that are left; from the last time on the first ones that are allowed."""
     last = starts.shape[1] - 1
     found = []
@@ -219,11 +220,11 @@ class TestEvaluation:
             found = evaluate(states, knots, starts, prices, 6)
             whole = evaluate(states, knots, states.all_starts(last), prices, 6)
             assert whole.bound <= found.bound
-            optimum, _ = oracle.optimum(memory, requests)
+            optimum = brute_force.optimum(memory, requests)
             assert whole.bound <= optimum
             tight += whole.bound == optimum
             windows = windows_of(requests, starts, more=sum(o for _, _, o in requests))
-            best = oracle.optimum_within(memory, requests, windows)  # type: ignore[arg-type]
+            best = brute_force.best_starts(memory, requests, windows)
             assert best is None or found.bound <= best[0]
         assert tight > 20
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import pytest
-from deadline_oracle import ROUNDS, most_by_sets, most_in_time
+from brute_force import Server, Triple, most_in_time
 from effort import many
-from fleet_oracle import Dated, most_on_workers
 from known import known
-from oracle import Triple
 from strategies import instance_of, plain, random_instances
-from timed_oracle import Server
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, certify, generate
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
@@ -37,13 +34,12 @@ SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
 class Case(NamedTuple):
     """A tiny problem on one of the clocks."""
 
-    server: Server
+    server: Server | None
     memory: int
     requests: list[Triple]
     allowed: list[int]
     scope: str
     aim: Aim
-    in_seconds: bool
     workers: int = 1
 
     @classmethod
@@ -57,21 +53,21 @@ class Case(NamedTuple):
             prompt = source.randint(0, min(3, memory - output))
             requests.append((source.choice([0, source.randint(0, 6 * slow)]), prompt, output))
         return cls(
-            server if in_seconds else ROUNDS, memory, requests,
+            server if in_seconds else None, memory, requests,
             [source.randint(1, 8 * slow * slow) for _ in requests],
-            source.choice(SCOPES), source.choice(list(Aim)), in_seconds, workers,
+            source.choice(SCOPES), source.choice(list(Aim)), workers,
         )  # fmt: skip
 
     @property
     def model(self) -> BatchTime | None:
-        if not self.in_seconds:
+        if self.server is None:
             return None
         lines = [Line(*line) for line in self.server.lines]
         return BatchTime(lines, self.server.kv_ns, self.server.prompt_ns)
 
     @property
     def instance(self) -> Instance:
-        if not self.in_seconds:
+        if self.server is None:
             return replace(instance_of(self.memory, self.requests), workers=self.workers)
         rows = [Request(0, s, o, arrival_seconds=a / 1e9) for a, s, o in self.requests]
         return Instance(self.memory, rows, workers=self.workers)
@@ -83,13 +79,10 @@ class Case(NamedTuple):
 
     @property
     def most(self) -> int:
-        def alone(some: Sequence[Dated]) -> int:
-            rest = ([row[:3] for row in some], [row[3] for row in some], self.scope)
-            first = self.aim is Aim.FIRST_TOKEN
-            return most_in_time(self.server, self.memory, *rest, first=first)
-
-        dated = [(*row, most) for row, most in zip(self.requests, self.allowed, strict=True)]
-        return most_on_workers(self.workers, dated, alone)
+        return most_in_time(
+            self.memory, self.requests, self.allowed, server=self.server, scope=self.scope,
+            workers=self.workers, first=self.aim is Aim.FIRST_TOKEN,
+        )  # fmt: skip
 
     def bracket(self) -> tuple[int, int]:
         """Return how many attain in the best schedule found, and a ceiling."""
@@ -117,9 +110,9 @@ def drawn_prices(case: Case, source: random.Random) -> dict[str, Any]:
     last = max(case.allowed)
     borders = sorted({0, source.randint(0, last), last})
     prices = [source.choice((60, 60 + source.randint(-9, 9))) for _ in borders[1:]]
-    size = source.randint(2, 12) * (3 * case.memory if case.in_seconds else 1)
+    size = source.randint(2, 12) * (3 * case.memory if case.server else 1)
     proof: dict[str, Any] = {"times": borders, "numerators": prices, "denominator": 60 * size}
-    if case.in_seconds:
+    if case.server:
         several = range(len(case.server.lines))
         proof["lines"] = [0] if "chunks" in case.scope else list(several)
     return proof
@@ -181,7 +174,7 @@ def test_a_restart_counts_by_the_run_that_is_not_lost() -> None:
     pair = [(0, 0, 2), (0, 0, 2)]
     found = deadline_ceiling(instance_of(2, pair), [1, 1], Aim.FIRST_TOKEN)
     assert found.value == 1
-    assert most_in_time(ROUNDS, 2, pair, [1, 1], "pauses", first=True) == 2
+    assert most_in_time(2, pair, [1, 1], scope="pauses", first=True) == 2
     paused = deadline_ceiling(instance_of(2, pair), [1, 1], Aim.FIRST_TOKEN, scope=Scope.PAUSES)
     assert paused.value == 2
     assert Fraction(paused.proof.paid, paused.proof.denominator) >= 0
@@ -195,7 +188,7 @@ def fleets(count: int, seed: int) -> Iterator[Case]:
     source = random.Random(seed)
     for _ in range(many(count)):
         case = Case.drawn(source, 4, source.randint(1, 3))
-        if not case.in_seconds or sum(o for _, _, o in case.requests) <= 7:
+        if not case.server or sum(o for _, _, o in case.requests) <= 7:
             yield case
 
 
@@ -226,16 +219,16 @@ def test_five_requests_of_a_fleet_in_rounds() -> None:
     source = random.Random(8)
     for drawn in random_instances(many(30), 10, most_requests=5, most_memory=9, most_output=5):
         memory, triples = plain(drawn)
-        dated = [(*row, 1 + (5 * i + row[2]) % 9) for i, row in enumerate(triples)]
-        allowed, workers = [row[3] for row in dated], source.randint(1, 3)
-
-        def alone(some: Sequence[Dated], memory: int = memory) -> int:
-            return most_by_sets(memory, [row[:3] for row in some], [row[3] for row in some])
-
+        allowed = [1 + (5 * i + row[2]) % 9 for i, row in enumerate(triples)]
+        workers = source.randint(1, 3)
         fleet = replace(drawn, workers=workers)
         found = deadline_ceiling(fleet, allowed)
         floor = attaining_in_rounds(fleet, allowed, Aim.COMPLETION, found.costs)
-        assert known(floor).count <= most_on_workers(workers, dated, alone) <= found.value
+        assert (
+            known(floor).count
+            <= most_in_time(memory, triples, allowed, workers=workers)
+            <= found.value
+        )
 
 
 @pytest.mark.parametrize("workers", [1, 3])

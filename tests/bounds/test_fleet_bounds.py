@@ -7,13 +7,12 @@ import random
 from collections import Counter
 
 import pytest
+from brute_force import Server, optimum
 from certificates import problem_of, proved
-from effort import FEW_STEPS, many
-from fleet_oracle import fleet_optimum, timed_fleet_optimum
+from effort import many
 from known import known
 from strategies import plain, random_instances
 from test_seconds_bounds import MODELS, batch_time, timed_instance
-from timed_oracle import Server
 
 from kvopt import Instance, Request, bound, generate, run
 from kvopt.bounds.seconds import seconds_bound
@@ -29,6 +28,8 @@ from kvopt.search.bounding import bounds_by_workers
 from kvopt.verify.problem import Clock
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.work import Work
+
+pytestmark = pytest.mark.usefixtures("few_steps")
 
 METHODS = ("volume", "lp", "lagrangian", "slots", "configuration", "auto")
 
@@ -46,20 +47,20 @@ def verified(instance: Instance, proof: Proof) -> int:
 
 def both_sides(instance: Instance) -> Counter[str]:
     """Check every method, and a schedule, against the optimum; return which of them are tight."""
-    best = fleet_optimum(instance.memory, instance.workers, plain(instance)[1])
+    best = optimum(instance.memory, plain(instance)[1], workers=instance.workers)
     made = run(instance, "svf").objective
     assert made is not None
     assert best <= made
     tight = Counter(svf=made == best)
     for method in METHODS:
-        found = bound(instance, method, threads=1, params=FEW_STEPS)
+        found = bound(instance, method, threads=1)
         if method in ("lp", "slots") and found.value is None:
             continue  # prices of a horizon may say nothing beyond it, and slots be worth nothing
         assert found.value is not None
         assert found.value == verified(instance, known(found.checked).proof) <= best
         tight[method] += found.value == best
     for method in ("volume", "lagrangian"):
-        paused = bound(instance, method, scope="pauses", threads=1, params=FEW_STEPS).value
+        paused = bound(instance, method, scope="pauses", threads=1).value
         assert known(paused) <= best
     return tight
 
@@ -86,7 +87,7 @@ def test_more_workers_than_requests_are_of_no_use() -> None:
     for workers in (2, 5, 100):
         for method in METHODS:
             fleet = Instance(5, two, workers=workers)
-            assert bound(fleet, method, params=FEW_STEPS).value == 5
+            assert bound(fleet, method).value == 5
 
 
 def test_parts_between_idle_gaps() -> None:
@@ -113,7 +114,7 @@ def test_seconds_stay_below_the_optimum_and_are_verified() -> None:
         outputs = [source.randint(1, 3) for _ in range(source.randint(2, 4))]
         triples = [(source.randint(0, late), source.randint(0, memory - o), o) for o in outputs]
         server, workers = Server(lines, prompt_ns, kv_ns), source.randint(2, 3)
-        best = timed_fleet_optimum(server, memory, workers, triples)
+        best = optimum(memory, triples, server=server, workers=workers)
         instance = Instance(memory, timed_instance(memory, triples).requests, workers=workers)
         model = batch_time(server)
         found = seconds_bound(instance, model)
@@ -141,7 +142,7 @@ def test_one_request_served_as_fast_as_all_workers() -> None:
     instance = Instance(5, [Request(*triple) for triple in triples], workers=2)
     proof = SharesProof((0,), (64, 32, 24))
     assert shares_bound(instance, batch_time(server), proof) <= 10
-    assert timed_fleet_optimum(server, 5, 2, triples) == 10
+    assert optimum(5, triples, server=server, workers=2) == 10
 
 
 def test_bounds_of_many_numbers_of_workers_at_once() -> None:
@@ -156,9 +157,7 @@ def test_bounds_of_many_numbers_of_workers_at_once() -> None:
 @pytest.mark.slow
 def test_bounds_never_rise_with_the_number_of_workers() -> None:
     for scope in ("runs", "pauses"):
-        found = bounds_by_workers(
-            generate("arrival-1", 5, seed=1), range(1, 4), scope=scope, params=FEW_STEPS
-        )
+        found = bounds_by_workers(generate("arrival-1", 5, seed=1), range(1, 4), scope=scope)
         values = [one.value for one in found.values()]
         assert values == sorted(values, reverse=True)
     model = batch_time(Server([(2, 1)], 0, 1))

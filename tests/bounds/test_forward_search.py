@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 
+import brute_force
 import numpy as np
-import oracle
 import pytest
 from effort import many
 from known import known
@@ -49,7 +49,7 @@ def lookahead_of(forward: ForwardSearch, target: int, rounds: int) -> Lookahead:
 
 
 def tel_of(requests: Sequence[tuple[int, int, int]], starts: Sequence[int] | None) -> int | None:
-    return None if starts is None else oracle.tel(requests, starts)
+    return None if starts is None else brute_force.tel(requests, starts)
 
 
 def assert_exhaustive(forward: ForwardSearch, instance: Instance, optimum: int) -> None:
@@ -63,8 +63,8 @@ def assert_exhaustive(forward: ForwardSearch, instance: Instance, optimum: int) 
         assert [tel_of(requests, starts) for starts in best] == [optimum if more else None] * 2
         for starts in [*best, *(each.search_with_beam(5) for each in searches)]:
             if starts is not None:
-                assert oracle.feasible(memory, requests, starts)
-                assert optimum <= oracle.tel(requests, starts) < forward.target
+                assert brute_force.feasible(memory, requests, starts)
+                assert optimum <= brute_force.tel(requests, starts) < forward.target
 
 
 class TestSweep:
@@ -85,7 +85,7 @@ class TestSweep:
             prices = drawn_prices(source, states, knots, source.choice((0, 1, 3, 9)))
             found = evaluate(states, knots, states.all_starts(last), prices, source.choice((1, 4)))
             twins = twins_of(instance) if number % 2 else np.full(len(instance), -1)
-            optimum, _ = oracle.optimum(*plain(instance))
+            optimum = brute_force.optimum(*plain(instance))
             assert_exhaustive(ForwardSearch(states, twins, found, 0), instance, optimum)
 
     @pytest.mark.slow
@@ -99,7 +99,7 @@ class TestSweep:
             prices = drawn_prices(source, states, knots, 4)
             found = evaluate(states, knots, starts, prices, 3)
             windows = windows_of(requests, starts, more=sum(o for _, _, o in requests))
-            best = oracle.optimum_within(memory, requests, windows)  # type: ignore[arg-type]
+            best = brute_force.best_starts(memory, requests, windows)
             impossible += best is None
             forward = ForwardSearch(states, np.full(len(instance), -1), found, 0)
             if best is not None:
@@ -118,7 +118,7 @@ class TestSweep:
             knots = Knots.every(1, 1)
             prices = drawn_prices(source, states, knots, 3)
             found = evaluate(states, knots, states.all_starts(1), prices, 2)
-            optimum, _ = oracle.optimum(*plain(instance))
+            optimum = brute_force.optimum(*plain(instance))
             assert_exhaustive(
                 ForwardSearch(states, twins_of(instance), found, 0), instance, optimum
             )
@@ -133,7 +133,7 @@ class TestSweep:
             knots = drawn_knots(source, last)
             prices = drawn_prices(source, states, knots, 3)
             found = evaluate(states, knots, states.all_starts(last), prices, 2)
-            optimum, _ = oracle.optimum(*plain(instance))
+            optimum = brute_force.optimum(*plain(instance))
             shared = ForwardSearch(states, twins_of(instance), found, 0, threads=3)
             assert_exhaustive(shared, instance, optimum)
 
@@ -141,7 +141,7 @@ class TestSweep:
         for shape, memory in (((1, 2), 6), ((0, 3), 7), ((2, 1), 3)):
             for arrivals in ((0,) * 7, (0, 0, 1, 1, 3, 3), (4, 0, 2, 0, 4)):
                 instance = instance_of(memory, [(a, *shape) for a in arrivals])
-                optimum, _ = oracle.optimum(*plain(instance))
+                optimum = brute_force.optimum(*plain(instance))
                 prices = without_prices(instance, 9)
                 forward = ForwardSearch(States.of(instance), twins_of(instance), prices, 0)
                 assert_exhaustive(forward, instance, optimum)
@@ -160,7 +160,7 @@ class TestSweep:
         with pytest.raises(TooWide):
             forward.search_exhaustively(300)
         found = forward.search_with_beam(30)
-        assert oracle.feasible(*plain(instance), known(found))
+        assert brute_force.feasible(*plain(instance), known(found))
 
     @pytest.mark.slow
     @pytest.mark.parametrize("calls", [0, 1, 7, 30])
@@ -211,7 +211,7 @@ class TestLookahead:
             knots = drawn_knots(source, last)
             prices = drawn_prices(source, states, knots, 6)
             evaluation = evaluate(states, knots, states.all_starts(last), prices, 4)
-            optimum, _ = oracle.optimum(memory, requests)
+            optimum = brute_force.optimum(memory, requests)
             if is_crowded(instance, optimum):
                 continue
             target = optimum + source.choice((1, 3))
@@ -300,7 +300,7 @@ class TestRising:
         source = random.Random(1)
         removed = schedules = 0
         for instance in random_instances(30, 81, least_requests=1, most_requests=3, last_arrival=3):
-            optimum, _ = oracle.optimum(*plain(instance))
+            optimum = brute_force.optimum(*plain(instance))
             target = optimum + source.choice((0, 1, 3))
             below = list(all_below(instance, target))
             last = objective_end(instance) if source.random() < 0.6 else source.randint(1, 12)
@@ -326,7 +326,7 @@ class TestRising:
     def test_bounds_rise_to_the_optimum_and_not_further(self) -> None:
         met = tried = 0
         for number, instance in enumerate(random_instances(many(22), 82, least_requests=1)):
-            optimum, best = oracle.optimum(*plain(instance))
+            optimum, best = known(brute_force.best_starts(*plain(instance)))
             search = searched(instance)
             if number % 2:
                 search.offer_starts(best, "test")

@@ -6,9 +6,9 @@ import itertools
 import random
 
 import pytest
+from brute_force import Starts, best_starts, last_time, makespan, optimum, tel
 from effort import many
 from known import known
-from oracle import Starts, last_time, makespan, optimum, optimum_within, tel
 from strategies import (
     Problem,
     instance_of,
@@ -28,9 +28,9 @@ SLACKS = (None, 0, 1, 4)
 
 
 def windows_hold_the_optimum(instance: Instance, slack: int | None) -> bool:
-    best, _ = optimum(*plain(instance))
+    best = optimum(*plain(instance))
     windows = start_windows(instance, None if slack is None else best + slack)
-    found = optimum_within(*plain(instance), windows)
+    found = best_starts(*plain(instance), windows)
     return found is not None and found[0] == best
 
 
@@ -65,7 +65,7 @@ def test_windows_hold_every_schedule_up_to_the_known_value() -> None:
 
 def test_a_better_schedule_only_narrows_windows() -> None:
     for instance in random_instances(many(100), seed=24):
-        best, _ = optimum(*plain(instance))
+        best = optimum(*plain(instance))
         nested = [start_windows(instance, best + slack) for slack in range(4)]
         nested.append(start_windows(instance))
         for narrow, wide in itertools.pairwise(nested):
@@ -103,10 +103,10 @@ def test_makespan_of_a_heuristic_cuts_off_the_optimum(
     memory, triples = problem
     starts = run(instance_of(memory, triples), "mc-sf").starts
     assert makespan(triples, starts) == heuristic_end
-    value, optimal = optimum(memory, triples)
+    value, optimal = known(best_starts(memory, triples))
     assert (value, makespan(triples, optimal) > heuristic_end) == (best, True)
 
-    cut = optimum_within(memory, triples, [range(a, heuristic_end - o + 1) for a, _, o in triples])
+    cut = best_starts(memory, triples, [range(a, heuristic_end - o + 1) for a, _, o in triples])
     assert cut is not None, "the short horizon still admits schedules, so nothing warns"
     assert cut[0] == within > best
 
@@ -114,5 +114,5 @@ def test_makespan_of_a_heuristic_cuts_off_the_optimum(
     for upper in (None, tel(triples, starts), best):
         windows = start_windows(instance, upper)
         assert horizon(instance, windows) > heuristic_end
-        found = optimum_within(memory, triples, windows)
+        found = best_starts(memory, triples, windows)
         assert known(found)[0] == best

@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from effort import FEW_STEPS
+from effort import few_steps
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from known import known
@@ -25,7 +25,6 @@ from kvopt.bounds.scan import Scanner
 from kvopt.bounds.volume import fluid_completions, volume_bound
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.search import stages
@@ -133,11 +132,9 @@ def test_a_fluid_may_fill_a_share_of_the_memory(instance: Instance, share: float
      ("two-point", 20, 100)],
 )  # fmt: skip
 def test_it_reaches_the_lp_bound(family: str, n: int, memory: int | None) -> None:
-    instance, params = (
-        generate(family, n, memory, seed=3),
-        SolveParams.of({"lagrangian": {"most_steps": 1500}}),
-    )
-    lp, found = (bound(instance, method, params=params).value for method in ("lp", "lagrangian"))
+    instance = generate(family, n, memory, seed=3)
+    with few_steps(1500):
+        lp, found = (bound(instance, method).value for method in ("lp", "lagrangian"))
     assert lp is not None
     assert found is not None
     assert found >= 0.999 * (lp - 1)  # the LP value was rounded up
@@ -156,15 +153,13 @@ def test_rounding_loses_less_than_a_millionth() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_steps")
 def test_same_seed_same_bound_and_threads_do_not_matter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(scan, "_FEW", 0)  # else one thread would do all the work
     instance = generate("arrival-2", 40, seed=4)
-    values = {
-        bound(instance, "lagrangian", threads=threads, params=FEW_STEPS).value
-        for threads in (1, 2, 2)
-    }
+    values = {bound(instance, "lagrangian", threads=threads).value for threads in (1, 2, 2)}
     assert len(values) == 1
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
+import brute_force
 import numpy as np
-import oracle
 import pytest
 from configuration_proofs import proof_of, proved
 from effort import many
@@ -85,7 +85,7 @@ def test_bounds_are_never_above_the_optimum_and_the_verifier_finds_the_same() ->
         assert known is not None
         assert isinstance(known.proof, ConfigurationProof)
         (stage,) = known.proof.stages
-        assert known.value <= oracle.optimum(*plain(instance))[0]
+        assert known.value <= brute_force.optimum(*plain(instance))
         content = {
             "denominator": stage.denominator,
             "peaks": list(map(list, stage.peaks)),
@@ -102,8 +102,9 @@ def test_what_is_too_large_to_search_is_bounded_at_few_knots(
     """Staircases and prices of tokens say less where few requests fit together."""
     instance = generate("uniform", n=85, seed=1)
     monkeypatch.setattr(size, "_MOST_PRICES", 10)
-    assert found("auto", instance, 4.0) > 1.05 * found("lagrangian", instance, 1.0)
-    assert found("configuration", instance, 1.0) > 1.05 * found("volume", instance, 1.0)
+    plain = max(found("lagrangian", instance, 0.5), found("volume", instance, 0.5))
+    assert found("auto", instance, 2.5) > 1.05 * plain
+    assert found("configuration", instance, 1.0) > 1.05 * plain
 
 
 @pytest.mark.usefixtures("processor_clock")

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 from effort import many
-from lp_oracle import relaxed_optimum
+from price_oracle import relaxed_optimum
 from strategies import instance_of, plain, random_instances
 
 from kvopt import bound, generate

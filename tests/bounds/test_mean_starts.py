@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from effort import examples
 from hypothesis import given
-from lp_oracle import relaxed_optimum
+from price_oracle import relaxed_optimum
 from scipy.stats import spearmanr
 from strategies import instances, plain, random_instances
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 
+import brute_force
 import numpy as np
-import oracle
-import pause_oracle
 import pytest
-from effort import FEW_STEPS
 from strategies import Problem, instance_of, random_instances
 
 from kvopt import bound, generate
@@ -22,6 +20,8 @@ from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices
 
+pytestmark = pytest.mark.usefixtures("few_steps")
+
 WORKED: list[tuple[Problem, int, int]] = [
     ((10, ((0, 0, 10), (6, 5, 1))), 14, 12),
     ((3, ((0, 0, 3), (1, 2, 1))), 6, 5),
@@ -34,10 +34,10 @@ RISING_PRICES = Prices((0, 7, 4, 1), 9)
 
 @pytest.mark.parametrize(("problem", "runs", "pauses"), WORKED)
 def test_worked_cases(problem: Problem, runs: int, pauses: int) -> None:
-    assert oracle.optimum(*problem)[0] == runs
-    assert pause_oracle.optimum(*problem) == pauses
+    assert brute_force.optimum(*problem) == runs
+    assert brute_force.optimum(*problem, scope="pauses") == pauses
     instance = instance_of(*problem)
-    assert bound(instance, "lagrangian", scope="pauses", params=FEW_STEPS).value == pauses
+    assert bound(instance, "lagrangian", scope="pauses").value == pauses
     assert bound(instance).value == runs
     assert bound(instance, "volume", scope="pauses").value == volume_bound(instance) < pauses
 
@@ -70,7 +70,7 @@ def test_the_ascent_passes_the_volume_bound() -> None:
 
 @pytest.mark.parametrize("method", ["volume", "lagrangian", "auto"])
 def test_what_is_reported_names_its_scope(method: str) -> None:
-    found = bound(instance_of(*WORKED[0][0]), method, scope="pauses", params=FEW_STEPS)
+    found = bound(instance_of(*WORKED[0][0]), method, scope="pauses")
     assert str(found.scope) == found.to_json()["scope"] == "pauses"
     assert "pauses it with its tokens kept" in " ".join(str(found).split())
 

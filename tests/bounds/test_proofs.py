@@ -10,16 +10,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-import block_oracle
 import numpy as np
-import oracle
 import pytest
 from certificates import prices_proof, proved, random_proof
 from effort import many
-from fleet_oracle import fleet_optimum
 from price_oracle import bound_of
 from scope_comparison import drawn_in_blocks
-from strategies import instance_of, plain, random_instances
+from strategies import instance_of, optimum_of, plain, random_instances
 
 from kvopt import Instance, Request, generate
 from kvopt.bounds.fluid import fluid_prices
@@ -112,12 +109,7 @@ def evaluated(instance: Instance, proof: Content, pauses: bool) -> Iterator[Frac
 
 def least(instance: Instance, pauses: bool) -> int:
     """Return the optimum by brute force."""
-    memory, requests = plain(instance)
-    if instance.workers > 1:
-        return fleet_optimum(memory, instance.workers, requests)
-    if pauses or instance.block_size > 1:
-        return block_oracle.optimum(memory, requests, instance.block_size, pauses=pauses)
-    return oracle.optimum(memory, requests)[0]
+    return optimum_of(instance, scope="pauses" if pauses else "runs")
 
 
 @pytest.mark.slow

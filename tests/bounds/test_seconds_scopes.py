@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from oracle import Triple
+from brute_force import Server, Triple, optimum
 from strategies import instance_of
-from timed_oracle import Server, scoped_optimum
 
 from kvopt import BatchTime, Instance, Line, Request
 from kvopt.bounds.seconds import MIX, seconds_bound
@@ -42,10 +41,15 @@ def proved(
     return shares_bound(instance_of(memory, requests), model, proof, arrivals, chunks=chunks)
 
 
+def least(problem: tuple[Server, int, list[Triple]], scope: str) -> int:
+    server, memory, requests = problem
+    return optimum(memory, requests, server=server, scope=scope)
+
+
 def test_a_roof_does_not_cover_chunks() -> None:
     """It says more than there is with prompts in pieces, a single line does not."""
     problem = (Server([(9, 0), (0, 3), (2, 2)], 0, 0), 11, [(3, 7, 2), (5, 8, 2)])
-    optima = [scoped_optimum(*problem, scope) for scope in ("chunks", "pauses")]
+    optima = [least(problem, scope) for scope in ("chunks", "pauses")]
     assert optima == [94, 100]
     assert [proved(problem, SharesProof(lines)) for lines in ((0, 1), (1,))] == [95, 93]
 
@@ -65,7 +69,7 @@ def test_company_of_whole_prompts_does_not_cover_chunks() -> None:
     problem = (Server([(9, 1), (0, 4)], 1, 0), 11, [(0, 0, 1), (0, 5, 3)])
     company = SharesProof((1,), (4, 5), (56, 0))
     whole, pieces = (proved(problem, company, chunks=chunks) for chunks in (False, True))
-    assert pieces <= scoped_optimum(*problem, "chunks") < whole
+    assert pieces <= least(problem, "chunks") < whole
 
 
 def test_company_of_pieces_raises_the_bound() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
-from itertools import chain, combinations
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
+from brute_force import Row, Server, optimum
+from definitions import by_definition
 from effort import many
-from sharing_oracle import Row, drawn, rows_of, timed_optimum
+from strategies import drawn_with_prefixes, rows_of
 from test_seconds_bounds import MODELS, batch_time
-from timed_oracle import Server
 
 from kvopt import Instance, InvalidInput, Progress, Request, Scope, bound, certify, solve, verify
 from kvopt.bounds.seconds import seconds_bound
@@ -27,8 +29,6 @@ from kvopt.verify.problem import problem_of
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.work import Work
 
-Members = frozenset[int]
-
 
 def before_moves(now: Progress) -> bool:
     """End a search once all runs have been tried: moves prove nothing, and go on for long."""
@@ -39,7 +39,7 @@ def drawn_in_seconds(seed: int, most: int = 4) -> tuple[Instance, Server, list[R
     """Return a small instance, a server, and its requests as rows that arrive in nanoseconds."""
     rng = Random(seed)
     server, late = Server(*rng.choice(MODELS)), rng.choice((0, 3, 11))
-    instance = drawn(seed, most, is_common=seed % 4 == 0)
+    instance = drawn_with_prefixes(seed, most, is_common=seed % 4 == 0)
     requests = [replace(r, arrival_seconds=r.arrival * late / 10**9) for r in instance]
     rows = [(row[0] * late, *row[1:]) for row in rows_of(instance)]
     return replace(instance, requests=requests), server, rows
@@ -53,21 +53,11 @@ def drawn_proof(rng: Random, lines: int, count: int) -> SharesProof:
     return SharesProof(chosen, tuple(weights), tuple(company), parts=rng.randint(0, 3))
 
 
-def alone(instance: Instance, server: Server, rows: list[Row], **keys: bool) -> dict[Members, int]:
-    """Return the optimum of each set of requests on a worker of its own."""
-    some = chain.from_iterable(combinations(range(len(rows)), n) for n in range(len(rows) + 1))
-    return {
-        frozenset(members): timed_optimum(
-            instance.memory, [rows[i] for i in members], instance.block_tokens or 1, server, **keys
-        )
-        for members in some
-    }
-
-
-def of_two_workers(values: dict[Members, int]) -> int:
-    """Return the optimum of the best division: workers have caches of their own."""
-    everything = max(values, key=len)
-    return min(value + values[everything - own] for own, value in values.items())
+def least(instance: Instance, server: Server, rows: list[Row], *, drops: bool = False) -> int:
+    """Return the optimum; workers have caches of their own."""
+    workers, unit = instance.workers, instance.block_tokens or 1
+    rules: dict[str, Any] = {"unit": unit, "server": server, "drops": drops}
+    return optimum(instance.memory, rows, workers=workers, **rules)
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -75,7 +65,7 @@ def test_no_bound_passes_an_optimum(part: int) -> None:
     tight, count = 0, many(30)
     for seed in range(part * count, (part + 1) * count):
         instance, server, rows = drawn_in_seconds(seed)
-        best = timed_optimum(instance.memory, rows, instance.block_tokens or 1, server)
+        best = least(instance, server, rows)
         model, rng = batch_time(server), Random(seed)
         value = seconds_bound(instance, model, scope="sharing").value_ns
         assert value <= best, seed
@@ -94,7 +84,7 @@ def test_no_bound_passes_an_optimum_of_a_fleet(part: int) -> None:
         instance, server, rows = drawn_in_seconds(seed)
         fleet, model = replace(instance, workers=2), batch_time(server)
         value = seconds_bound(fleet, model, scope="sharing").value_ns
-        assert value <= of_two_workers(alone(instance, server, rows)), seed
+        assert value <= least(fleet, server, rows), seed
 
 
 def test_work_spread_over_later_users_is_no_bound() -> None:
@@ -107,7 +97,7 @@ def test_work_spread_over_later_users_is_no_bound() -> None:
     ]
     instance, model = Instance(30, requests, block_tokens=10), batch_time(server)
     rows: list[Row] = [(0, 10, 1, ("a",)), (10_000, 10, 1, ("a",)), (10_000, 10, 1, ())]
-    best, shared = timed_optimum(30, rows, 10, server), shared_out(instance)
+    best, shared = optimum(30, rows, unit=10, server=server), shared_out(instance)
     assert best == 1001 + 1 + 1002
     right = Processed((0, 0, 10), [[10], [], []])
     assert processed(instance, [0, 10_000, 10_000]) == right
@@ -149,10 +139,9 @@ def test_the_checker_evaluates_as_bounds_do() -> None:
         }  # fmt: skip
         done = processed(instance, arrivals_ns(instance))
         mine = shares_bound(shared_out(instance), model, proof, done=done)
-        for naive in (False, True):
-            work = Work()
-            work.naive = naive
-            assert value_of_proof(problem, said, work)[0] == mine, seed
+        for evaluated in (nullcontext, by_definition):
+            with evaluated():
+                assert value_of_proof(problem, said, Work())[0] == mine, seed
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -160,9 +149,11 @@ def test_few_requests_have_the_best_run(workers: int) -> None:
     """Of all runs without evictions, with a cache that drops what does not fit."""
     for seed in range(many(12)):
         instance, server, rows = drawn_in_seconds(seed)
-        values = alone(instance, server, rows, stays=False)
-        best = of_two_workers(values) if workers > 1 else values[max(values, key=len)]
-        problem = Problem(replace(instance, workers=workers), Seconds(batch_time(server)))
+        fleet = replace(instance, workers=workers)
+        best, problem = (
+            least(fleet, server, rows, drops=True),
+            Problem(fleet, Seconds(batch_time(server))),
+        )
         found = solve(problem, threads=1, stop=before_moves)
         assert found.objective == best, seed
         assert found.lower_bound is not None
@@ -182,7 +173,7 @@ def test_certificates_verify_and_bracket_optima(workers: int, tmp_path: Path) ->
         lines = verify(tmp_path / "c.json").lines
         assert lines[-1] == "VALID", (seed, lines)
         if workers == 1:
-            best = timed_optimum(instance.memory, rows, instance.block_tokens or 1, server)
+            best = least(instance, server, rows)
             assert found.lower_bound <= best <= found.objective
         assert all(run.objective >= found.lower_bound for run in found.runs if run.is_complete)
         assert Scope.SHARING.sentence in lines or "prefix" not in instance.extras

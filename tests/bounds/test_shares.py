@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from brute_force import optimum
 from effort import many
-from oracle import optimum as plain_optimum
-from sharing_oracle import drawn, optimum_of
-from strategies import plain
+from strategies import drawn_with_prefixes, optimum_of, plain
 
 from kvopt import (
     Instance,
@@ -37,13 +36,13 @@ pytestmark = pytest.mark.usefixtures("processor_clock")
 
 def least(instance: Instance) -> int:
     """Return the optimum of an instance without prefixes by brute force."""
-    return plain_optimum(*plain(instance))[0]
+    return optimum(*plain(instance))
 
 
 def test_no_share_passes_an_optimum() -> None:
     exact = 0
     for seed in range(many(150)):
-        instance = drawn(seed, is_common=seed % 4 == 0)
+        instance = drawn_with_prefixes(seed, is_common=seed % 4 == 0)
         shared, best = shared_out(instance), optimum_of(instance)
         assert not shared.extras
         assert least(shared) <= best, seed
@@ -101,7 +100,7 @@ def test_floors_are_of_whole_sums() -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_solve_finds_optima_and_bounds_keep_below(workers: int) -> None:
     for seed in range(many(10)):
-        instance = replace(drawn(seed, 4, is_common=seed % 3 == 0), workers=workers)
+        instance = replace(drawn_with_prefixes(seed, 4, is_common=seed % 3 == 0), workers=workers)
         result, below = solve(instance), bound(instance, "volume")
         assert result.objective is not None
         assert below.value is not None
@@ -137,7 +136,7 @@ def verdict(value: dict[str, Any], path: Path) -> str:
 
 def test_certificates_of_sharing_are_checked(tmp_path: Path) -> None:
     for seed in range(many(6)):
-        instance = drawn(seed, 4, is_common=seed % 2 == 0)
+        instance = drawn_with_prefixes(seed, 4, is_common=seed % 2 == 0)
         found = certify(instance, ["svf"], time_limit=10.0)
         write_certificate(found, tmp_path / "some.json")
         lines = verify(tmp_path / "some.json").lines
@@ -182,7 +181,7 @@ def test_false_claims_about_shares_are_refused(
 
 def test_the_checker_shares_out_as_bounds_do() -> None:
     for seed in range(many(100)):
-        instance = drawn(seed, is_common=seed % 4 == 0)
+        instance = drawn_with_prefixes(seed, is_common=seed % 4 == 0)
         if "prefix" not in instance.extras:
             continue
         text = certificate_text(Certificate(instance, None, None, scope=Scope.SHARING))

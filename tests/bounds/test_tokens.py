@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-import oracle
+import brute_force
 import pytest
 from certificates import proved, random_proof
 from effort import many
@@ -71,15 +71,15 @@ def test_the_optimum_is_found_below_targets_above_it_and_proved_at_it() -> None:
     source, proofs = random.Random(2), 0
     for instance in random_instances(many(60), 5, least_requests=1, last_arrival=6):
         tokens = priced(instance, drawn_prices(source))
-        evaluation, (optimum, _) = tokens.evaluate(), oracle.optimum(*plain(instance))
+        evaluation, optimum = tokens.evaluate(), brute_force.optimum(*plain(instance))
         for more in (0, 1, 4):
             forward = ForwardSearch(tokens.states, twins_of(instance), evaluation, optimum + more)
             found = forward.search_exhaustively(LIMIT)
             assert (found is None) == (more == 0)
             if found is not None:
                 memory, requests = plain(instance)
-                assert oracle.feasible(memory, requests, found)
-                assert oracle.tel(requests, found) == optimum
+                assert brute_force.feasible(memory, requests, found)
+                assert brute_force.tel(requests, found) == optimum
         assert judged(instance, tokens.proof(optimum, searched=True)) == optimum
         with pytest.raises(Invalid, match="a schedule has a total latency"):
             judged(instance, tokens.proof(optimum + 1, searched=True))
@@ -133,7 +133,7 @@ def test_the_engine_agrees_with_brute_force_in_large_caches() -> None:
         ]
         instance = instance_of(100_000, rows)
         found = solve(instance, "exact", time_limit=60, checkable=True)
-        assert found.objective == oracle.optimum(*plain(instance))[0]
+        assert found.objective == brute_force.optimum(*plain(instance))
         assert found.lower_bound == found.objective
         sources[type(known(found.checked).proof).__name__] += 1
     assert sources["SearchProof"] > 1

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from brute_force import optimum
 from certificates import proved
 from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
 from known import known
 from literal.configurations import staircase
-from oracle import optimum
 from strategies import (
     Problem,
     instance_of,
@@ -50,7 +50,7 @@ def test_no_schedule_completes_before_the_fluid() -> None:
 def test_combining_by_request_or_a_fixed_priority_would_pass_the_optimum(
     problem: Problem, best: int
 ) -> None:
-    assert optimum(*problem)[0] == volume_bound(instance_of(*problem)) == best
+    assert optimum(*problem) == volume_bound(instance_of(*problem)) == best
 
 
 def naive_fluid(jobs: Jobs, memory: int) -> list[int]:

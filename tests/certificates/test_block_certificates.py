@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import few_steps
 from known import known
 
 from kvopt import Instance, Request, certify, read_certificate, verify, write_certificate
-from kvopt.incumbent.params import LagrangianParams, SolveParams
 from kvopt.incumbent.proofs import BlockPrices
 from kvopt.problem.scopes import Scope
 from kvopt.verify.problem import hash_of
 
 FIVE = Instance(20, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)
-QUICK = SolveParams(lagrangian=LagrangianParams(most_steps=300))
 
 
 @pytest.fixture(scope="module", params=["runs", "pauses"])
 def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("blocks") / "certificate.json"
-    found = certify(FIVE, ["vllm-fcfs", "svf"], scope=request.param, time_limit=4, params=QUICK)
+    with few_steps(300):
+        found = certify(FIVE, ["vllm-fcfs", "svf"], scope=request.param, time_limit=4)
     write_certificate(found, path)
     return path
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
-from fractions import Fraction
 
 import pytest
 from claims import Problem
-from drawn_claims import MACHINES, Content, drawn, proof_of, restricted, some_lines
+from drawn_claims import Content, drawn, proof_of, restricted, some_lines
 from effort import many
 
 from kvopt.verify.report import report_on
@@ -41,10 +40,6 @@ def most_of_bound(content: Content, proof: Content) -> int | None:
     return largest(lambda n: is_valid(content, lower={"value": n, "proof": proof}))
 
 
-def most_of_slower(content: Content, claim: Content) -> int | None:
-    return largest(lambda n: is_valid(content, slower=[{**claim, "value": n}]))
-
-
 def least_ceiling(content: Content, claim: Content) -> int | None:
     found = largest(lambda n: is_valid(content, deadlines={**claim, "ceiling": -n}))
     return None if found is None else -found
@@ -61,13 +56,7 @@ def test_what_is_accepted_is_true() -> None:
             best = problem.least()
             assert lower <= best, (content, proof)
             known.update(bounds=lower > 0, tight=lower == best)
-        machine = source.choice(MACHINES)
-        value = most_of_slower(content, {"machine": machine, "proof": proof})
-        if value is not None:
-            for more in (0, Fraction(1, 5)):
-                assert problem.least(Fraction(*machine) + more) > value, (content, proof, machine)
-            known.update(slower=value > 0)
-    assert min(known[name] for name in ("bounds", "tight", "slower")) > many(10)
+    assert min(known[name] for name in ("bounds", "tight")) > many(10)
 
 
 @pytest.mark.slow

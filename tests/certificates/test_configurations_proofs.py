@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import oracle
+import brute_force
 import pytest
 from certificates import proved
 from effort import many
@@ -101,7 +101,7 @@ class TestReplay:
         """Some targets are lower than those that starts were ruled out for, as in a search."""
         counts: Counter[str] = Counter()
         for number, instance in enumerate(small_instances(3, many(12))):
-            optimum, _ = oracle.optimum(*plain(instance))
+            optimum = brute_force.optimum(*plain(instance))
             found = (
                 proofs_in_stages(instance, optimum)
                 if kind == "in stages"
@@ -123,7 +123,7 @@ class TestReplay:
     def test_last_prices_alone_are_the_proof_where_they_prove_as_much(self) -> None:
         alone = staged = 0
         for instance in small_instances(5, many(20)):
-            optimum, _ = oracle.optimum(*plain(instance))
+            optimum = brute_force.optimum(*plain(instance))
             for rising, evaluation, target in short_stages(instance, optimum):
                 value, proof = rising.proved(evaluation, target)
                 assert value >= min(evaluation.bound, target)

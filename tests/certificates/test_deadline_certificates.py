@@ -24,6 +24,7 @@ from kvopt import (
 )
 from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.clocks import Clock, Rounds, Seconds
+from kvopt.search import attaining
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -154,3 +155,17 @@ def test_a_deadline_of_a_request_is_part_of_the_problem(text: str, tmp_path: Pat
     said["instance"]["requests"][0]["deadline"] = 0
     (tmp_path / "c.json").write_text(json.dumps(said))
     assert "deadline" in verify(tmp_path / "c.json").lines[-1]
+
+
+def test_a_failure_is_a_note_and_both_sides_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OverflowError("too\nlarge")
+
+    monkeypatch.setattr(attaining, "deadline_ceiling", fails)
+    found = certify(INSTANCE, ["fcfs"], deadline=9, scope="runs")
+    assert (found.gap, found.in_time) == (0, None)
+    assert "deadline: failed, OverflowError: too\\nlarge" in found.notes
+    write_certificate(found, tmp_path / "c")
+    assert read_certificate(tmp_path / "c").objective == found.objective

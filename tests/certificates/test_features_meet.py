@@ -1,4 +1,4 @@
-"""Certificates where features meet: fleets, blocks, scopes, deadlines, slower machines, clocks."""
+"""Certificates where features meet: fleets, blocks, scopes, deadlines, clocks."""
 
 from __future__ import annotations
 
@@ -50,8 +50,6 @@ class Case(NamedTuple):
     clock: Clock = ROUNDS
     scope: str | None = None
     deadline: str | None = None
-    slower: bool = True
-    """Of tokens only: whole blocks are refused there."""
 
 
 CASES = {
@@ -71,7 +69,7 @@ CASES = {
     "pieces and deadlines": Case(made(FEW), ["vllm-fcfs:block=1"], SECONDS, None, "own"),
     "first tokens": Case(made(SOME), ["svf", EVICTS], ROUNDS, "chunks", "first-token:2"),
     "what is not covered": Case(FULL, [PAUSED], ROUNDS, "runs", "own"),
-    "a run with pauses": Case(FULL, [PAUSED], ROUNDS, None, "first-token:own", slower=False),
+    "a run with pauses": Case(FULL, [PAUSED], ROUNDS, None, "first-token:own"),
 }
 SMALL = generate("arrival-1", n=6, seed=3)
 APART = Instance(34, [*SMALL.requests, *(Request(900 + i, 2, 4, f"b{i}") for i in range(3))])
@@ -115,8 +113,7 @@ LARGER = {
 def found(case: Case) -> Certificate:
     return certify(
         case.instance, case.policies, clock=case.clock, scope=case.scope,
-        deadline=case.deadline, slower=case.slower and case.instance.block_size == 1,
-        time_limit=0.1, threads=1,
+        deadline=case.deadline, time_limit=0.1, threads=1,
     )  # fmt: skip
 
 
@@ -228,7 +225,6 @@ def in_seconds() -> dict[str, Any]:
             "value": 22, "starts": [0, 0], "workers": [0, 1], "waits": [[0, 7, 1]]
         },
         "lower": {"value": 16, "proof": shares},
-        "slower": [{"machine": [2, 1], "value": 31}],
         "policies": [
             {"policy": "p", "outcome": "completed", "value": 22, "starts": [0, 0],
              "workers": [0, 1], "waits": [[0, 7, 1]]}
@@ -255,13 +251,11 @@ def in_time() -> dict[str, Any]:
             "aim": "completion", "after": "own", "ceiling": 1, "proof": prices, "attained": [],
             "best": {"value": 6, "starts": [0, 2], "attained": 1},
         },
-        "slower": [{"machine": [3, 2], "value": 8, "proof": {"kind": "volume"}}],
     }  # fmt: skip
 
 
 def shares(said: dict[str, Any], **more: object) -> None:
-    own = {**said["lower"]["proof"], "weights": [0, 0], "company": [64, 64], **more}
-    said["slower"][0].update(proof=own)
+    said["lower"]["proof"].update({"weights": [0, 0], "company": [64, 64], **more})
 
 
 def rehashed(said: dict[str, Any], **more: object) -> str:
@@ -296,11 +290,11 @@ TIMED: dict[str, tuple[Change, str]] = {
     "a better bound": (lambda c: c["lower"].update(value=17), "the proof gives 16"),
     "workers swapped": (lambda c: c["upper"].update(workers=[1, 0]), "too early"),
     "company": (lambda c: shares(c), "company is of one worker"),
-    "more on a slower machine": (lambda c: c["slower"][0].update(value=32), "does not give"),
-    "less slow": (lambda c: c["slower"][0].update(machine=[1, 1]), "does not give"),
-    "faster": (lambda c: c["slower"][0].update(machine=[1, 2]), "P >= Q"),
-    "no machine": (lambda c: c["slower"][0].update(machine=[2]), "must be [P, Q]"),
-    "half a machine": (lambda c: c["slower"][0].update(machine=[2.5, 1]), "certificate"),
+    "an order": (
+        lambda c: c["instance"]["requests"][1].update(after={"request": "r0"}),
+        "has the field after: an order of requests",
+    ),
+    "slower machines": (lambda c: c.update(slower=[]), "has the field slower: slower machines"),
     "weights too large": (lambda c: shares(c, weights=[64, 65], company=[]), "in 0 .. 64"),
     "lines unmixed": (
         lambda c: (
@@ -332,7 +326,6 @@ ATTAINED: dict[str, tuple[Change, str]] = {
         lambda c: (
             rehashed(c, block_size=9, requests=[]),
             c.update(upper=None, lower=None),
-            c.pop("slower"),
             c.pop("deadlines"),
         ),
         "not one block",
@@ -341,7 +334,6 @@ ATTAINED: dict[str, tuple[Change, str]] = {
     "half a price": (lambda c: c["deadlines"]["proof"].update(numerators=[0.5]), "certificate"),
     "a true price": (lambda c: c["deadlines"]["proof"].update(numerators=[True]), "certificate"),
     "no number": (lambda c: c["lower"].update(value=float("nan")), "not a finite number"),
-    "a slower machine": (lambda c: c["slower"][0].update(value=9), "does not give more than 9"),
 }
 
 
@@ -379,7 +371,7 @@ def test_runs_with_pauses_that_are_none_are_invalid(
     """Also where only deadlines would look at them; a fleet without requests has none."""
     said = in_seconds()
     rows = [{"arrival": 0, "prompt": 1, "output": 2}]
-    said.update(upper=None, lower=None, policies=[], slower=[])
+    said.update(upper=None, lower=None, policies=[])
     said["instance"] = {
         "schema": "kvopt.instance/1",
         "memory": 5,
@@ -412,16 +404,14 @@ def test_more_workers_than_there_is_work_for(workers: int, tmp_path: Path) -> No
 
 
 def test_a_report_says_what_its_claims_cover() -> None:
-    """Also those of deadlines or of slower machines, where nothing else is claimed."""
+    """Also those of deadlines, where nothing else is claimed."""
     content = json.loads(certificate_text(found(CASES["what is not covered"])))
     name = "  'recorded' does for 1 with pauses, which the ceiling does not cover"
     assert name in report_on(content)
-    bare = {**content, "lower": None, "slower": [], "policies": []}
+    bare = {**content, "lower": None, "policies": []}
     del bare["deadlines"]
-    volume = {"machine": [9, 1], "value": 7, "proof": {"kind": "volume"}}
     deadlines = {**content["deadlines"], "attained": []}
     assert not covered(bare)
-    assert covered({**bare, "slower": [volume]})
     assert covered({**bare, "deadlines": deadlines})
 
 

@@ -114,7 +114,7 @@ SERVERS = ("vllm-priority:block=1,max_seqs=4,budget=4", "vllm-fcfs:block=1")
 @pytest.fixture(scope="module", params=CLOCKS)
 def served(request: pytest.FixtureRequest) -> Certificate:
     clock = CLOCKS[request.param]
-    return certify(SERVED, SERVERS, clock=clock, router="round-robin", time_limit=0.5, slower=False)
+    return certify(SERVED, SERVERS, clock=clock, router="round-robin", time_limit=0.5)
 
 
 def test_servers_of_a_fleet_are_certified(served: Certificate, tmp_path: Path) -> None:
@@ -132,9 +132,7 @@ def test_servers_of_a_fleet_are_certified(served: Certificate, tmp_path: Path) -
 
 
 def test_the_best_run_of_a_fleet_may_pause(tmp_path: Path) -> None:
-    found = certify(
-        SERVED, SERVERS[0].partition(",")[0], router="round-robin", time_limit=0.5, slower=False
-    )
+    found = certify(SERVED, SERVERS[0].partition(",")[0], router="round-robin", time_limit=0.5)
     assert (found.objective, found.provenance["found_by"]) == (52, f"policy {found.runs[0].policy}")
     path, content = written(tmp_path, found)
     assert len(content["upper"]["segments"]) == len(content["upper"]["workers"]) == 8

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import oracle
+import brute_force
 import pytest
-from effort import FEW_STEPS
 
-from kvopt import After, BatchTime, Instance, Line, Request, certify, read_certificate, solve
+from kvopt import BatchTime, Instance, Line, Request, certify, read_certificate, solve
 from kvopt.certificates import write_certificate
 from kvopt.verify import verify
+
+pytestmark = pytest.mark.usefixtures("few_steps")
 
 ROWS = [(0, 3, 2), (1, 0, 4), (2, 2, 3), (2, 1, 5)]
 MODEL = BatchTime([Line(9, 0), Line(0, 3)], kv_ns=1, prompt_ns=1)
@@ -21,16 +22,14 @@ def made(**more: Any) -> Instance:
     return Instance(8, [Request(*row) for row in ROWS], round_ms=1e-5, **more)
 
 
-EXTRAS = Instance(
-    8, [Request(0, 3, 2, weight=3), Request(1, 0, 4, after=After("r0", 2)), Request(2, 2, 3)]
-)
+WEIGHTED = Instance(8, [Request(0, 3, 2, weight=3), Request(1, 0, 4), Request(2, 2, 3)])
 KINDS: dict[str, tuple[Instance, dict[str, Any]]] = {
     "rounds": (made(), {}),
     "nothing": (Instance(8, []), {}),
     "a fleet": (made(workers=2), {}),
     "blocks": (made(block_size=4), {}),
     "pauses": (made(), {"scope": "pauses"}),
-    "weights and an order": (EXTRAS, {}),
+    "weights": (WEIGHTED, {}),
     "a limit of active requests": (made(max_active=1), {}),
     "a deadline": (made(), {"deadline": 5}),
     "seconds": (made(), {"clock": "seconds", "batch_time": MODEL}),
@@ -44,7 +43,7 @@ KINDS: dict[str, tuple[Instance, dict[str, Any]]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_certificate_of_a_result_is_valid_and_holds_both_sides(kind: str, tmp_path: Path) -> None:
     instance, options = KINDS[kind]
-    result = solve(instance, checkable=True, params=FEW_STEPS, **options)
+    result = solve(instance, checkable=True, **options)
     found, path = result.certificate(), tmp_path / "cert.json"
     write_certificate(found, path)
     assert verify(path).valid
@@ -56,7 +55,7 @@ def test_certificate_of_a_result_is_valid_and_holds_both_sides(kind: str, tmp_pa
     if result.in_time is not None:
         assert again.in_time is not None
         assert again.in_time.ceiling == result.in_time.ceiling
-    theirs = certify(instance, params=FEW_STEPS, **options)
+    theirs = certify(instance, **options)
     assert (found.objective, found.lower_bound) == (theirs.objective, theirs.lower_bound)
     assert found.provenance.keys() == theirs.provenance.keys()
 
@@ -64,7 +63,7 @@ def test_certificate_of_a_result_is_valid_and_holds_both_sides(kind: str, tmp_pa
 def test_certificate_leaves_out_a_bound_that_only_a_solver_claims(tmp_path: Path) -> None:
     instance = Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)])
     result = solve(instance, "highs", quick_start=False)
-    best, _ = oracle.optimum(9, [(0, 1, o) for o in (3, 4, 5, 7)])
+    best = brute_force.optimum(9, [(0, 1, o) for o in (3, 4, 5, 7)])
     assert (result.objective, result.lower_bound, result.bound_source) == (best, best, "solver")
     found, path = result.certificate(), tmp_path / "cert.json"
     assert found.lower_bound is None

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from brute_force import optimum
 from certificates import judged
-from effort import FEW_STEPS, many
+from effort import many
 from known import known
-from pause_oracle import optimum
 from strategies import instance_of, plain, random_instances
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
@@ -26,7 +26,7 @@ from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
 from kvopt.verify.report import covered_by
 
-pytestmark = pytest.mark.usefixtures("processor_clock")
+pytestmark = pytest.mark.usefixtures("processor_clock", "few_steps")
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 """14 without pauses, 12 with one."""
@@ -59,7 +59,7 @@ class TestRounds:
     """Both sides among schedules with pauses."""
 
     def test_the_worked_example_is_closed(self, tmp_path: Path) -> None:
-        found = certify(WORKED, ["mc-sf"], scope="pauses", params=FEW_STEPS)
+        found = certify(WORKED, ["mc-sf"], scope="pauses")
         assert (found.objective, found.lower_bound) == (12, 12)
         assert isinstance(found.upper, Schedule)
         assert found.to_json()["scope"] == "pauses"
@@ -71,7 +71,7 @@ class TestRounds:
         for instance in random_instances(
             many(20), 3, most_requests=4, most_memory=8, most_output=4
         ):
-            best = optimum(*plain(instance))
+            best = optimum(*plain(instance), scope="pauses")
             found = certify(instance, scope="pauses", time_limit=0.05, threads=1)
             assert found.lower_bound is not None
             assert found.objective is not None
@@ -95,10 +95,8 @@ class TestRounds:
     def test_each_run_is_judged_by_the_narrowest_scope_that_covers_it(self, tmp_path: Path) -> None:
         """A policy that pauses beside others does not make theirs look worse."""
         server = "vllm-fcfs:block=1,max_seqs=8,budget=64"
-        alone, paused = (
-            certify(WORKED, name, slower=False, params=FEW_STEPS) for name in ("svf", server)
-        )
-        both = certify(WORKED, ["svf", server], slower=False, params=FEW_STEPS)
+        alone, paused = (certify(WORKED, name) for name in ("svf", server))
+        both = certify(WORKED, ["svf", server])
         assert (alone.scope, paused.scope) == (Scope.RUNS, Scope.PAUSES)
         assert both.ratio(both.runs[1]) == paused.ratio(paused.runs[0])
         text = verified(both, tmp_path / "c")
@@ -122,7 +120,7 @@ class TestRounds:
 
     @pytest.mark.parametrize(("scope", "best"), [("chunks", 14), ("pauses+chunks", 12)])
     def test_pieces_of_prompts_change_nothing(self, tmp_path: Path, scope: str, best: int) -> None:
-        found = certify(WORKED, scope=scope, params=FEW_STEPS)
+        found = certify(WORKED, scope=scope)
         assert (found.objective, found.lower_bound) == (best, best)
         assert covered_by(scope) in verified(found, tmp_path / "c")
 

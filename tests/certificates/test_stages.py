@@ -10,8 +10,8 @@ from known import known
 
 from kvopt import Instance, Request, bound, certify, solve, verify
 from kvopt.certificates import write_certificate
-from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import ConfigurationProof, Prices, SplitProof
+from kvopt.search import stages
 
 pytestmark = pytest.mark.slow
 
@@ -25,13 +25,16 @@ def with_many_configurations(n: int, seed: int = 3) -> Instance:
     return Instance(MEMORY, [Request(source.randrange(20), *each) for each in drawn])
 
 
-UNSEARCHED = SolveParams.of({"portfolio": {"tokens_share": 0}})
-"""No search under prices of tokens: what proves the bound are the prices."""
+@pytest.fixture
+def unsearched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not search under prices of tokens: what proves the bound are the prices."""
+    monkeypatch.setattr(stages, "has_few_starts", lambda _: False)
 
 
+@pytest.mark.usefixtures("unsearched")
 def test_a_solvers_word_is_told_of_and_not_certified(tmp_path: Path) -> None:
     instance = with_many_configurations(7)
-    found = certify(instance, time_limit=20, params=UNSEARCHED)
+    found = certify(instance, time_limit=20)
     assert found.objective == solve(instance, "cpsat", time_limit=60).lower_bound
     assert found.objective is not None
     assert known(found.lower_bound) < found.objective
@@ -42,14 +45,14 @@ def test_a_solvers_word_is_told_of_and_not_certified(tmp_path: Path) -> None:
     assert verify(tmp_path / "c").valid
 
 
-@pytest.mark.usefixtures("processor_clock")
+@pytest.mark.usefixtures("processor_clock", "unsearched")
 def test_each_part_keeps_the_best_proof_of_all_stages(tmp_path: Path) -> None:
     """Prices come from the first stage, where they are needed, configurations from the second."""
     large, source = with_many_configurations(7), random.Random(2)
     drawn = [(source.randrange(6000, 14_000), source.randrange(3, 9)) for _ in range(7)]
     small = Instance(MEMORY, [Request(source.randrange(4), *each) for each in drawn])
     later = [Request(r.arrival + 10_000, r.prompt, r.output) for r in small]
-    found = certify(Instance(MEMORY, [*large.requests, *later]), time_limit=2, params=UNSEARCHED)
+    found = certify(Instance(MEMORY, [*large.requests, *later]), time_limit=2)
     assert found.lower is not None
     assert isinstance(found.lower.proof, SplitProof)
     first, last = (part.proof for part in found.lower.proof.parts)

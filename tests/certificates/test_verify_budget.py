@@ -354,7 +354,7 @@ class TestWritten:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         instance = kvopt.generate("arrival-1", n=12, seed=1)
-        found = kvopt.certify(instance, ["mc-sf"], time_limit=60, slower=False)
+        found = kvopt.certify(instance, ["mc-sf"], time_limit=60)
         assert found.lower is not None
         assert isinstance(found.lower.proof, ConfigurationProof)
         monkeypatch.setattr("kvopt.verify.work.STEPS", 500 * sum(found.lower.proof.kept))
@@ -382,11 +382,11 @@ class TestWritten:
         [
             ("arrival-1", 11, {}, {}),
             ("arrival-2", 20, {}, {"block_size": 4}),
-            ("uniform", 9, {"slower": True}, {"workers": 2}),
+            ("uniform", 9, {}, {"workers": 2}),
             ("arrival-1", 9, {"scope": "pauses"}, {"block_size": 4}),
             ("arrival-2", 25, {"scope": "pauses", "deadline": 20}, {}),
             ("arrival-1", 12, {"clock": CLOCK, "deadline": "3s"}, {"workers": 2}),
-            ("arrival-1", 12, {"clock": CLOCK, "scope": "pauses+chunks", "slower": True}, {}),
+            ("arrival-1", 12, {"clock": CLOCK, "scope": "pauses+chunks"}, {}),
         ],
     )
     def test_all_kinds_are_accepted_by_default(
@@ -396,7 +396,7 @@ class TestWritten:
         drawn = kvopt.generate(family, n=n, seed=5)
         memory = 4 * -(-drawn.memory // 4) + 4
         instance = kvopt.Instance(memory, drawn.requests, **shape)
-        found = kvopt.certify(instance, ["mc-sf"], time_limit=0.5, **{"slower": False, **asked})
+        found = kvopt.certify(instance, ["mc-sf"], time_limit=0.5, **asked)
         write_certificate(found, tmp_path / "c")
         works = [Work()]
         monkeypatch.setattr(checker, "Work", lambda *_, **__: works[0])

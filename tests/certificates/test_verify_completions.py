@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from brute_force import feasible, tel
 from certificates import judged
 from configuration_proofs import (
     FREE,
@@ -28,7 +29,6 @@ from configuration_proofs import (
     words,
 )
 from effort import many
-from oracle import feasible, tel
 
 from kvopt.verify import configurations, jobs
 from kvopt.verify.completions import Completions

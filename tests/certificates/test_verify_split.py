@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from brute_force import optimum
 from certificates import certificate, judged, prices_proof, proved, random_proof
 from configuration_proofs import (
     STAGE,
@@ -22,7 +23,6 @@ from configuration_proofs import (
 from configuration_proofs import proved as proved_by_states
 from effort import many
 from known import known
-from oracle import optimum
 from strategies import instance_of, plain, random_instances
 
 from kvopt.problem.instance import Instance
@@ -56,7 +56,7 @@ class TestSplit:
                 total += proved(Instance(instance.memory, own), proof) if own else 0
             found = proved(instance, split(*zip(borders, proofs, strict=True)))
             assert found == total
-            best = optimum(*plain(instance))[0]
+            best = optimum(*plain(instance))
             assert found <= best
             tight += found == best
         assert tight > many(6)

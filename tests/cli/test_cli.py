@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import EC1, Run
+from commands import Run
 
 from kvopt import Instance, Request, write_instance
 
@@ -120,7 +119,6 @@ class TestSignals:
         ("engine", "number"),
         [
             ("auto", signal.SIGINT),
-            ("highs", signal.SIGTERM),
             ("cpsat", signal.SIGINT),
             ("pyomo", signal.SIGTERM),
         ],
@@ -180,62 +178,6 @@ def test_check_tells_what_breaks_from_what_cannot_be_read(
     found, out, err = run("check", ec1, path)
     assert (found, out == "", err == "") == (code, code == 2, code != 2)
     assert words in out + err
-
-
-class TestGenerate:
-    """``kvopt generate``."""
-
-    def test_same_arguments_same_bytes(self, run: Run, tmp_path: Path) -> None:
-        for name in ("a.json", "b.json"):
-            args = ("generate", "two-point", "--n", 5, "-p", "u=9", "-p", "l=2", "--seed", 4)
-            assert run(*args, "-o", tmp_path / name)[0] == 0
-        assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-
-    def test_help_lists_every_family_with_its_keys(self, run: Run) -> None:
-        from kvopt.problem.families import FAMILIES
-
-        text = " ".join(run("generate", "--help")[1].split())
-        for family in FAMILIES.values():
-            assert family.name in text
-            assert all(f"-p {parameter.name}" in text for parameter in family.parameters)
-
-
-def test_a_bad_instance_is_one_line_naming_file_request_and_field(run: Run, tmp_path: Path) -> None:
-    bad = tmp_path / "bad.json"
-    bad.write_text(json.dumps(EC1).replace('"output": 3', '"output": true'))
-    for command in (("solve",), ("bound",), ("export", "-o", tmp_path / "x.lp")):
-        code, out, err = run(command[0], bad, *command[1:])
-        assert code == 2
-        assert not out
-        assert len(err.strip().splitlines()) == 1
-        assert "bad.json" in err
-        assert "'r2'" in err
-        assert "output" in err
-    assert not (tmp_path / "x.lp").exists()
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("solve", "--engine", "exact"),
-        ("bound", "--scope", "pauses"),
-        ("certify", "--slower", "-o", "c.json"),
-        ("run", "--policy", "sglang"),
-        ("plot", "--policy", "sglang", "-o", "p.png"),
-        ("fleet", "--match", "fcfs"),
-    ],
-)
-def test_what_an_instance_asks_in_vain_names_file_request_and_field(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [{"arrival": 0, "prompt": 4, "output": 2, "prefix": [*path]} for path in ("ab", "ac")]
-    rows = [{"arrival": 0, "prompt": 1, "output": 1, "weight": 2, "id": "last"}, *rows]
-    content = {"schema": "kvopt.instance/2", "memory": 9, "requests": rows, "block_tokens": 2}
-    Path("shared.json").write_text(json.dumps(content))
-    code, _, err = run(command[0], "shared.json", *command[1:])
-    assert code == 2
-    assert re.search(r"^kvopt: shared.json: request 'last': weight: is not known by ", err, re.M)
 
 
 @pytest.mark.parametrize("format_", ["mps", "lp"])

@@ -31,7 +31,6 @@ n = 4
 REFUSED = {
     "plot": [
         ["plot", "a.json", "-o", "a.png"],
-        ["theory", "theorem-2", "-o", "a.png"],
         ["report", "."],
     ],
     "cluster": [["study", "study.toml", "--out", "never", "--scheduler", "tcp://127.0.0.1:1"]],
@@ -57,7 +56,6 @@ DONE = [
     ["verify", "c.json"],
     ["export", "a.json", "-o", "m.lp"],
     ["study", "study.toml", "--out", "out"],
-    ["theory", "theorem-2"],
     ["hardware", "fit", "batches.csv", "-o", "b.json"],
     ["policies"],
     ["hardware", "capacity", "--model", "llama-3-8b"],

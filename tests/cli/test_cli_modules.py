@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import Run
 
-from kvopt.experiments.studies.records import read_records
+from kvopt.studies.records import read_records
 
 pytestmark = pytest.mark.usefixtures("own_things")
 
@@ -40,7 +40,7 @@ class Mine(Policy):
 """
 WRONG_REGISTER = (
     "must be the class of a policy: write @register above it without brackets; register of "
-    "bounds, engines, formats and sections is in kvopt.bounds, "
+    "routers and formats is in kvopt."
 )
 
 
@@ -61,10 +61,6 @@ def test_commands_know_what_a_file_registers(run: Run, ec1: Path, mine: Path) ->
     cert = folder / "c.json"
     assert run("certify", ec1, *module, *policy, "-o", cert)[0] == 0
     assert run("plot", ec1, *module, *policy, "-o", folder / "p.svg")[0] == 0
-    hunting = ("--n", 2, "--memory", 4, "-t", 5, "--json")
-    assert json.loads(run("hunt", *module, *policy, *hunting)[1])["policies"] == [
-        "longest:weight=2"
-    ]
     assert "longest" in run("policies", *module)[1]
     code, _, err = run("run", ec1, *module, "--policy", "longest:alpha=0.1")
     assert (code, "alpha: is not a key of longest" in err) == (2, True)
@@ -103,7 +99,7 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
         (
             "x = 1\n",
             "registers nothing: write @register above a policy (from kvopt import register); "
-            "register of bounds, engines, formats and sections is in kvopt.bounds, ",
+            "register of routers and formats is in kvopt.",
         ),
         (PLAIN.replace('    name = "mine"\n', ""), 'Mine: has no name: write name = "..." in it'),
         (
@@ -125,7 +121,7 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
         ),
         (PLAIN.replace("@register", '@register("mine")'), WRONG_REGISTER),
         (
-            "from kvopt.bounds import register\n@register\ndef f(search): ...",
+            "from kvopt.problem.traces import register\n@register\ndef f(path): ...",
             "f: has no name: write",
         ),
         (PLAIN.replace("mine", "a:b"), "name of a policy: must be a text without"),

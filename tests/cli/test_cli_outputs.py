@@ -30,12 +30,10 @@ WRITERS = {
     "import": ("import", "missing.csv", "--format", "csv", "-m", 9, "-o", "OUT.json"),
     "export": ("export", "FILE", "-o", "OUT.lp"),
     "plot": ("plot", "FILE", "-o", "OUT.png"),
-    "hunt": ("hunt", "-P", "mc-sf", "--n", 9, "-m", 9, "-o", "OUT.json"),
     "reduce -o": ("reduce", "three-partition", "--target", 9, 3, 3, 3, "-o", "OUT.json"),
     "reduce": ("reduce", "three-partition", "--target", 9, 3, 3, 3, "--certificate", "OUT.json"),
     "report": ("report", "STUDY", "-o", "OUT.html", "--verify"),
     "report --csv": ("report", "STUDY", "--csv", "OUT.csv", "--verify"),
-    "theory": ("theory", "rayleigh", "-o", "OUT.png"),
     "hardware fit": ("hardware", "fit", "missing.csv", "-o", "OUT.json"),
     "study": ("study", "smoke", "--out", "OUT.json/folder"),
 }
@@ -53,10 +51,8 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
         "files.generate", "research.decide",
     ):  # fmt: skip
         monkeypatch.setattr(f"kvopt.cli.{name}", nothing_long)
-    monkeypatch.setattr("kvopt.experiments.hunting.hunt", nothing_long)
-    monkeypatch.setattr("kvopt.experiments.theory.examine", nothing_long)
-    monkeypatch.setattr("kvopt.experiments.report.write_report", nothing_long)
-    monkeypatch.setattr("kvopt.experiments.studies.running.run_study", nothing_long)
+    monkeypatch.setattr("kvopt.studies.report.write_report", nothing_long)
+    monkeypatch.setattr("kvopt.studies.running.run_study", nothing_long)
 
 
 @pytest.mark.slow
@@ -118,7 +114,6 @@ LATE = {
     "certify --seconds": ("certify", "FILE", "--seconds", "-t", 0.2, "-o", "OUT"),
     "run": ("run", "FILE", "-P", "mc-sf", "-o", "OUT"),
     "run --timeline": ("run", "FILE", "-P", "mc-sf", "--seconds", "--timeline", "OUT"),
-    "hunt": ("hunt", "-P", "mc-sf", "--n", 3, "-m", 4, "-t", 20, "-o", "OUT"),
     "reduce -o": (*SUMS, "-o", "OUT"),
     "reduce": (*SUMS, "--certificate", "OUT"),
     "hardware fit": ("hardware", "fit", "TABLE", "-o", "OUT"),
@@ -126,9 +121,7 @@ LATE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "json_"), [*((name, False) for name in LATE), ("solve", True), ("hunt", True)]
-)
+@pytest.mark.parametrize(("command", "json_"), [*((name, False) for name in LATE), ("solve", True)])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
 def test_a_result_is_printed_though_the_disk_is_full(
     run: Run, ec1: Path, command: str, json_: bool

@@ -60,9 +60,9 @@ def test_sharing_of_nothing_is_the_scope_without_it(run: Run, pair: Path) -> Non
 def test_every_command_takes_every_scope(run: Run, pair: Path, scope: Scope) -> None:
     best = 12 if scope.covers(Scope.PAUSES) else 14
     cert = pair.with_name("c.json")
-    code, out, _ = run("solve", pair, "--scope", str(scope), "-t", "2", "--json")
+    code, out, _ = run("solve", pair, "--scope", str(scope), "-t", "0.5", "--json")
     assert (code, json.loads(out)["objective"], json.loads(out)["scope"]) == (0, best, scope)
-    code, out, err = run("bound", pair, "--scope", str(scope), "-t", "1", "--json")
+    code, out, err = run("bound", pair, "--scope", str(scope), "-t", "0.3", "--json")
     assert (code, json.loads(out)["value"] <= best, json.loads(out)["scope"]) == (0, True, scope)
     for seconds in ([], ["--seconds", "--policy", "svf"]):
         code, out, err = run(

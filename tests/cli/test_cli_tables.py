@@ -17,12 +17,11 @@ from pathlib import Path
 import pytest
 from commands import EC1, Run
 
-from kvopt.cli import tables
-from kvopt.cli.tables import table
+from kvopt.cli import printing
+from kvopt.cli.printing import table
 
 LONG = "alpha-beta:alpha=0.25,beta=0.1,seed=3"
 NAME = "conversation-and-summarisation-of-a-whole-day-n4-m7-seed12345"
-WIDTHS = (40, 120)
 
 COMMANDS = {
     "solve": (),
@@ -46,15 +45,14 @@ def named(tmp_path: Path) -> Path:
 @pytest.fixture
 def width_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Let somebody look at standard output on a terminal of so many columns."""
-    return lambda cells: monkeypatch.setattr(tables, "_terminal_width", lambda: cells)
+    return lambda cells: monkeypatch.setattr(printing, "_terminal_width", lambda: cells)
 
 
-@pytest.fixture(params=WIDTHS)
-def width(request: pytest.FixtureRequest, width_is: Callable[[int], None]) -> int:
-    """Do so at different widths."""
-    cells: int = request.param
-    width_is(cells)
-    return cells
+@pytest.fixture
+def width(width_is: Callable[[int], None]) -> int:
+    """Do so where little fits."""
+    width_is(40)
+    return 40
 
 
 def is_whole(out: str, width: int, *names: str) -> None:
@@ -79,35 +77,6 @@ def test_no_command_cuts_names(
     first = out.splitlines()[0]
     sentence = [first] if verb == "certify" else []  # which stands above the table
     is_whole(out, width, *names, *sentence)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("studies_read_once")
-@pytest.mark.parametrize("command", [("policies",), ("study",)])
-def test_lists_cut_nothing(run: Run, width: int, command: tuple[str, ...]) -> None:
-    _, listed, _ = run(*command, "--json")
-    rows = json.loads(listed)["policies" if command == ("policies",) else "studies"]
-    _, out, _ = run(*command)
-    is_whole(out, width)
-    words = out.split()
-    assert all(row.get("policy", row.get("name")) in words for row in rows)
-
-
-def test_a_study_cuts_nothing(run: Run, tmp_path: Path, width: int) -> None:
-    study = tmp_path / "one.toml"
-    study.write_text(
-        f'policies = ["{LONG}", "mc-sf"]\n[limits]\ntime_limit = 5\n'
-        '[[instances]]\nfamily = "arrival-1"\nn = 4\nmemory = 30\nseed = 1\n'
-    )
-    code, out, err = run("study", study, "--out", tmp_path / "folder", "--jobs", 1)
-    assert code == 0, err
-    is_whole(out, width, LONG, "mc-sf")
-
-
-def test_a_hunt_cuts_nothing(run: Run, width: int) -> None:
-    code, out, err = run("hunt", "-P", "mc-sf", "--n", 3, "-m", 4, "-t", 30)
-    assert code == 0, err
-    is_whole(out, width, "tried 390 instances: every instance of up to 3 requests", "ratio 13")
 
 
 @pytest.fixture

@@ -28,11 +28,11 @@ REFUSED = [
     ("solve ec1.json --seconds -o out.json", "seconds"),
     ("solve ec1.json --batch-time llama-2-70b-2xa100", "seconds"),
     ("solve ec1.json --workers 2 --seconds --batch-time nothing", "batch time: must be one of"),
-    ("solve ec1.json --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
-    ("solve ec1.json --seconds --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    ("solve ec1.json --params wrong.toml", "wrong.toml: exact.serchable: is not one of"),
+    ("solve ec1.json --seconds --params wrong.toml", "wrong.toml: exact.serchable: is not one of"),
     ("bound ec1.json --method magic", "volume"),
     ("bound ec1.json --ram much", "ram: must be a size such as 4G or 512M, got 'much'"),
-    ("bound ec1.json --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    ("bound ec1.json --params wrong.toml", "wrong.toml: exact.serchable: is not one of"),
     ("bound ec1.json --scope pausse", "must be one of runs"),
     (
         "bound ec1.json --scope pauses --method configuration",
@@ -42,8 +42,14 @@ REFUSED = [
     ("certify ec1.json -o out.json -P nosuch --seconds", "nosuch"),
     ("certify ec1.json -o out.json --schedule missing.json", "missing.json"),
     ("certify ec1.json -o out.json -t -1", "--time-limit"),
-    ("certify ec1.json -o out.json --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
-    ("certify ec1.json --seconds --params wrong.toml", "wrong.toml: exact.widht: is not one of"),
+    (
+        "certify ec1.json -o out.json --params wrong.toml",
+        "wrong.toml: exact.serchable: is not one of",
+    ),
+    (
+        "certify ec1.json --seconds --params wrong.toml",
+        "wrong.toml: exact.serchable: is not one of",
+    ),
     ("certify ec1.json -o out.json --batch-time llama-2-70b-2xa100", "goes with --seconds"),
     ("certify ec1.json -o out.json --seconds --batch-time fast", "batch time: must be"),
     ("certify ec1.json -o out.json --seconds --schedule s.json", "goes without --seconds"),
@@ -70,6 +76,19 @@ REFUSED = [
     ("solve blocks.json --block-size 4 --seconds", "blocks"),
     ("bound blocks.json --block-size 4 --workers 2", "blocks"),
     ("run blocks.json -P fcfs --block-size 9", "needs 1 blocks of 9 tokens, memory has 0"),
+    *(
+        (f"{command} bad.json", "kvopt: bad.json: request 'r2': output: ")
+        for command in ("solve", "bound", "export -o out.lp")
+    ),
+    *(
+        (command, "kvopt: shared.json: request 'last': weight: is not known by ")
+        for command in (
+            "solve shared.json --engine exact",
+            "bound shared.json --scope pauses",
+            "certify shared.json -P sglang -o c.json",
+            "fleet shared.json --match fcfs",
+        )
+    ),
     # fleets
     ("fleet ec1.json", "options: give --match or --target, one of them"),
     ("fleet ec1.json --match fcfs --target mean=3", "options: give --match or --target"),
@@ -114,20 +133,24 @@ REFUSED = [
         )
         for name in ("a.sol", "a.gz", "a.txt.gz", "model-v1.2")
     ),
+    # what left
+    ("solve ec1.json --module mine.py", "--module: left: the engines are those of"),
+    ("bound ec1.json --module=mine.py", "--module: left: the methods are those of"),
+    ("solve ec1.json --params older.toml", "older.toml: exact.width: is a constant now"),
+    ("verify ec1.json --naive", "--naive: left: "),
+    ("verify ec1.json --proved", "--proved: left: run `make check-proved FILES=...`"),
     # research
-    ("hunt -P nobody --n 3 --memory 4", "policy"),
-    ("hunt -P mc-sf --n 13 --memory 4", "--n: must be at most 12, got 13"),
+    (
+        "hunt -P mc-sf --n 3",
+        "kvopt: hunt: is a script of the source tree: python benchmarks/",
+    ),
+    ("theory", "kvopt: theory: is a script of the source tree: python benchmarks/papers/theory.py"),
+    ("submit c.json", "kvopt: submit: is a script of the source tree: python instances/submit.py"),
     ("plot ec1.json --seconds -o x.svg", "--seconds: goes with --policy"),
     ("plot ec1.json -P mc-sf -P svf --prices -o x.svg", "--prices: goes with"),
     ("plot stuck.json -P alpha-protect:alpha=0 --prices -o x.svg", "so there is no schedule"),
-    ("hunt -P sglang --scope runs --n 2 --memory 4", "sglang: pauses requests with tokens kept"),
     ("study pauses.toml --out out", "vllm-fcfs:block=1: pauses requests with tokens kept"),
     ("study smoke", "--out"),
-    ("theory theorem-99", "topic: must be one of rayleigh"),
-    ("theory -o all.png", "-o: goes with a topic"),
-    ("theory theorem-6.2 -o x.gif", "must end in"),
-    ("theory rayleigh -o -", "must end in"),
-    ("theory theorem-6.2 --draws 0", "draws"),
     ("reduce knapsack --target 20 6 7 7", "three-partition"),
     (f"{REDUCE} -o never.json", "X1"),
     (f"{REDUCE} 6 7 8 -o never.json", "numbers: must sum to mB = 20, got 21"),
@@ -152,6 +175,8 @@ REFUSED = [
         for name in ("-", "/dev/fd/1")
     ),
     (f"{REDUCE} 6 7 7 --output - --certificate -", "goes without --certificate -"),
+    # names that left
+    ("certify ec1.json --slower -o c.json", "--slower: slower machines left kvopt: `kvopt fleet`"),
     # names that are nearly right
     ("run ec1.json -P mc-fs", "; did you mean mc-sf?\n"),
     ("run ec1.json -P mc-sf:alhpa=1", "; did you mean alpha?\n"),
@@ -167,7 +192,6 @@ REFUSED = [
     ("import ec1.json -f asure -m 9 -o out.json", "; did you mean azure?\n"),
     ("export ec1.json --format msp -o out.lp", "; did you mean mps?\n"),
     ("export ec1.json --formulation relax -o out.lp", "; did you mean relaxed?\n"),
-    ("theory rayliegh", "; did you mean rayleigh?\n"),
     ("hardware capacity --model mistral7b", "; did you mean mistral-7b?\n"),
     ("hardware capacity --gpu a10-24", "; did you mean a10-24gb?\n"),
 ]
@@ -178,8 +202,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a file of each kind; no command that is refused changes it."""
     made = tmp_path_factory.mktemp("refused")
     (made / "ec1.json").write_text(json.dumps(EC1))
+    (made / "bad.json").write_text(json.dumps(EC1).replace('"output": 3', '"output": true'))
+    rows = [Request(0, 4, 2, prefix=[*path]) for path in ("ab", "ac")]
+    rows.insert(0, Request(0, 1, 1, weight=2, id="last"))
+    write_instance(Instance(9, rows, block_tokens=2), made / "shared.json")
     (made / "s.json").write_text('{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 2]}')
-    (made / "wrong.toml").write_text("[exact]\nwidht = 50\n")
+    (made / "older.toml").write_text("[exact]\nwidth = 50\n")
+    (made / "wrong.toml").write_text("[exact]\nserchable = 50\n")
     (made / "bad.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\nx\n")
     (made / "batches.csv").write_text("tokens,milliseconds\n1,2\n2,3\n4,5\n")
     entry = '[[instances]]\nfamily = "arrival-1"\n'

@@ -17,11 +17,11 @@ from commands import Run
 from doors import compiled_by
 
 import kvopt
-from kvopt.cli.messages import messages_shown
+from kvopt import warmup
+from kvopt.cli.printing import messages_shown
 from kvopt.cli.tools import _say_where
-from kvopt.experiments import warmup
-from kvopt.experiments.warmup import Warmed
 from kvopt.kernels import compiled
+from kvopt.warmup import Warmed
 
 COMMAND = [sys.executable, "-m", "kvopt"]
 INSTANCES = ("arrival-1-n8", "arrival-2-n12", "conversation-n20", "uniform-n20", "mixed-n12")

@@ -12,14 +12,22 @@ from itertools import islice
 from pathlib import Path
 from zipfile import ZipFile
 
+import kept_draws
 import pytest
+import studies
+import tables
 from studied import tiny
 
 from kvopt import Schedule, generate, verify, write_schedule
 from kvopt.bounds.configurations.bound import rising_bounds
 from kvopt.certificates.files import write_certificate
 from kvopt.errors import InvalidInput
-from kvopt.experiments.studies import (
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.incumbent.certificate import Certificate
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import CheckedBound
+from kvopt.problem.instance_files import instance_from_json
+from kvopt.studies import (
     Record,
     Study,
     builtin_study,
@@ -27,17 +35,6 @@ from kvopt.experiments.studies import (
     read_study,
     run_study,
 )
-from kvopt.experiments.studies.claims import CLAIMS
-from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.incumbent.certificate import Certificate
-from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import CheckedBound
-from kvopt.problem.instance_files import instance_from_json
-
-sys.path.append(str(Path(__file__).parents[2] / "instances"))
-
-import kept_draws
-import tables
 
 SHIPPED = [path.name.removesuffix(".jsonl.xz") for path in sorted(tables.KEPT.glob("*.jsonl.xz"))]
 
@@ -180,7 +177,7 @@ def test_what_is_shipped_can_be_recomputed(
     assert draws
     assert f"{len(draws)} of {len(places)} draws are kept." in capsys.readouterr().out
     assert set(map(kept_draws.hash_of, draws)) <= set(places)
-    assert all(claim in CLAIMS for claim in study.claims)
+    assert name in studies.CLAIMS
     with ZipFile(kept_draws.prices_beside(kept)) as prices:
         asked = re.findall(r'"changes": "([^"]*)"', json.dumps(draws))
         assert sorted(asked) == sorted(prices.namelist())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import brute_force
 import numpy as np
-import oracle
 import pyomo.environ as pyo
 import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from known import known
 from programs import program_of_arrays, program_of_pyomo, solve_exactly
 from strategies import instance_of, instances, plain, random_instances
 
@@ -70,7 +71,7 @@ def test_far_apart_windows_leave_no_rows_between_them() -> None:
 
 
 @pytest.mark.parametrize("triples", [[], [(3, 0, 1)], [(0, 4, 1)]])
-def test_no_request_and_one_request(triples: list[oracle.Triple]) -> None:
+def test_no_request_and_one_request(triples: list[brute_force.Triple]) -> None:
     instance = instance_of(5, triples)
     assert_same_program(instance, None, order=True)
     assert optimum_of_arrays(instance) == sum(o for _, _, o in triples)
@@ -171,7 +172,7 @@ def test_worked_cases(instance: Instance, upper: int | None, optimum: int) -> No
 @pytest.mark.slow
 def test_every_formulation_agrees_with_brute_force() -> None:
     for instance in random_instances(20, seed=13, least_requests=1, most_requests=4):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         assert optimum_of_arrays(instance) == optimum
         free = time_indexed(instance, order_identical=False)
         assert optimum_of_pyomo(free) == optimum
@@ -186,13 +187,13 @@ def test_the_relaxation_is_below_and_order_rows_do_not_lift_it() -> None:
             assert solve(model) == "optimal"
             values.append(pyo.value(model.total_latency))
         assert values[0] == pytest.approx(values[1], abs=1e-6)
-        assert values[0] <= oracle.optimum(*plain(instance))[0] + 1e-6
+        assert values[0] <= brute_force.optimum(*plain(instance)) + 1e-6
 
 
 def test_columns_of_a_schedule_and_back() -> None:
     for instance in random_instances(25, seed=15, least_requests=1):
         model = time_indexed_arrays(instance)
-        _, starts = oracle.optimum(*plain(instance))
+        _, starts = known(brute_force.best_starts(*plain(instance)))
         schedule = Schedule(instance, starts)
         columns = model.columns_of(schedule)
         assert columns is not None
@@ -220,6 +221,6 @@ def test_a_returned_model_takes_one_more_constraint() -> None:
     model.not_at_once = pyo.Constraint(expr=first >= 1)
     memory, triples = plain(EXAMPLE_EC_1)
     every = itertools.product(range(1, 7), range(7), range(7), range(7))
-    allowed = [starts for starts in every if oracle.feasible(memory, triples, starts)]
-    best = min(oracle.tel(triples, starts) for starts in allowed)
+    allowed = [starts for starts in every if brute_force.feasible(memory, triples, starts)]
+    best = min(brute_force.tel(triples, starts) for starts in allowed)
     assert optimum_of_pyomo(model) == best

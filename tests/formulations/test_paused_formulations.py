@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import brute_force
 import numpy as np
-import pause_oracle
 import pyomo.environ as pyo
 import pytest
 from programs import program_of_arrays, program_of_pyomo, solve_exactly
@@ -49,7 +49,7 @@ def test_pyomo_and_arrays_are_the_same_matrix(order: bool) -> None:
 @pytest.mark.slow
 def test_its_optimum_is_that_of_brute_force() -> None:
     for instance in random_instances(15, seed=32, most_requests=4, most_output=4, last_arrival=3):
-        optimum = pause_oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance), scope="pauses")
         value, columns, _ = solved(instance)
         schedule = paused_arrays(instance).schedule_of(columns)
         assert schedule is not None
@@ -65,14 +65,14 @@ def test_its_optimum_through_pyomo() -> None:
         schedule = schedule_from(model)
         assert schedule is not None
         assert schedule.check().feasible
-        assert schedule.objective == pause_oracle.optimum(*plain(instance))
+        assert schedule.objective == brute_force.optimum(*plain(instance), scope="pauses")
 
 
 @pytest.mark.slow
 def test_its_relaxation_is_the_best_bound_of_prices() -> None:
     """Below the optimum by brute force; without order rows its duals prove its value."""
     for instance in random_instances(20, seed=34, least_requests=1, most_output=4, last_arrival=3):
-        optimum = pause_oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance), scope="pauses")
         assert solved(instance, relax=True)[0] <= optimum + 1e-6
         model = paused_arrays(instance, order_identical=False)
         highs = to_highs(model, relax=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 import pytest
-from sharing_oracle import drawn, optimum_of
+from strategies import drawn_with_prefixes, optimum_of
 
 from kvopt import Instance, Request, Schedule, build_model, schedule_from
 from kvopt.formulations.arrays import time_indexed_arrays
@@ -15,7 +15,7 @@ from kvopt.formulations.windows import windows_until
 
 def instance_of(seed: int) -> Instance:
     """Return a drawn instance; every fifth one has two workers."""
-    found = drawn(seed, 4)
+    found = drawn_with_prefixes(seed, 4)
     return replace(found, workers=2) if seed % 5 == 0 else found
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from fleet_oracle import fleet_optimum
+from brute_force import optimum
 from strategies import drawn_fleet, plain
 
-from kvopt import Instance, Request, Schedule, generate
+from kvopt import Instance, Request, Schedule, generate, run
 from kvopt.errors import TooLarge
-from kvopt.heuristics.fleets.central_line import offer_central_lines
+from kvopt.heuristics import improve
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed, search_fluid_orders
 from kvopt.heuristics.fleets.placing import Tries
-from kvopt.heuristics.fleets.searching import improve_fleet
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
@@ -77,22 +76,20 @@ def test_no_schedule_is_below_brute_force() -> None:
             continue
         assert not search.faults
         assert search.objective is not None
-        assert search.objective >= fleet_optimum(
-            instance.memory, instance.workers, plain(instance)[1]
+        assert search.objective >= optimum(
+            instance.memory, plain(instance)[1], workers=instance.workers
         )
 
 
-def test_they_beat_the_central_line_near_saturation() -> None:
+def test_they_beat_a_scheduler_near_saturation() -> None:
     chat = generate("conversation", n=600, memory=3_000, seed=1)
     span = 0.8 * sum(request.volume for request in chat) / (3 * chat.memory)
     rows = [(int(span * i / 600), r.prompt, r.output) for i, r in enumerate(chat)]
     busy = Instance(chat.memory, [Request(*row) for row in rows], workers=3)
-    lines, orders = Search(busy), Search(busy)
-    offer_central_lines(lines)
+    orders = Search(busy)
     search_fluid_orders(orders, 0.5)
-    assert lines.objective is not None
     assert orders.objective is not None
-    assert orders.objective < 0.985 * lines.objective
+    assert orders.objective < 0.985 * run(busy, "svf").objective
 
 
 def test_it_ends_when_nothing_improves() -> None:
@@ -111,13 +108,13 @@ def test_times_count_from_the_first_arrival() -> None:
     assert values[0] == values[1] is not None
 
 
-def test_arrivals_too_far_apart_go_to_one_line() -> None:
+def test_arrivals_too_far_apart_are_noted() -> None:
     apart = Instance(9, [Request(0, 1, 3), Request(0, 2, 4), Request(10**9, 1, 1)], workers=2)
     search = Search(apart)
     search.offer(one_after_another(apart), "one after another")
     with pytest.raises(TooLarge, match="more than the limit"):
         search_fluid_orders(search, 0.0)
-    improve_fleet(search, 0.1)
+    improve(search, 0.1)
     assert any("no orders of fluids" in note for note in search.notes)
     assert search.objective == 8
 
@@ -131,5 +128,5 @@ def test_beams_place_a_backlog_and_orders_what_is_served_as_it_comes(spread: int
         instance, Limits(time_limit=3.0, observer=lambda _: found.append(search.found_by))
     )
     search.offer(one_after_another(instance), "one after another")
-    improve_fleet(search, 1.0)
+    improve(search, 1.0)
     assert ("beams over the whole trace" in found) == (spread == 0)

@@ -7,13 +7,12 @@ import random
 from dataclasses import replace
 from math import inf
 
+import brute_force
 import numpy as np
 import pytest
-import sharing_oracle
 from effort import many
 from hypothesis import given
-from oracle import optimum
-from strategies import instances, plain
+from strategies import drawn_with_prefixes, instances, optimum_of, plain, rows_of
 
 from kvopt import Instance, Request, Schedule, StopReason, generate, solve
 from kvopt.heuristics import improve
@@ -74,21 +73,21 @@ def test_requests_that_share_start_where_they_first_fit() -> None:
     """Each starts at the first round at which all placed so far are feasible by definition."""
     rng, later = random.Random(2), 0
     for seed in range(many(100)):
-        instance = sharing_oracle.drawn(seed, 6, is_common=seed % 4 == 0)
+        instance = drawn_with_prefixes(seed, 6, is_common=seed % 4 == 0)
         rows, order = (
-            sharing_oracle.rows_of(instance),
+            rows_of(instance),
             rng.sample(range(len(instance)), len(instance)),
         )
         starts, placed, first = (
             dict[int, int](),
-            list[sharing_oracle.Row](),
+            list[brute_force.Row](),
             min(r[0] for r in rows),
         )
         for i in order:
             placed.append(rows[i])
             starts[i] = rows[i][0]
-            while not sharing_oracle.feasible(
-                instance.memory, placed, instance.block_tokens or 1, list(starts.values())
+            while not brute_force.feasible(
+                instance.memory, placed, list(starts.values()), unit=instance.block_tokens or 1
             ):
                 starts[i] += 1
         placement = nowhere(instance, 1000)
@@ -122,17 +121,17 @@ def test_steps_keep_loads_and_what_undoes_them() -> None:
 
 def workers_that_share(seed: int) -> Instance:
     """Return an instance of one worker or two, with prefixes."""
-    return replace(sharing_oracle.drawn(seed, 9), workers=1 + seed % 4 // 2)
+    return replace(drawn_with_prefixes(seed, 9), workers=1 + seed % 4 // 2)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_no_schedule_that_shares_is_below_the_optimum(seed: int) -> None:
-    instance = sharing_oracle.drawn(seed, 4, is_common=seed % 4 == 0)
+    instance = drawn_with_prefixes(seed, 4, is_common=seed % 4 == 0)
     search = Search(instance)
     search.offer(one_after_another(instance), "one after another")
     search_reinsertions(search, 10.0, most_passes=50)
     assert search.faults == []
-    assert search.objective == sharing_oracle.optimum_of(instance)
+    assert search.objective == optimum_of(instance)
 
 
 @pytest.mark.slow
@@ -142,7 +141,7 @@ def test_small_instances_stay_above_the_optimum(instance: Instance) -> None:
     search_reinsertions(search, 10.0, most_passes=50)
     assert search.faults == []
     assert search.progress.objective is not None
-    assert search.progress.objective >= optimum(*plain(instance))[0]
+    assert search.progress.objective >= brute_force.optimum(*plain(instance))
 
 
 @pytest.mark.slow
@@ -154,7 +153,7 @@ def test_most_small_optima_are_found() -> None:
         ])  # fmt: skip
         search = started(instance)
         search_reinsertions(search, 5.0, most_passes=50)
-        found += search.progress.objective == optimum(*plain(instance))[0]
+        found += search.progress.objective == brute_force.optimum(*plain(instance))
     assert found >= 18
 
 

@@ -7,12 +7,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-import pause_oracle
+import brute_force
 import pytest
-from oracle import Triple
 from strategies import instance_of, plain, random_instances
 
-from kvopt import Instance, Schedule, SolveParams, generate
+from kvopt import Instance, Schedule, generate
 from kvopt.errors import TooLarge
 from kvopt.heuristics import reinsertion
 from kvopt.heuristics.reinsertion import schedule_by_order, search_with_pauses, usual_orders
@@ -23,7 +22,7 @@ from kvopt.problem.scopes import Scope
 
 
 def round_by_round(
-    memory: int, requests: Sequence[Triple], order: Sequence[int]
+    memory: int, requests: Sequence[brute_force.Triple], order: Sequence[int]
 ) -> list[list[int]]:
     """Fill each round in the order, and skip what does not fit."""
     times: list[list[int]] = [[] for _ in requests]
@@ -58,9 +57,10 @@ def test_usual_orders() -> None:
 
 def searched(instance: Instance, seconds: float = math.inf, **limits: Any) -> Schedule:
     """Return what a search with pauses finds in short cycles."""
-    params = SolveParams.of({"improve": {"longest_cycle": 2000}})
-    search = Search(Problem(instance, scope=Scope.PAUSES), Limits(params=params, **limits))
-    search_with_pauses(search, seconds)
+    search = Search(Problem(instance, scope=Scope.PAUSES), Limits(**limits))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reinsertion, "_LONGEST_CYCLE", 2000)
+        search_with_pauses(search, seconds)
     assert not search.faults
     assert search.best is not None
     return search.best
@@ -70,7 +70,10 @@ def searched(instance: Instance, seconds: float = math.inf, **limits: Any) -> Sc
 def test_the_search_is_rarely_above_the_optimum() -> None:
     missed = 0
     for instance in random_instances(60, 11, most_memory=8, most_output=4, last_arrival=3):
-        found, best = searched(instance).objective, pause_oracle.optimum(*plain(instance))
+        found, best = (
+            searched(instance).objective,
+            brute_force.optimum(*plain(instance), scope="pauses"),
+        )
         assert found >= best
         missed += found > best
     assert missed <= 2
@@ -93,7 +96,7 @@ def test_limits_leave_a_schedule() -> None:
 
 
 @pytest.mark.parametrize("requests", [[], [(3, 1, 2)]])
-def test_nothing_to_order(requests: list[Triple]) -> None:
+def test_nothing_to_order(requests: list[brute_force.Triple]) -> None:
     assert searched(instance_of(5, requests)).objective == sum(o for _, _, o in requests)
 
 

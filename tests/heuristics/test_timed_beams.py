@@ -7,10 +7,10 @@ from math import inf
 from typing import Any
 
 import pytest
+from brute_force import Server, optimum
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from timed_oracle import Server, timed_optimum
 
 from kvopt import (
     BatchTime,
@@ -61,7 +61,7 @@ def test_a_beam_makes_runs_and_none_is_below_the_optimum(
     instance = Instance(8, requests)
     found = made_by_beams(instance, model).objective
     assert found is not None
-    assert found >= timed_optimum(Server(lines, costs[1], costs[0]), 8, rows)
+    assert found >= optimum(8, rows, server=Server(lines, costs[1], costs[0]))
 
 
 @pytest.mark.parametrize("arrivals", [False, True])

@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 from commands import Run
 
-from kvopt.simulate.routers import registry
-
 pytestmark = pytest.mark.usefixtures("own_things")
-
-
-@pytest.fixture(autouse=True)
-def _own_routers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry.ROUTERS, "known", registry.ROUTERS.all())
 
 
 POLICY = """
@@ -42,8 +35,8 @@ class Mine(ArrivalRouter):
     def choose(self, loads, prompt, output):
         return 0
 """
-FUNCTION = """
-from kvopt.{room} import register
+FORMAT = """
+from kvopt.problem.traces import Trace, register
 
 @register("mine")
 def mine({takes}):
@@ -183,49 +176,24 @@ def test_a_router_that_cannot_be_used_is_refused_when_it_is_registered(
     _one_line(run, tmp_path, text, said, "run", ec1, "--workers", 2, "--router", "mine")
 
 
-FUNCTIONS: dict[tuple[str, str], list[tuple[str, str, str]]] = {
-    ("search", "engine"): [
-        ("search", "1 / 0", "line 6: engine mine failed: ZeroDivisionError: division by zero"),
-        (
-            "search",
-            "return [0, 0, 0, 2]",
-            "engine mine returned [0, 0, 0, 2], and must return nothing",
-        ),
-        ("", "pass", "engine mine: too many positional arguments: write def mine(search)"),
-        ("search, more", "pass", "engine mine failed: TypeError: mine() missing 1 required"),
-        ("search", "search.offer_starts(3, 'mine')", "engine mine failed: TypeError: 'int' object"),
-    ],
-    ("bounds", "method"): [
-        ("search", "return 11", "method mine returned 11, and must return nothing"),
-        ("search", "search.offer_checked(11)", "line 6: method mine failed: TypeError: Search.off"),
-        ("", "pass", "method mine: too many positional arguments: write def mine(search)"),
-    ],
-    ("problem.traces", "format"): [
-        ("path", "return []", "format mine returned [], and must return Trace"),
-        ("path", "1 / 0", "line 6: format mine failed: ZeroDivisionError: division by zero"),
-        ("", "pass", "format mine: too many positional arguments: write def mine(path)"),
-        ("path", "return Trace(1 / 0 for _ in [0])", "line 6: format mine failed: Zero"),
-        ("path", "return Trace([(1, 2)])", "format mine failed: AttributeError: 'int' object"),
-        ("path", "return Trace(3)", "format mine failed: TypeError: 'int' object is not iterable"),
-    ],
-}
-COMMANDS = {
-    "engine": "solve {file} --engine mine --cold",
-    "method": "bound {file} --method mine",
-    "format": "import {file} --format mine --memory 9 -o {file}.out",
-}
+FORMATS = [
+    ("path", "return []", "format mine returned [], and must return Trace"),
+    ("path", "1 / 0", "line 6: format mine failed: ZeroDivisionError: division by zero"),
+    ("", "pass", "format mine: too many positional arguments: write def mine(path)"),
+    ("path, more", "pass", "format mine failed: TypeError: mine() missing 1 required"),
+    ("path", "return Trace(1 / 0 for _ in [0])", "line 6: format mine failed: Zero"),
+    ("path", "return Trace([(1, 2)])", "format mine failed: AttributeError: 'int' object"),
+    ("path", "return Trace(3)", "format mine failed: TypeError: 'int' object is not iterable"),
+]
 
 
-@pytest.mark.parametrize(
-    ("room", "kind", "takes", "body", "said"),
-    [(*place, *mistake) for place, mistakes in FUNCTIONS.items() for mistake in mistakes],
-)
-def test_a_mistake_in_a_function_is_one_line(
-    run: Run, ec1: Path, tmp_path: Path, room: str, kind: str, takes: str, body: str, said: str
+@pytest.mark.parametrize(("takes", "body", "said"), FORMATS)
+def test_a_mistake_in_a_format_is_one_line(
+    run: Run, ec1: Path, tmp_path: Path, takes: str, body: str, said: str
 ) -> None:
-    text = FUNCTION.format(room=room, takes=takes, body=body)
-    text = text.replace("traces import register", "traces import Trace, register")
-    _one_line(run, tmp_path, text, said, *COMMANDS[kind].format(file=ec1).split())
+    text = FORMAT.format(takes=takes, body=body)
+    command = ("import", ec1, "--format", "mine", "--memory", 9, "-o", tmp_path / "out")
+    _one_line(run, tmp_path, text, said, *command)
 
 
 def _one_line(run: Run, folder: Path, text: str, said: str, *command: object) -> None:

@@ -6,31 +6,26 @@ They are small enough for kernels as plain Python: `make coverage-kernels` runs 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
 import pytest
-from block_oracle import optimum as optimum_in_blocks
-from deadline_oracle import most_by_sets, most_in_time
-from fleet_oracle import Dated, fleet_optimum, most_on_workers
-from oracle import optimum, tel
-from pause_oracle import optimum as optimum_with_pauses
+from brute_force import Server, most_in_time, optimum, tel
 from strategies import drawn_fleet, plain, random_instances
-from timed_oracle import Server, timed_optimum
 
-from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, solve
+from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, heuristics, solve
+from kvopt.bounds import lagrangian
 from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.deadlines import deadline_ceiling
+from kvopt.heuristics import reinsertion
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
-from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
-from kvopt.heuristics.resumable import Turn
-from kvopt.heuristics.state_beams.searching import beams_of_states
+from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
@@ -38,38 +33,44 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.deadlines import Aim
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
+from kvopt.search.exact import engine, forward
 from kvopt.search.exact.starts import best_below
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.slow]
 
-BRIEF = SolveParams.of(
-    {
-        "improve": {"beam_requests": 2, "longest_cycle": 60, "widest_beam": 3},
-        "lagrangian": {"most_steps": 4},
-    }
-)
-"""Every stage of a search begins, and ends soon."""
-AS_MANY = SolveParams.of(
-    {"exact": {"unaided": 0, "searchable": 0, "checkable_labels": 0, "width": 5, "widest_width": 9}}
-)
-"""Few requests are searched as many are, with a look-ahead and completion bounds."""
+BRIEF = SolveParams(improve_widest_beam=3)
+
+
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every stage of a search begin, and end soon."""
+    monkeypatch.setattr(heuristics, "BEAM_REQUESTS", 2)
+    monkeypatch.setattr(reinsertion, "_LONGEST_CYCLE", 60)
+    monkeypatch.setattr(lagrangian, "MOST_STEPS", 4)
 
 
 def drawn(count: int, seed: int, most: int = 5) -> list[Instance]:
     return list(random_instances(count, seed, least_requests=2, most_requests=most, most_memory=8))
 
 
-@pytest.mark.parametrize("params", [SolveParams(), AS_MANY], ids=["as few", "as many"])
-def test_exact_search_finds_the_optimum(params: SolveParams) -> None:
+@pytest.mark.parametrize("many", [False, True])
+def test_exact_search_finds_the_optimum(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few requests are also searched as many are, with a look-ahead and completion bounds."""
+    params = SolveParams()
+    if many:
+        params = SolveParams(exact_searchable=0, exact_checkable_labels=0)
+        monkeypatch.setattr(forward, "_FEW_REQUESTS", 0)
+        for name, width in (("WIDTH", 5), ("FIRST_WIDTH", 5), ("WIDEST_WIDTH", 9)):
+            monkeypatch.setattr(engine, name, width)
     for instance in drawn(5, 1):
         found = solve(instance, "exact", params=params, threads=1)
-        assert found.lower_bound == found.objective == optimum(*plain(instance))[0]
+        assert found.lower_bound == found.objective == optimum(*plain(instance))
 
 
 def test_starts_of_few_requests_are_tried_in_full() -> None:
     for instance in drawn(40, 2):
         memory, requests = plain(instance)
-        least, _ = optimum(memory, requests)
+        least = optimum(memory, requests)
         found = best_below(memory, requests, least + 1)
         assert found is not None
         assert found[0] == least == tel(requests, found[1])
@@ -80,7 +81,7 @@ def test_starts_of_few_requests_are_tried_in_full() -> None:
 def test_pauses_are_searched_in_full() -> None:
     for instance in drawn(12, 3, most=4):
         memory, requests = plain(instance)
-        least = optimum_with_pauses(memory, requests)
+        least = optimum(memory, requests, scope="pauses")
         for target in (least + 1, least + 9):
             found = best_below(memory, requests, target, pauses=True)
             assert found is not None
@@ -94,7 +95,7 @@ def test_pauses_are_searched_in_full() -> None:
 def test_exact_search_with_pauses_finds_the_optimum() -> None:
     for instance in drawn(6, 8, most=4):
         found = solve(instance, scope="pauses", threads=1, params=BRIEF)
-        assert found.lower_bound == found.objective == optimum_with_pauses(*plain(instance))
+        assert found.lower_bound == found.objective == optimum(*plain(instance), scope="pauses")
 
 
 @pytest.mark.parametrize("block", [1, 2])
@@ -107,8 +108,7 @@ def test_bounds_by_prices_are_below_the_optimum(method: str, scope: str, block: 
     for instance in drawn(8, 4, most=4):
         whole = replace(instance, memory=instance.memory // block * block + block, block_size=block)
         memory, requests = plain(whole)
-        pauses = scope == "pauses"
-        least = optimum_in_blocks(memory // block, requests, block, pauses=pauses)
+        least = optimum(memory, requests, block=block, scope=scope)
         found = bound(whole, method, scope=scope, params=BRIEF)
         assert (found.value or 0) <= least
         values.append(found.value or 0)
@@ -119,10 +119,10 @@ def test_bounds_by_prices_are_below_the_optimum(method: str, scope: str, block: 
 def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
     instance = drawn_fleet(seed)
     memory, requests = plain(instance)
-    least = fleet_optimum(memory, instance.workers, requests)
+    least = optimum(memory, requests, workers=instance.workers)
     search = Search(instance, Limits(params=BRIEF))
     search.offer(one_after_another(instance), "one after another")
-    offer_central_lines(search)
+    search_traces(search, inf, seed)
     search_reinsertions(search, inf, most_passes=1)
     assert search.faults == []
     assert (search.objective or 0) >= least
@@ -134,17 +134,15 @@ def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
     assert solve(instance, quick_start=False, threads=1).objective == least
 
 
-def test_prices_of_states_for_many_requests_and_beams_by_them() -> None:
+def test_prices_of_states_for_many_requests() -> None:
     for instance in drawn(6, 5):
-        least, _ = optimum(*plain(instance))
+        least = optimum(*plain(instance))
         search = Search(instance, Limits(params=BRIEF, threads=1))
         offer_list_schedules(search)
         for _, _ in zip(rising_large_bounds(search), range(2), strict=False):
             pass
-        turn = Turn(search)
-        turn.go_through(beams_of_states(turn, seed=1), 2)
         assert search.faults == []
-        assert (search.lower_bound or 0) <= least <= (search.objective or 0)
+        assert (search.lower_bound or 0) <= least
 
 
 LINES, TOKEN_NS, PROMPT_NS = [(7, 1), (2, 3)], 1, 2
@@ -163,7 +161,7 @@ def timed(count: int, seed: int) -> Iterator[tuple[Instance, list[tuple[int, int
 
 def test_both_sides_in_seconds() -> None:
     for instance, rows in timed(4, 6):
-        least = timed_optimum(SERVER, instance.memory, rows)
+        least = optimum(instance.memory, rows, server=SERVER)
         found = certify(instance, ["svf"], clock=Seconds(MODEL), time_limit=1.0, params=BRIEF)
         assert 0 < (found.lower_bound or 0) <= least <= (found.objective or 0)
 
@@ -172,11 +170,11 @@ def test_both_sides_in_seconds() -> None:
 def test_as_many_are_in_time_in_seconds_as_can_be(aim: Aim) -> None:
     for number, (instance, rows) in enumerate(timed(8, 9)):
         allowed = [20 + 25 * ((i + number) % 4) for i in range(len(rows))]
-        given = (SERVER, instance.memory, rows, allowed, "runs")
         found = deadline_ceiling(instance, allowed, aim, MODEL)
         floor = attaining_in_seconds(instance, MODEL, allowed, aim, found.costs)
         assert floor is not None
-        most = most_in_time(*given, first=aim is Aim.FIRST_TOKEN)
+        first = aim is Aim.FIRST_TOKEN
+        most = most_in_time(instance.memory, rows, allowed, server=SERVER, first=first)
         assert floor.count <= most <= found.value
 
 
@@ -186,15 +184,10 @@ def test_as_many_are_in_time_as_can_be(workers: int) -> None:
         fleet = replace(drawn_one, workers=workers)
         memory, triples = plain(drawn_one)
         allowed = [1 + (5 * i + row[2]) % 9 for i, row in enumerate(triples)]
-        rows = [(*row, limit) for row, limit in zip(triples, allowed, strict=True)]
-
-        def alone(some: Sequence[Dated], memory: int = memory) -> int:
-            return most_by_sets(memory, [row[:3] for row in some], [row[3] for row in some])
-
         found = deadline_ceiling(fleet, allowed)
         floor = attaining_in_rounds(fleet, allowed, Aim.COMPLETION, found.costs)
         assert floor is not None
-        assert floor.count <= most_on_workers(workers, rows, alone) <= found.value
+        assert floor.count <= most_in_time(memory, triples, allowed, workers=workers) <= found.value
 
 
 def test_local_search_is_feasible_and_not_below_the_optimum() -> None:
@@ -205,4 +198,4 @@ def test_local_search_is_feasible_and_not_below_the_optimum() -> None:
         assert search.faults == []
         assert search.schedule is not None
         assert Schedule(instance, search.schedule.starts).check().feasible
-        assert (search.objective or 0) >= optimum(*plain(instance))[0]
+        assert (search.objective or 0) >= optimum(*plain(instance))

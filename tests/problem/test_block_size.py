@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
-from typing import Any
 
-import block_oracle
+import brute_force
 import pytest
 from effort import many
 from scope_comparison import drawn_in_blocks
@@ -21,10 +19,8 @@ from kvopt import (
     bound,
     certify,
     export,
-    read_instance,
     run,
     solve,
-    write_instance,
 )
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.problem.batch_time import BatchTime, Line
@@ -32,30 +28,6 @@ from kvopt.problem.clocks import Seconds
 from kvopt.timetable.sweep import blocks_held
 
 FIVE = Instance(22, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)
-
-
-def test_blocks_have_a_file_of_the_second_schema(tmp_path: Path) -> None:
-    file = tmp_path / "blocks.json"
-    write_instance(FIVE, file)
-    said = json.loads(file.read_text())
-    assert (said["schema"], said["block_size"]) == ("kvopt.instance/2", 4)
-    assert read_instance(file) == FIVE
-    assert read_instance(file, block_size=1).schema == "kvopt.instance/1"
-    assert len({read_instance(file, block_size=b).hash for b in (1, 2, 4)}) == 3
-    assert Instance(22, FIVE.requests, block_size=1).hash == Instance(22, FIVE.requests).hash
-
-
-def test_csv_has_no_place_for_a_block_size(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="block_size"):
-        write_instance(FIVE, tmp_path / "blocks.csv")
-    (tmp_path / "one.csv").write_text("arrival,prompt,output\n0,0,3\n")
-    assert read_instance(tmp_path / "one.csv", 8, block_size=4).blocks == 2
-
-
-@pytest.mark.parametrize("size", [0, -1, 1.5, True, "2"])
-def test_a_block_has_at_least_one_token(size: Any) -> None:
-    with pytest.raises(InvalidInput, match="block_size"):
-        Instance(22, FIVE.requests, block_size=size)
 
 
 def test_a_request_that_needs_more_blocks_than_there_are() -> None:
@@ -79,7 +51,7 @@ def test_a_check_counts_blocks_at_every_time() -> None:
         memory, requests = plain(instance)
         times = [sorted(source.sample(range(a + 1, 12), o)) for a, _, o in requests]
         schedule = Schedule.at_times(instance, times)
-        most = block_oracle.most_blocks(requests, times, instance.block_size)
+        most = max(brute_force.held(requests, times, block=instance.block_size).values(), default=0)
         needed = [blocks for _, blocks in blocks_held(schedule.sweep, instance.block_size)]
         assert max(needed, default=0) == most
         fits = most <= memory // instance.block_size
@@ -153,5 +125,5 @@ def test_a_small_answer_in_blocks() -> None:
     assert found.schedule.check().feasible
     assert found.lower_bound is not None
     assert found.objective is not None
-    assert found.lower_bound <= block_oracle.optimum(*plain(pair), 4, pauses=False)
+    assert found.lower_bound <= brute_force.optimum(*plain(pair), block=4)
     assert bound(pair).value == found.lower_bound

@@ -15,24 +15,12 @@ from kvopt import (
     Request,
     Schedule,
     export,
-    read_instance,
     read_schedule,
     solve,
-    write_instance,
     write_schedule,
 )
 
 TWO = Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)], workers=2)
-
-
-def test_a_fleet_has_a_file_of_the_second_schema(tmp_path: Path) -> None:
-    file = tmp_path / "fleet.json"
-    write_instance(TWO, file)
-    said = json.loads(file.read_text())
-    assert (said["schema"], said["workers"]) == ("kvopt.instance/2", 2)
-    assert read_instance(file) == TWO
-    assert read_instance(file, workers=1).schema == "kvopt.instance/1"
-    assert read_instance(file, workers=1).hash != TWO.hash
 
 
 def test_one_worker_is_what_it_always_was() -> None:
@@ -40,27 +28,6 @@ def test_one_worker_is_what_it_always_was() -> None:
     assert alone == Instance(3, TWO.requests)
     assert alone.hash == Instance(3, TWO.requests).hash
     assert Schedule(alone, (0, 3, 6)).workers == (0, 0, 0)
-
-
-def test_the_first_schema_has_no_workers(tmp_path: Path) -> None:
-    file = tmp_path / "fleet.json"
-    said = {"schema": "kvopt.instance/1", "memory": 3, "workers": 2, "requests": []}
-    file.write_text(json.dumps(said))
-    with pytest.raises(InvalidInput, match="workers"):
-        read_instance(file)
-
-
-@pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2", 10**9])
-def test_workers_are_counted(workers: Any) -> None:
-    with pytest.raises(InvalidInput, match="workers"):
-        Instance(3, TWO.requests, workers=workers)
-
-
-def test_csv_has_no_place_for_workers(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="workers"):
-        write_instance(TWO, tmp_path / "fleet.csv")
-    (tmp_path / "one.csv").write_text("arrival,prompt,output\n0,0,3\n")
-    assert read_instance(tmp_path / "one.csv", 3, 2).workers == 2
 
 
 def test_every_worker_has_a_cache_of_its_own() -> None:

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 import pytest
+from brute_force import load
 from hypothesis import given
-from oracle import load
 from strategies import instances, labelled_instances, plain
 
 from kvopt.errors import InvalidInput, KvoptError, one_line, shown

@@ -90,6 +90,7 @@ REFUSED: list[tuple[Place, object, str]] = [
     ((*LATE, "budget"), 1, "request 'late': budget: is not a known field"),
     ((*LATE, "predicted", "mid"), 1, "request 'late': predicted.mid: is not a known field"),
     (("requests", 0, "budget"), 1, "request 'r0': budget: is not a known field"),
+    ((*LATE, "after"), 1, "request 'late': after: is not a known field; an order of requests left"),
     (("schema",), MISSING, "schema: must be 'kvopt.instance/1', got None"),
     (
         ("schema",),
@@ -238,21 +239,46 @@ def test_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"{tmp_path / name}: cannot be read: ")
 
 
-def test_priorities_have_a_schema_of_their_own(tmp_path: Path) -> None:
-    plain = Instance(9, [Request(0, 3, 1), Request(0, 2, 5)])
-    ranked = Instance(9, [Request(0, 3, 1), Request(0, 2, 5, priority=-7)])
-    path = tmp_path / "a.json"
-    write_instance(ranked, path)
+ROWS = [Request(0, 3, 9), Request(1, 2, 7)]
+PLAIN = Instance(22, ROWS)
+LATER = {
+    "block_size": Instance(22, ROWS, block_size=4),
+    "workers": Instance(22, ROWS, workers=2),
+    "priority": Instance(22, [ROWS[0], Request(1, 2, 7, priority=-7)]),
+}
+"""Instances with a field that the first schema has not."""
+
+
+@pytest.mark.parametrize("field", LATER)
+def test_what_is_new_has_a_schema_of_its_own(tmp_path: Path, field: str) -> None:
+    instance, path = LATER[field], tmp_path / "a.json"
+    write_instance(instance, path)
     assert json.loads(path.read_text())["schema"] == "kvopt.instance/2"
-    assert read_instance(path) == ranked
-    assert len({plain.hash, ranked.hash, Instance(9, ranked.requests[::-1]).hash}) == 3
+    assert read_instance(path) == instance != PLAIN
+    assert instance.hash != PLAIN.hash
     path.write_text(path.read_text().replace("instance/2", "instance/1"))
-    with pytest.raises(InvalidInput, match="needs the schema kvopt"):
+    with pytest.raises(InvalidInput, match=f"{field}.*needs the schema kvopt"):
         read_instance(path)
     with pytest.raises(InvalidInput, match="CSV has no place"):
-        write_instance(ranked, tmp_path / "a.csv")
-    with pytest.raises(InvalidInput, match="priority: must be an integer"):
-        Request(0, 1, 1, priority=1.5)  # type: ignore[arg-type]
+        write_instance(instance, tmp_path / "a.csv")
+
+
+def test_options_count_where_a_file_has_no_place(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("arrival,prompt,output\n0,0,3\n")
+    assert read_instance(tmp_path / "one.csv", 8, block_size=4).blocks == 2
+    assert read_instance(tmp_path / "one.csv", 3, 2).workers == 2
+    write_instance(LATER["block_size"], tmp_path / "a.json")
+    assert read_instance(tmp_path / "a.json", block_size=1) == PLAIN
+    write_instance(LATER["workers"], tmp_path / "a.json")
+    assert read_instance(tmp_path / "a.json", workers=1) == PLAIN
+    assert read_instance(tmp_path / "a.json", workers=1).hash == PLAIN.hash
+
+
+@pytest.mark.parametrize("field", ["block_size", "workers"])
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "2", 10**19])
+def test_counts_are_integers_from_one(field: str, count: Any) -> None:
+    with pytest.raises(InvalidInput, match=field):
+        Instance(22, ROWS, **{field: count})
 
 
 def test_document_is_read_in_full(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from effort import FEW_STEPS, many
+from brute_force import feasible, last_time, makespan, optimum, tel
+from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import feasible, last_time, makespan, optimum, tel
 from strategies import instances, plain, random_feasible_starts, random_instances
 
 from kvopt import bound, certify, generate, run, solve
@@ -27,7 +27,7 @@ from kvopt.simulate.policies.registry import policies
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
 
-pytestmark = pytest.mark.usefixtures("processor_clock")
+pytestmark = pytest.mark.usefixtures("processor_clock", "few_steps")
 
 FAR = 10**12
 SMALL = generate("arrival-2", n=6, seed=1)
@@ -55,8 +55,8 @@ def alike(parts: list[Instance]) -> list[Instance]:
 def test_the_optimum_is_the_sum_of_the_optima_of_parts(drawn: list[Instance]) -> None:
     whole = with_gaps(alike(drawn), 0)
     assert sum(len(part.members) for part in split(whole)) == len(whole)
-    best, _ = optimum(*plain(whole))
-    assert best == sum(optimum(*plain(part.instance))[0] for part in split(whole) if len(whole))
+    best = optimum(*plain(whole))
+    assert best == sum(optimum(*plain(part.instance)) for part in split(whole) if len(whole))
 
 
 def test_parts_are_as_long_as_they_must_be() -> None:
@@ -91,7 +91,7 @@ def test_schedules_without_late_idling_are_feasible_and_no_worse() -> None:
 def test_bounds_do_not_depend_on_gaps(method: str) -> None:
     parts = alike([SMALL, generate("arrival-1", n=5, seed=2)])
     near, far = with_gaps(parts, 0), with_gaps(parts, FAR, FAR)
-    values = [bound(instance, method, params=FEW_STEPS).value for instance in (near, far)]
+    values = [bound(instance, method).value for instance in (near, far)]
     assert values[0] == values[1]
 
 
@@ -113,8 +113,7 @@ def test_a_search_that_was_left_behind_does_not_undo_what_came_later() -> None:
 def test_optima_do_not_depend_on_gaps(engine: str) -> None:
     parts = alike([SMALL, generate("arrival-1", n=5, seed=2)])
     near, far = (
-        solve(with_gaps(parts, *gaps), engine, time_limit=60, params=FEW_STEPS)
-        for gaps in ((0, 0), (FAR, FAR))
+        solve(with_gaps(parts, *gaps), engine, time_limit=60) for gaps in ((0, 0), (FAR, FAR))
     )
     assert near.status == far.status == "optimal"
     assert near.objective == far.objective
@@ -123,7 +122,7 @@ def test_optima_do_not_depend_on_gaps(engine: str) -> None:
 @pytest.mark.slow
 def test_bounds_and_schedules_around_the_optimum() -> None:
     for instance in random_instances(many(15), seed=4, most_requests=5, last_arrival=40):
-        best, _ = optimum(*plain(instance))
+        best = optimum(*plain(instance))
         found = solve(instance.shifted(FAR), "cpsat")
         assert (found.objective, found.lower_bound) == (best, best)
         for method in ("volume", "lp", "auto"):

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sharing_oracle import drawn, feasible, load, optimum, rows_of
+from brute_force import feasible, load, optimum
+from strategies import drawn_with_prefixes, rows_of
 
 from kvopt import (
     BatchTime,
@@ -40,7 +41,7 @@ def test_sharing_lets_two_run_at_once() -> None:
     assert together.check().feasible
     assert (together.objective, together.peak_memory, together.scope) == (2, 6, Scope.SHARING)
     assert not Schedule(SHARED.without_prefixes(), (0, 0)).check().feasible
-    assert optimum(6, rows_of(SHARED), 4) == 2
+    assert optimum(6, rows_of(SHARED), unit=4) == 2
     assert solve(SHARED, scope="runs").objective == 3
 
 
@@ -133,7 +134,7 @@ def test_blocks_of_memory_divide_blocks_of_prefixes() -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_forest_keeps_what_any_set_holds(seed: int) -> None:
     """Merged nodes and private parts weigh for each set of requests what its blocks weigh."""
-    instance = drawn(seed)
+    instance = drawn_with_prefixes(seed)
     forest, rows, size = instance.forest, rows_of(instance), instance.block_tokens or 1
     for chosen in product([False, True], repeat=len(rows)):
         active = [i for i, is_in in enumerate(chosen) if is_in]
@@ -152,14 +153,14 @@ def test_forest_keeps_what_any_set_holds(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(100))
 def test_check_agrees_with_brute_force(seed: int) -> None:
-    instance, rng = drawn(seed), random.Random(seed)
+    instance, rng = drawn_with_prefixes(seed), random.Random(seed)
     rows, size = rows_of(instance), instance.block_tokens or 1
     for _ in range(20):
         starts = tuple(row[0] + rng.randint(-1 if rng.random() < 0.1 else 0, 4) for row in rows)
         schedule = Schedule(instance, starts)
-        assert schedule.check().feasible == feasible(instance.memory, rows, size, starts)
+        assert schedule.check().feasible == feasible(instance.memory, rows, starts, unit=size)
         last = max(k + row[2] for k, row in zip(starts, rows, strict=True))
-        loads = [load(rows, size, starts, time) for time in range(last + 2)]
+        loads = [load(rows, starts, time, unit=size) for time in range(last + 2)]
         assert [held for _, held in schedule.loads(range(last + 2))] == loads
         if min(starts) >= 0:
             assert schedule.peak_memory == max(loads)
@@ -167,7 +168,7 @@ def test_check_agrees_with_brute_force(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(50))
 def test_whole_blocks_are_counted_once_too(seed: int) -> None:
-    instance, rng = drawn(seed), random.Random(seed)
+    instance, rng = drawn_with_prefixes(seed), random.Random(seed)
     rows, size = rows_of(instance), instance.block_tokens or 1
     if (
         size == 1
@@ -200,15 +201,15 @@ def test_lost_work_holds_its_prefix_too() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_common_prefix_is_reduced_exactly(seed: int) -> None:
-    instance = drawn(seed, 4, is_common=True)
+    instance = drawn_with_prefixes(seed, 4, is_common=True)
     reduced = instance.without_common_prefix()
     size = instance.block_tokens or 1
     assert reduced.memory < instance.memory
-    assert optimum(instance.memory, rows_of(instance), size) == optimum(
-        reduced.memory, rows_of(reduced), size
+    assert optimum(instance.memory, rows_of(instance), unit=size) == optimum(
+        reduced.memory, rows_of(reduced), unit=size
     )
     if "prefix" not in reduced.extras:
-        assert solve(reduced).objective == optimum(instance.memory, rows_of(instance), size)
+        assert solve(reduced).objective == optimum(instance.memory, rows_of(instance), unit=size)
     else:
         assert not set.intersection(*(set(r.prefix) for r in reduced))
 
@@ -248,7 +249,7 @@ def test_recorded_runs_in_seconds_are_refused() -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_pictures_show_what_is_held(seed: int) -> None:
     """The curve of a picture goes through what brute force counts at every time."""
-    instance = drawn(seed)
+    instance = drawn_with_prefixes(seed)
     rows, size = rows_of(instance), instance.block_tokens or 1
     schedule = Schedule(instance, [row[0] + i % 3 for i, row in enumerate(rows)])
     times, heights = schedule.timeline().held()
@@ -256,7 +257,7 @@ def test_pictures_show_what_is_held(seed: int) -> None:
     for time in range(1, schedule.makespan + 1):
         # Tokens of a round are drawn from its begin on.
         before = [height for at, height in zip(times, heights, strict=True) if at < time]
-        held = load(rows, size, schedule.starts, time)
+        held = load(rows, schedule.starts, time, unit=size)
         active = [
             time - k for k, row in zip(schedule.starts, rows, strict=True) if k < time <= k + row[2]
         ]

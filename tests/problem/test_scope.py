@@ -7,8 +7,8 @@ from itertools import accumulate, product
 from pathlib import Path
 
 import pytest
+from brute_force import optimum
 from commands import Run
-from oracle import optimum
 
 import kvopt
 from kvopt import BatchTime, Line
@@ -63,7 +63,7 @@ def test_commands_say_it(run: Run, tmp_path: Path, command: str) -> None:
 def test_a_pause_is_below_the_optimum() -> None:
     """The first request is away, with its tokens, at time 7."""
     memory = 10
-    assert optimum(memory, PAUSED)[0] == 14
+    assert optimum(memory, PAUSED) == 14
     found = kvopt.solve(kvopt.Instance(memory, [kvopt.Request(*r) for r in PAUSED]))
     assert (found.objective, found.lower_bound) == (14, 14)
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from deadline_oracle import ROUNDS, most_by_sets, most_in_time
+from brute_force import Server, Triple, most_in_time
 from effort import many
 from known import known
-from oracle import Triple
-from timed_oracle import Server
 
 from kvopt import BatchTime, Instance, Line, Request
 from kvopt.heuristics.attaining.rounds import Attaining
@@ -53,8 +51,8 @@ def test_it_is_the_most_of_all_schedules_in_rounds(aim: Aim) -> None:
         memory, requests = drawn(source, source.randint(2, 4), 5)
         allowed = [source.randint(1, 12) for _ in requests]
         first = aim is Aim.FIRST_TOKEN
-        most = most_in_time(ROUNDS, memory, requests, allowed, "runs", first=first)
-        assert first or most_by_sets(memory, requests, allowed) == most
+        most = most_in_time(memory, requests, allowed, first=first)
+        assert first or most_in_time(memory, requests, allowed) == most
         assert best(memory, requests, allowed, aim, None) == most, (memory, requests, allowed)
 
 
@@ -68,7 +66,7 @@ def test_it_is_the_most_of_all_runs_in_seconds() -> None:
         allowed = [source.randint(5, 70) for _ in requests]
         model = BatchTime([Line(*line) for line in lines], kv_ns=kv_ns, prompt_ns=prompt_ns)
         server = Server(lines, prompt_ns, kv_ns)
-        most = most_in_time(server, memory, requests, allowed, "runs", first=False, waits=True)
+        most = most_in_time(memory, requests, allowed, server=server)
         found = best(memory, requests, allowed, Aim.COMPLETION, model)
         assert found == most, (memory, requests, allowed, model)
 

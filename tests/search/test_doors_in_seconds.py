@@ -161,8 +161,7 @@ def test_clocks_that_count_from_1970(run: Run, tmp_path: Path) -> None:
     common = (tmp_path / "i.json", "--seconds", "--json")
     _, out, _ = run("solve", *common)
     best = json.loads(out)["objective_ns"]
-    code, out, _ = run("certify", *common, "--slower", "-o", tmp_path / "c.json")
+    code, out, _ = run("certify", *common, "-o", tmp_path / "c.json")
     said = json.loads(out)
     assert (code, said["upper_ns"]) == (0, best)
-    assert said["slower_than"] >= 1
     assert run("verify", tmp_path / "c.json")[0] == 0

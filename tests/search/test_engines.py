@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import oracle
+import brute_force
 import pyomo.environ as pyo
 import pytest
 from commands import Run
@@ -74,7 +74,7 @@ def test_worked_cases(engine: str, quick_start: bool, instance: Instance, optimu
 @pytest.mark.parametrize("engine", IN_PROCESS)
 def test_engines_agree_with_brute_force(engine: str) -> None:
     for number, instance in enumerate(random_instances(many(250), IN_PROCESS.index(engine))):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         presolve, quick = number % 2 == 0, number % 5 > 0
         found = solve(
             instance, engine, seed=number % 3, presolve=presolve, quick_start=quick, threads=1
@@ -84,13 +84,13 @@ def test_engines_agree_with_brute_force(engine: str) -> None:
 
 @pytest.mark.slow
 def test_pyomo_agrees_with_brute_force() -> None:
-    for instance in random_instances(4, seed=5):
-        optimum, _ = oracle.optimum(*plain(instance))
+    for instance in random_instances(2, seed=5, least_requests=3):
+        optimum = brute_force.optimum(*plain(instance))
         assert_sound(solve(instance, "pyomo"), optimum)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("engine", IN_PROCESS)
 def test_same_seed_same_result(engine: str) -> None:
     instance = instance_of(12, [(0, 2, 5), (0, 1, 7), (1, 3, 4), (2, 0, 9), (2, 4, 3)])
     first = solve(instance, engine, seed=1, threads=1)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import re
 import threading
-from dataclasses import replace
+from collections.abc import Callable
 from itertools import islice, product
 from pathlib import Path
 
+import brute_force
 import numpy as np
-import oracle
 import pytest
 from effort import many
 from known import known
@@ -27,6 +27,7 @@ from kvopt import (
     solve,
     verify,
 )
+from kvopt.bounds.configurations import bound
 from kvopt.bounds.configurations.bound import rising_bounds
 from kvopt.bounds.configurations.evaluation import evaluate
 from kvopt.bounds.configurations.expand import TooWide
@@ -34,28 +35,37 @@ from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.stages import Rising
 from kvopt.bounds.configurations.states import Knots
 from kvopt.certificates import Certificate, write_certificate
+from kvopt.heuristics import reinsertion
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.incumbent.result import BoundSource, StopReason
 from kvopt.search.exact import engine as exact
+from kvopt.search.exact import forward as forward_search
 from kvopt.search.exact.forward import Forward
 
-UNCHECKABLE = SolveParams.of(
-    {
-        "exact": {"checkable_labels": 0, "widest_width": 1000},
-        "configuration": {"most_stages": 1},
-        "improve": {"longest_cycle": 1000},
-    }
-)
-"""No search is one that `kvopt verify` can repeat, and what comes afterwards ends soon."""
+UNCHECKABLE = SolveParams(exact_checkable_labels=0)
+"""No search is one that `kvopt verify` can repeat."""
 
 
-def with_completions(sets: int, labels: int = 0) -> SolveParams:
-    """Return parameters by which all searches use completion bounds, and few can be checked."""
-    exact = replace(UNCHECKABLE.exact, unaided=0, completion_sets=sets, checkable_labels=labels)
-    return replace(UNCHECKABLE, exact=exact)
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what comes after a first search end soon."""
+    monkeypatch.setattr(exact, "WIDEST_WIDTH", 1000)
+    monkeypatch.setattr(bound, "STAGES", bound.STAGES[:1])
+    monkeypatch.setattr(reinsertion, "_LONGEST_CYCLE", 1000)
+
+
+@pytest.fixture
+def completed(brief: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:  # noqa: ARG001 - a fixture
+    """Return a function that lets all searches use completion bounds of so many sets."""
+
+    def use(sets: int) -> None:
+        monkeypatch.setattr(forward_search, "_FEW_REQUESTS", 0)
+        monkeypatch.setattr(forward_search, "_MOST_SETS", sets)
+
+    return use
 
 
 def assert_optimal(result: SolveResult, optimum: int) -> None:
@@ -76,7 +86,7 @@ def assert_both_sides(result: SolveResult) -> None:
 def test_it_is_brute_force(presolve: bool) -> None:
     drawn = random_instances(many(80), seed=int(presolve), most_memory=12, most_output=6)
     for number, instance in enumerate(drawn):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         found = solve(
             instance,
             "exact",
@@ -91,25 +101,30 @@ def test_it_is_brute_force(presolve: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sets", [1, 4, 10_000])
-def test_it_is_brute_force_with_completion_bounds(sets: int) -> None:
+def test_it_is_brute_force_with_completion_bounds(
+    sets: int, completed: Callable[[int], None]
+) -> None:
     """Which a large table makes exact, and a small one nearly worthless."""
-    params = with_completions(sets)
+    completed(sets)
     for number, instance in enumerate(random_instances(many(30), 70 + sets, last_arrival=4)):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         presolve, quick = number % 2 == 0, number % 3 == 0
-        found = solve(instance, "exact", params=params, presolve=presolve, quick_start=quick)
+        found = solve(instance, "exact", params=UNCHECKABLE, presolve=presolve, quick_start=quick)
         assert_optimal(found, optimum)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sets", [4, 10_000])
 def test_searches_with_completion_bounds_are_proofs_that_verify_repeats(
-    tmp_path: Path, sets: int
+    tmp_path: Path, sets: int, completed: Callable[[int], None]
 ) -> None:
+    completed(sets)
     repeated, path = 0, tmp_path / "c.json"
     for seed in (1, 3):
         instance = generate("arrival-1", 8, seed=seed)
-        found = solve(instance, "exact", params=with_completions(sets, 18_000), checkable=True)
+        found = solve(
+            instance, "exact", params=SolveParams(exact_checkable_labels=18_000), checkable=True
+        )
         assert_optimal(found, known(solve(instance).objective))
         proof = None if found.checked is None else found.checked.proof
         if not (isinstance(proof, ConfigurationProof) and proof.cuts and proof.target):
@@ -128,11 +143,12 @@ def test_searches_with_completion_bounds_are_proofs_that_verify_repeats(
 
 
 @pytest.mark.slow
-def test_completion_bounds_are_offered_with_a_proof() -> None:
+def test_completion_bounds_are_offered_with_a_proof(completed: Callable[[int], None]) -> None:
+    completed(10_000)
     instance = generate("arrival-1", 12, seed=0)
     bounds = []
     for checkable in (False, True):
-        search = Search(instance, Limits(params=with_completions(10_000)), checkable=checkable)
+        search = Search(instance, Limits(params=UNCHECKABLE), checkable=checkable)
         offer_list_schedules(search)
         rising, evaluation = next(rising_bounds(search))
         forward = Forward(search, rising, evaluation)
@@ -145,14 +161,17 @@ def test_completion_bounds_are_offered_with_a_proof() -> None:
 
 
 @pytest.mark.thorough
-def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone() -> None:
+def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone(
+    completed: Callable[[int], None],
+) -> None:
     """The checker may keep ten times the labels of a search with completion bounds."""
     instance = generate("arrival-1", 12, seed=0)
     best = known(solve(instance, "exact", time_limit=60).schedule)
     optimum = best.objective
+    completed(100)
 
     def excluded(labels: int, target: int) -> tuple[int, int]:
-        params = with_completions(100, labels)
+        params = SolveParams(exact_checkable_labels=labels)
         search = Search(instance, Limits(params=params), checkable=True)
         search.offer_starts(best.starts, "optimum")
         rising, evaluation = next(rising_bounds(search))
@@ -219,14 +238,15 @@ def test_an_interrupt_keeps_both_sides(after: float) -> None:
 
 
 @pytest.mark.slow
-def test_a_search_beyond_its_label_limit_goes_on() -> None:
+def test_a_search_beyond_its_label_limit_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is widened until it ends, whether or not the bound can rise any more."""
-    narrow = SolveParams.of({"exact": {"width": 1}})
+    for name in ("FIRST_WIDTH", "WIDTH"):
+        monkeypatch.setattr(exact, name, 1)
     for instance in random_instances(
         many(20), 9, least_requests=3, most_requests=6, most_memory=12
     ):
-        optimum, _ = oracle.optimum(*plain(instance))
-        assert_optimal(solve(instance, "exact", threads=1, params=narrow), optimum)
+        optimum = brute_force.optimum(*plain(instance))
+        assert_optimal(solve(instance, "exact", threads=1), optimum)
 
 
 # Edges.
@@ -319,7 +339,7 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
             many(50), 23, least_requests=4, most_requests=5, most_memory=14, most_output=7
         )
     ):
-        optimum, _ = oracle.optimum(*plain(instance))
+        optimum = brute_force.optimum(*plain(instance))
         search = Search(instance, checkable=True)
         offer_list_schedules(search)
         first = next(iter(rising_bounds(search)), None)
@@ -391,6 +411,7 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("brief")
 def test_an_optimum_that_cannot_be_checked_is_not_lost() -> None:
     """It is claimed at the end, after all that might have given a proof to check."""
     instance = generate("arrival-1", 7, seed=0)

@@ -108,11 +108,12 @@ REFUSED: list[tuple[str, object, str]] = [
     ("ram", "much", "ram: must be a size such as 4G or 512M, got 'much'"),
     ("ram", -4, "ram: must be a size such as 4G or 512M, got -4"),
     ("params", {"exact": {"wdth": 3}}, "exact.wdth: "),
+    ("params", {"exact": {"width": 3}}, "exact.width: is a constant now"),
     ("params", "fast", "must be a table, got 'fast'"),
     ("stop", 0.1, "stop: must be a function of a Progress, got 0.1; for a gap write gap=0.05"),
     ("gap", "5%", "gap: must be a number, got '5%'"),
     ("gap", -0.1, "gap: must be finite and not negative, got -0.1"),
-    ("clock", "hours", "clock: must be Seconds(model) of kvopt.problem.clocks, got"),
+    ("clock", "hours", "clock: must be kvopt.Seconds(model), got"),
 ]
 LACKS = {
     "bound": ("stop", "gap", "clock"),
@@ -146,7 +147,7 @@ def test_clocks_that_are_none_are_one_line() -> None:
 
 def test_tables_and_sizes_are_taken() -> None:
     for door in ("solve", "bound", "certify"):
-        DOORS[door](EC1, params={"exact": {"width": 50}}, ram="4G", time_limit=np.float64(5))
+        DOORS[door](EC1, params={"exact": {"searchable": 50}}, ram="4G", time_limit=np.float64(5))
 
 
 @pytest.mark.parametrize("door", ["solve", "solve with pauses", "solve in seconds"])

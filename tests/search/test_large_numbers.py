@@ -6,7 +6,7 @@ import random
 from itertools import product
 from typing import Any
 
-import pause_oracle
+import brute_force
 import pytest
 from effort import many
 
@@ -65,7 +65,7 @@ def optimum(instance: Instance, mode: str) -> int:
 def _paused(instance: Instance, crowd: list[Request]) -> int:
     begin = min(r.arrival for r in crowd)
     rows = [(r.arrival - begin, r.prompt, r.output) for r in crowd]
-    return pause_oracle.optimum(instance.memory, rows)
+    return brute_force.optimum(instance.memory, rows, scope="pauses")
 
 
 def _optimum(instance: Instance, crowd: list[Request]) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
+import brute_force
 import numpy as np
-import pause_oracle
 import pytest
 from effort import many
 from known import known
@@ -17,7 +17,7 @@ from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import Prices
 from kvopt.search.exact import paused_groups as groups
 from kvopt.search.exact import paused_layers as layers
-from kvopt.search.exact.paused_groups import fill, groups_of, improved_prices
+from kvopt.search.exact.paused_groups import fill, groups_of
 from kvopt.search.exact.paused_layers import search_layers
 
 
@@ -31,7 +31,7 @@ def test_it_finds_what_is_below_a_value_and_nothing_else() -> None:
     for instance in random_instances(
         many(80), seed=2, least_requests=1, most_memory=8, most_output=4, last_arrival=3
     ):
-        best = pause_oracle.optimum(*plain(instance))
+        best = brute_force.optimum(*plain(instance), scope="pauses")
         unit = source.choice((1, 7, 30))
         numbers = [source.choice((0, source.randint(0, unit))) for _ in range(source.randint(0, 9))]
         prices = Prices(tuple(numbers), unit)
@@ -90,23 +90,7 @@ def test_groups_prove_no_less_than_single_requests_and_no_more_than_the_optimum(
         groups = groups_of(instance, len(numbers))
         value = fill(groups, instance.memory, np.array(numbers, dtype=np.int64), unit)
         assert price_value(instance, prices, pauses=True) <= value
-        assert value <= pause_oracle.optimum(*plain(instance)) * unit
-
-
-def test_better_prices_are_found_step_by_step() -> None:
-    instance = generate("arrival-1", n=5, seed=1)
-    numbers = [3] * 40
-    prices = Prices(tuple(numbers), 100)
-    groups = groups_of(instance, len(numbers))
-    before = fill(groups, instance.memory, np.array(numbers), 100) / 100
-    better, value = improved_prices(instance, prices, 120, lambda: False)
-    numerators = np.array(better.numerators)
-    after = fill(groups, instance.memory, numerators, better.denominator) / better.denominator
-    assert after > before + 1
-    assert value - 1 < after <= value
-    first, nothing = improved_prices(instance, prices, 120, lambda: True)
-    assert nothing == 0
-    assert [n / first.denominator for n in first.numerators] == pytest.approx([0.03] * 40, abs=1e-6)
+        assert value <= brute_force.optimum(*plain(instance), scope="pauses") * unit
 
 
 def test_every_request_is_in_one_group(monkeypatch: pytest.MonkeyPatch) -> None:

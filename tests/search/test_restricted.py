@@ -1,4 +1,4 @@
-"""Weights, an order of requests and a limit of active ones: brute force guards each, and all."""
+"""Weights and a limit of active requests: brute force guards each, and both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from kvopt import (
-    After,
     Instance,
     InvalidInput,
     Request,
@@ -33,7 +32,7 @@ from kvopt.formulations.arrays import time_indexed_arrays
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
-AXES = ("weight", "after", "max_active")
+AXES = ("weight", "max_active")
 
 
 def drawn(seed: int, axes: tuple[str, ...], count: int = 4) -> Instance:
@@ -41,13 +40,11 @@ def drawn(seed: int, axes: tuple[str, ...], count: int = 4) -> Instance:
     rng = random.Random(seed)
     memory = rng.randint(4, 8)
     requests = []
-    for i in range(rng.randint(2, count)):
+    for _ in range(rng.randint(2, count)):
         prompt = rng.randint(0, 3)
         request = Request(rng.randint(0, 3), prompt, rng.randint(1, min(3, memory - prompt)))
         if "weight" in axes:
             request = replace(request, weight=rng.randint(1, 4))
-        if "after" in axes and i and rng.random() < 0.6:
-            request = replace(request, after=After(f"r{rng.randrange(i)}", rng.randint(0, 2)))
         requests.append(request)
     most = rng.randint(1, 2) if "max_active" in axes else None
     return Instance(memory, requests, max_active=most)
@@ -58,13 +55,9 @@ def value_of(instance: Instance, starts: tuple[int, ...]) -> int | None:
     requests, total = instance.requests, 0
     ends = [k + r.output for k, r in zip(starts, requests, strict=True)]
     for i, request in enumerate(requests):
-        release = request.arrival
-        if request.after is not None:
-            before = [r.id for r in requests].index(request.after.request)
-            release = max(release, ends[before] + request.after.gap)
-        if starts[i] < release:
+        if starts[i] < request.arrival:
             return None
-        total += request.weight * (ends[i] - release)
+        total += request.weight * (ends[i] - request.arrival)
     for time in range(1, max(ends) + 1):
         active = [i for i, k in enumerate(starts) if k < time <= ends[i]]
         held = sum(requests[i].prompt + time - starts[i] for i in active)
@@ -75,8 +68,7 @@ def value_of(instance: Instance, starts: tuple[int, ...]) -> int | None:
 
 def optimum(instance: Instance) -> int:
     """Return the least weighted latency over all starts."""
-    gaps = sum(r.after.gap for r in instance if r.after is not None)
-    last = instance.last_arrival + instance.total_output + gaps
+    last = instance.last_arrival + instance.total_output
     ranges = [range(r.arrival, last - r.output + 1) for r in instance]
     found = (value_of(instance, starts) for starts in product(*ranges))
     return min(value for value in found if value is not None)
@@ -84,7 +76,7 @@ def optimum(instance: Instance) -> int:
 
 COMBINATIONS = [
     tuple(axis for axis, is_in in zip(AXES, chosen, strict=True) if is_in)
-    for chosen in product((False, True), repeat=3)
+    for chosen in product((False, True), repeat=len(AXES))
     if any(chosen)
 ]
 
@@ -160,28 +152,10 @@ def test_files_keep_everything(tmp_path: Path) -> None:
         write_instance(drawn(3, ("weight",)), tmp_path / "i.csv")
 
 
-@pytest.mark.parametrize(
-    ("after", "reason"),
-    [
-        ({"r0": "r9"}, "is of 'r9', which is none of the requests"),
-        ({"r0": "r1", "r1": "r0"}, "comes after itself, by way of others"),
-        ({"r1": "r1"}, "comes after itself"),
-    ],
-)
-def test_an_order_that_cannot_be_is_refused(after: dict[str, str], reason: str) -> None:
-    requests = [
-        Request(0, 1, 1, id=name, after=After(after[name]) if name in after else None)
-        for name in ("r0", "r1")
-    ]
-    with pytest.raises(InvalidInput, match=reason):
-        Instance(9, requests)
-
-
 @pytest.mark.parametrize("axis", AXES)
 def test_what_does_not_know_it_says_so(axis: str, tmp_path: Path) -> None:
     instance = next(i for seed in range(99) if axis in (i := drawn(seed, (axis,))).extras)
     refused: list[Callable[[], object]] = [
-        lambda: certify(instance, slower=True, time_limit=1),
         lambda: solve(instance, "exact"),
         lambda: solve(instance, scope="pauses"),
         lambda: solve(instance, clock="seconds"),
@@ -192,8 +166,6 @@ def test_what_does_not_know_it_says_so(axis: str, tmp_path: Path) -> None:
     for work in refused:
         with pytest.raises(InvalidInput, match=f"{axis}: is not known by"):
             work()
-    with pytest.raises(InvalidInput, match="workers: is 2"):
-        replace(drawn(1, ("after",)), workers=2)
 
 
 @pytest.mark.slow

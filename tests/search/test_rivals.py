@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from brute_force import optimum
 from effort import many
-from oracle import optimum
 from strategies import random_instances
 
 from kvopt import Instance, Request, Schedule, generate, run
@@ -56,7 +56,7 @@ def test_a_rival_proves_the_optimum_of_brute_force(name: str) -> None:
         problem, heard = problem_of(instance), Heard()
         work(problem, heard)
         heard.starts(problem.known.starts)
-        best, _ = optimum(
+        best = optimum(
             instance.memory, [(r.arrival, r.prompt, r.output) for r in instance.requests]
         )
         checks = [Schedule(instance, starts).check() for starts in heard.schedules]

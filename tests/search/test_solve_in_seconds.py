@@ -8,11 +8,10 @@ import random
 from pathlib import Path
 
 import pytest
+from brute_force import Server, optimum
 from commands import Run
 from effort import many
-from fleet_oracle import timed_fleet_optimum
 from known import known
-from timed_oracle import Server
 
 from kvopt import (
     BatchTime,
@@ -70,7 +69,7 @@ def oracle(instance: Instance, server: Server) -> int:
     """Return the optimum by brute force."""
     arrivals = clock_of(server).arrivals(instance)
     triples = [(a, r.prompt, r.output) for a, r in zip(arrivals, instance, strict=True)]
-    return timed_fleet_optimum(server, instance.memory, instance.workers, triples)
+    return optimum(instance.memory, triples, server=server, workers=instance.workers)
 
 
 def checked(found: SolveResult) -> None:

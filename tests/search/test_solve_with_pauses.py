@@ -6,9 +6,9 @@ import json
 from functools import partial
 from pathlib import Path
 
-import pause_oracle
+import brute_force
 import pytest
-from effort import FEW_STEPS, many
+from effort import many
 from known import known
 from strategies import instance_of, plain, random_instances
 
@@ -23,7 +23,7 @@ from kvopt.search.solvers import cpsat
 from kvopt.search.stages import as_longer_prompts
 from kvopt.timetable.schedule import Schedule
 
-pytestmark = pytest.mark.usefixtures("processor_clock")
+pytestmark = pytest.mark.usefixtures("processor_clock", "few_steps")
 
 solve_paused = partial(solve, scope="pauses")
 
@@ -41,7 +41,7 @@ solve_paused = partial(solve, scope="pauses")
     ],
 )
 def test_worked_cases(memory: int, requests: list[tuple[int, int, int]], best: int) -> None:
-    found = solve_paused(instance_of(memory, requests), params=FEW_STEPS)
+    found = solve_paused(instance_of(memory, requests))
     assert (found.objective, found.lower_bound, str(found.status)) == (best, best, "optimal")
     assert (str(found.stop_reason), str(found.scope)) == ("proved", "pauses")
 
@@ -90,9 +90,12 @@ def test_summaries_say_what_is_covered() -> None:
 
 
 @pytest.mark.parametrize(
-    "engine", ["highs", "cpsat", pytest.param("pyomo", marks=pytest.mark.slow)]
+    ("engine", "plain"),
+    [
+        *((name, plain) for name in ("highs", "cpsat") for plain in (True, False)),
+        pytest.param("pyomo", True, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("plain", [True, False])
 def test_engines_find_a_pause(engine: str, plain: bool) -> None:
     instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
     found = solve_paused(instance, engine, quick_start=not plain, presolve=not plain, threads=1)
@@ -109,7 +112,7 @@ def test_engines_agree_with_brute_force(engine: str, presolve: bool) -> None:
         found = solve_paused(
             instance, engine, quick_start=len(instance) % 2 == 0, presolve=presolve, threads=1
         )
-        best = pause_oracle.optimum(*plain(instance))
+        best = brute_force.optimum(*plain(instance), scope="pauses")
         assert found.objective == found.lower_bound == best
         assert not found.faults
 
@@ -118,7 +121,11 @@ def test_engines_agree_with_brute_force(engine: str, presolve: bool) -> None:
 def test_pyomo_agrees_with_brute_force() -> None:
     for instance in random_instances(2, 43, least_requests=2, most_memory=8, most_output=4):
         found = solve_paused(instance, "pyomo", quick_start=False)
-        assert found.objective == found.lower_bound == pause_oracle.optimum(*plain(instance))
+        assert (
+            found.objective
+            == found.lower_bound
+            == brute_force.optimum(*plain(instance), scope="pauses")
+        )
 
 
 @pytest.mark.parametrize("engine", ["auto", "highs", "cpsat"])

@@ -26,7 +26,7 @@ from kvopt import (
     run,
 )
 from kvopt.errors import Stopped
-from kvopt.experiments.fleets import fleet_sizes
+from kvopt.fleets import fleet_sizes
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time

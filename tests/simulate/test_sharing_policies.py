@@ -7,8 +7,9 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from brute_force import Row, feasible
 from effort import many
-from sharing_oracle import Row, drawn, feasible, optimum_of, rows_of
+from strategies import drawn_with_prefixes, optimum_of, rows_of
 
 from kvopt import Instance, InvalidInput, Request, Scope, bound, compare, list_policies, policy, run
 from kvopt.simulate.policies.lookahead import LookAhead
@@ -72,7 +73,7 @@ def literal(instance: Instance, choose: Choice) -> list[int]:
             together = [*active, i]
             ages = [active[j] - time if j in active else 0 for j in together]
             held = [(min(ages), *rows[j][1:]) for j in together]
-            if not feasible(instance.memory, held, block, ages):
+            if not feasible(instance.memory, held, ages, unit=block):
                 break
             starts[i] = time
         time += 1
@@ -82,7 +83,7 @@ def literal(instance: Instance, choose: Choice) -> list[int]:
 @pytest.mark.parametrize("name", CHOICES)
 def test_agrees_with_a_literal_simulator(name: str) -> None:
     for seed in range(2000, 2000 + many(240)):
-        instance = drawn(seed, 9)
+        instance = drawn_with_prefixes(seed, 9)
         made = run(instance, name)
         assert list(made.starts) == literal(instance, CHOICES[name]), seed
         assert made.scope is (Scope.SHARING if "prefix" in instance.extras else Scope.RUNS)
@@ -97,7 +98,7 @@ def test_every_policy_keeps_to_the_memory(name: str) -> None:
         "alpha-protect": ":alpha=0", "alpha-beta": ":alpha=0,beta=0.5",
     }  # fmt: skip
     for seed in range(3000, 3030):
-        instance = drawn(seed, 7)
+        instance = drawn_with_prefixes(seed, 7)
         if "prefix" not in instance.extras or "vllm" in name or name == "sglang":
             continue
         made = run(instance, name + more.get(name, ""))
@@ -105,7 +106,7 @@ def test_every_policy_keeps_to_the_memory(name: str) -> None:
         assert made.is_complete or made.lost
         if made.is_complete:
             size = instance.block_tokens or 1
-            assert feasible(instance.memory, rows_of(instance), size, list(made.starts))
+            assert feasible(instance.memory, rows_of(instance), list(made.starts), unit=size)
 
 
 def test_the_same_prefix_goes_on() -> None:
@@ -167,7 +168,7 @@ def test_bounds_of_whole_blocks_know_no_prefixes() -> None:
 
 
 def test_workers_of_a_fleet_share_nothing() -> None:
-    instance = replace(drawn(7, 6), workers=2)
+    instance = replace(drawn_with_prefixes(7, 6), workers=2)
     made = run(instance, "lpm")
     assert not made.violations()
     assert policy("lpm").parameters()["seed"] == 0

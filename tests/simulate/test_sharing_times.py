@@ -7,9 +7,9 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from brute_force import Row, Server, completions, feasible
 from effort import many
-from sharing_oracle import Row, drawn, feasible, rows_of, timed
-from timed_oracle import Server
+from strategies import drawn_with_prefixes, rows_of
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, run
 from kvopt.certificates.files import certificate_text
@@ -36,8 +36,8 @@ def assert_times(made: Schedule, rows: list[Row]) -> None:
     for worker, members in enumerate(made.members):
         own, starts = [rows[i] for i in members], [made.starts[i] for i in members]
         in_rounds = [(0, *row[1:]) for row in own]
-        assert feasible(instance.memory, in_rounds, block, starts)
-        ends = timed(instance.memory, own, block, SERVER, starts, made.resumed[worker])
+        assert feasible(instance.memory, in_rounds, starts, unit=block)
+        ends = completions(instance.memory, own, block, SERVER, starts, made.resumed[worker])
         assert [made.completions[i] for i in members] == ends
 
 
@@ -45,7 +45,7 @@ def assert_times(made: Schedule, rows: list[Row]) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_runs_take_the_times_of_a_literal_server(name: str, workers: int) -> None:
     for seed in range(many(60)):
-        instance, rows = in_nanoseconds(drawn(seed, 9), 17 * (seed % 3))
+        instance, rows = in_nanoseconds(drawn_with_prefixes(seed, 9), 17 * (seed % 3))
         made = run(replace(instance, workers=workers), name, router="round-robin", clock=CLOCK)
         assert made.is_complete
         assert_times(made, rows)
@@ -56,19 +56,19 @@ def test_schedules_take_the_times_of_a_literal_server() -> None:
     hits = 0
     for seed in range(many(250)):
         rng = Random(seed)
-        instance = drawn(seed, 9)
+        instance = drawn_with_prefixes(seed, 9)
         rows = [(0, *row[1:]) for row in rows_of(instance)]
         instance = replace(instance, requests=[replace(r, arrival=0) for r in instance])
         block, starts = instance.block_tokens or 1, dict[int, int]()
         for i in rng.sample(range(len(rows)), len(rows)):  # as soon as it fits beside those before
             starts[i] = rng.randint(0, 3)
             placed = [rows[j] for j in starts]
-            while not feasible(instance.memory, placed, block, list(starts.values())):
+            while not feasible(instance.memory, placed, list(starts.values()), unit=block):
                 starts[i] += 1
         begins, last = [starts[i] for i in range(len(rows))], max(starts.values())
         waits = {last: 10**6}
         made = Schedule(instance, begins, clock=CLOCK, resumed=[waits])
-        ends = timed(instance.memory, rows, block, SERVER, begins, waits)
+        ends = completions(instance.memory, rows, block, SERVER, begins, waits)
         assert list(made.completions) == ends, seed
         apart = Schedule(instance.without_prefixes(), begins, clock=CLOCK, resumed=[waits])
         hits += apart.completions != made.completions
@@ -80,7 +80,7 @@ def test_schedules_take_the_times_of_a_literal_server() -> None:
 def test_the_checker_replays_runs_with_evictions(name: str, workers: int) -> None:
     lost = 0
     for seed in range(many(60)):
-        instance, _ = in_nanoseconds(drawn(seed, 25), 17 * (seed % 3))
+        instance, _ = in_nanoseconds(drawn_with_prefixes(seed, 25), 17 * (seed % 3))
         if "prefix" not in instance.extras:
             continue
         instance = replace(instance, workers=workers)

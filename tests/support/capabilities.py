@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kvopt import (
-    After,
     BatchTime,
     Instance,
     InvalidInput,
@@ -32,7 +31,7 @@ from kvopt import (
     write_certificate,
     write_schedule,
 )
-from kvopt.experiments.fleets import fleet_sizes
+from kvopt.fleets import fleet_sizes
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.problem import Problem
@@ -88,7 +87,6 @@ AXES: Mapping[str, Callable[[Problem], Problem]] = {
     "blocks": _in_blocks,
     "deadline": lambda asked: replace(asked, deadline=Deadline.parse("4")),
     "weights": _changed(weight=3),
-    "order": _changed(after=After("r0", 1)),
     "cap": _two_active,
     "sharing": _sharing,
 }
@@ -104,10 +102,6 @@ def _certify(problem: Problem, folder: Path) -> None:
     write_certificate(found, path)
     assert verify(path).valid
     assert read_certificate(path).lower_bound is not None
-
-
-def _slower(problem: Problem, _: Path) -> None:
-    assert certify(problem, slower=True, time_limit=0.2, threads=1).slower is not None
 
 
 def _fleet(problem: Problem, _: Path) -> None:
@@ -188,7 +182,6 @@ CAPABILITIES: Mapping[str, Callable[[Problem, Path], None]] = {
     },
     "bounds by workers": _bounds,
     "certify, verify": _certify,
-    "certify, slower machines": _slower,
     "fleet": _fleet,
     **{f"run, {name}": _run(name) for name in ("mc-sf", "a-min", "vllm-fcfs:block=1", "sglang")},
     "files of schedules": _files,
@@ -252,7 +245,7 @@ def page() -> str:
         "# What works with what?",
         "",
         "Each capability was tried on a problem of four requests, changed along one axis:",
-        "`blocks` is `block_size`, `order` `after`, `cap` `max_active`, `sharing` `prefix`.",
+        "`blocks` is `block_size`, `cap` `max_active`, `sharing` `prefix`.",
         "`yes` means that it works; a test tries it with each commit. A number means that it is",
         "refused with that message below. `-` means that there is no such option.",
         "",

@@ -9,21 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache
-from itertools import chain, combinations, product
+from itertools import chain
 from typing import Any
 
-import block_oracle
-import oracle
-import pause_oracle
-import sharing_oracle
-from deadline_oracle import ROUNDS, most_in_time
-from fleet_oracle import Dated, dealt, most_on_workers
-from oracle import Triple
-from timed_oracle import Server, scoped_optimum
+from brute_force import Server, active_times, feasible, most_in_time, optimum
 
 Content = dict[str, Any]
-Active = frozenset[int]
 
 
 def untrue(content: Content) -> Iterator[str]:
@@ -38,11 +29,6 @@ def untrue(content: Content) -> Iterator[str]:
     for run in (upper, *content.get("policies", [])):
         if run is not None and run["value"] is not None and not problem.fits(run):
             yield f"a run does not fit: {run}"
-    for claim in content.get("slower", []):
-        phi = Fraction(*claim["machine"])
-        for more in (Fraction(0), Fraction(1, 7), Fraction(2)):
-            if (there := problem.least(phi + more)) <= claim["value"]:
-                yield f"slower: {claim['value']}, {phi + more} times slower {there}"
     yield from problem.untrue_in_time(content.get("deadlines"))
 
 
@@ -50,127 +36,42 @@ class Problem:
     """The instance of a certificate as plain numbers, and the scope of what is claimed of it."""
 
     def __init__(self, content: Content) -> None:
-        instance = content["instance"]
+        instance, model = content["instance"], content["clock"]
         self.memory: int = instance["memory"]
         self.rows: list[Content] = instance["requests"]
         self.workers: int = instance.get("workers", 1)
         self.block: int = instance.get("block_size", 1)
+        self.unit: int = instance.get("block_tokens", 1)
+        self.most_active: float = instance.get("max_active", math.inf)
         self.round_ns = Fraction(instance.get("round_ms", 0)) * 1_000_000
+        self.weights = [row.get("weight", 1) for row in self.rows]
         self.scope: str = content["scope"]
-        self.server, model = ROUNDS, content["clock"]
-        self.in_rounds = model == "rounds"
-        if not self.in_rounds:
+        self.server: Server | None = None
+        if model != "rounds":
             lines = [(line["round_ns"], line["token_ns"]) for line in model["lines"]]
             self.server = Server(lines, model["prompt_ns"], model["kv_ns"])
-        self.most: int = instance.get("max_active", len(self.rows))
-        self.size: int = instance.get("block_tokens", 0)
-        self.is_restricted = "max_active" in instance or any(
-            {"weight", "after", "prefix"} & row.keys() for row in self.rows
-        )
-        self.requests = [(self._arrival(r), r["prompt"], r["output"]) for r in self.rows]
+        self.requests = [
+            (self._arrival(row), row["prompt"], row["output"], tuple(row.get("prefix", ())))
+            for row in self.rows
+        ]
 
     def _arrival(self, row: Content) -> int:
-        if self.in_rounds:
+        if self.server is None:
             return int(row["arrival"])
         if "arrival_seconds" in row:
             return round(Fraction(row["arrival_seconds"]) * 10**9)
         return round(int(row["arrival"]) * self.round_ns)
 
-    def least(self, phi: Fraction = Fraction(1)) -> Fraction:
-        """Return the least total latency on a machine that is phi times slower."""
-        if not self.requests:
-            return Fraction(0)
-        if self.is_restricted:
-            known = cache(self._least_restricted if self.in_rounds else self._least_shared)
-            deals = dealt([(i, 0, 0) for i in range(len(self.rows))], self.workers)
-            return Fraction(
-                min(sum(known(tuple(i for i, _, _ in own)) for own in parts) for parts in deals)
-            )
-        if self.block > 1:
-            pauses = "pauses" in self.scope
-            least = block_oracle.optimum(self.memory, self.requests, self.block, pauses=pauses)
-            return Fraction(least)
-        deals = dealt(self.requests, self.workers)
-        return min(
-            sum((self._alone(tuple(part), phi) for part in parts), Fraction(0)) for parts in deals
-        )
+    @property
+    def rules(self) -> dict[str, Any]:
+        """What brute force is told of it."""
+        scope = self.scope if self.server else self.scope.replace("chunks", "")
+        return {"workers": self.workers, "server": self.server, "scope": scope, "block": self.block,
+                "unit": self.unit, "most_active": self.most_active}  # fmt: skip
 
-    def _least_shared(self, own: Sequence[int]) -> float:
-        """Return the least total latency in seconds of requests with prefixes on one worker."""
-        rows = [(*self.requests[i], tuple(self.rows[i].get("prefix", ()))) for i in own]
-        return sharing_oracle.timed_optimum(self.memory, rows, self.size, self.server)
-
-    def _least_restricted(self, own: Sequence[int]) -> float:
-        """Return the least weighted latency of some requests on one worker, round by round."""
-        rows = {i: self.rows[i] for i in own}
-        gaps = sum(row["after"].get("gap", 0) for row in rows.values() if "after" in row)
-        last = oracle.last_time([self.requests[i] for i in own]) + gaps
-
-        @cache
-        def least(now: int, made: tuple[int, ...], ends: tuple[int, ...], active: Active) -> float:
-            """Return what is to come, with so many tokens of each made, and some just active."""
-            if all(ends[i] for i in own):
-                return 0
-            if now >= last:
-                return math.inf
-            there = [i for i in own if not ends[i] and self.release(i, ends) <= now]
-            found = math.inf
-            for some in chain.from_iterable(combinations(there, n) for n in range(len(there) + 1)):
-                if self.holds({i: made[i] + 1 for i in some}) and active.issubset(some):
-                    more = tuple(n + (i in some) for i, n in enumerate(made))
-                    over = {i for i in some if more[i] == rows[i]["output"]}
-                    then = tuple(now + 1 if i in over else end for i, end in enumerate(ends))
-                    goes_on = Active() if "pauses" in self.scope else Active(some) - over
-                    found = min(found, least(now + 1, more, then, goes_on))
-            cost: float = found + sum(rows[i].get("weight", 1) for i in there)
-            return cost
-
-        none = (0,) * len(self.rows)
-        return least(0, none, none, Active())
-
-    def release(self, i: int, ends: Sequence[int]) -> float:
-        """Return when a request may start; an end of 0 is one that is to come."""
-        after = self.rows[i].get("after")
-        if after is None:
-            return int(self.rows[i]["arrival"])
-        end = ends[
-            [row.get("id", f"r{j}") for j, row in enumerate(self.rows)].index(after["request"])
-        ]
-        return max(int(self.rows[i]["arrival"]), end + after.get("gap", 0) if end else math.inf)
-
-    def holds(self, made: dict[int, int]) -> bool:
-        """Whether requests may be active together that have so many tokens, a prefix held once."""
-        prefixes = {i: self.rows[i].get("prefix", []) for i in made}
-        blocks = len(set().union(*prefixes.values())) - sum(map(len, prefixes.values()))
-        held = sum(self.rows[i]["prompt"] + n for i, n in made.items()) + self.size * blocks
-        return len(made) <= self.most and held <= self.memory
-
-    def weighted(self, times: Sequence[Sequence[int]], on: Sequence[int]) -> int | None:
-        """Return the weighted latency of runs on workers, None if they break a rule."""
-        ends = [own[-1] for own in times]
-        for worker, time in product(set(on), range(1, max(ends) + 1)):
-            own = (i for i, each in enumerate(on) if each == worker and time in times[i])
-            if not self.holds({i: times[i].index(time) + 1 for i in own}):
-                return None
-        releases = [int(self.release(i, ends)) for i in range(len(times))]
-        if any(own[0] <= release for own, release in zip(times, releases, strict=True)):
-            return None
-        ages = [end - release for end, release in zip(ends, releases, strict=True)]
-        total: int = sum(r.get("weight", 1) * n for r, n in zip(self.rows, ages, strict=True))
-        return total
-
-    def _alone(self, part: Sequence[Triple], phi: Fraction) -> Fraction:
-        """Return the same of a worker with some of the requests."""
-        if self.in_rounds and phi == 1:
-            if "pauses" in self.scope:
-                return Fraction(pause_oracle.optimum(self.memory, part))
-            return Fraction(oracle.optimum(self.memory, part)[0])
-        by, of = phi.numerator, phi.denominator
-        lines = [(by * fixed, by * each) for fixed, each in self.server.lines]
-        slow = Server(lines, by * self.server.prompt_ns, by * self.server.kv_ns)
-        late = [(of * a, s, o) for a, s, o in part]
-        scope = self.scope.replace("chunks", "") if self.in_rounds else self.scope
-        return Fraction(scoped_optimum(slow, self.memory, late, scope), of)
+    def least(self) -> int:
+        """Return the least total latency."""
+        return optimum(self.memory, self.requests, weights=self.weights, **self.rules)
 
     def fits(self, run: Content) -> bool:
         """Whether each worker holds its requests, and the value is that of the run.
@@ -178,32 +79,36 @@ class Problem:
         What was lost is looked at with one worker; of seconds, runs of one worker without pauses
         and prefixes.
         """
-        if not self.in_rounds:
-            is_plain = self.workers == 1 and "starts" in run and not self.is_restricted
+        if self.server is not None:
+            has_prefixes = any(path for *_, path in self.requests)
+            is_plain = self.workers == 1 and "starts" in run and not has_prefixes
             return not is_plain or run["value"] == self.nanoseconds(run)
         on = run.get("workers", [0] * len(self.rows))
         if "segments" in run:
-            times = [[t for a, b in rows for t in range(a, b + 1)] for rows in run["segments"]]
+            times: list[Sequence[int]] = [
+                [t for a, b in rows for t in range(a, b + 1)] for rows in run["segments"]
+            ]
         else:
-            pairs = zip(run["starts"], self.requests, strict=True)
-            times = [list(range(k + 1, k + o + 1)) for k, (_, _, o) in pairs]
-        if self.is_restricted:
-            return bool(run["value"] == self.weighted(times, on))
+            times = active_times(self.requests, run["starts"])
         for worker in set(on):
-            own = [i for i, each in enumerate(on) if each == worker]
+            own = [i for i, other in enumerate(on) if other == worker]
             some, when = [self.requests[i] for i in own], [times[i] for i in own]
             if self.workers == 1:
-                lost = run.get("lost", [])
-                some += [(self.requests[i][0], self.requests[i][1], b - a) for i, a, b in lost]
-                when += [list(range(a + 1, b + 1)) for _, a, b in lost]
-            if not pause_oracle.feasible(self.memory, some, when):
+                for i, begin, end in run.get("lost", []):
+                    arrival, prompt, _, path = self.requests[i]
+                    some.append((arrival, prompt, end - begin, path))
+                    when.append(range(begin + 1, end + 1))
+            if not feasible(self.memory, some, when, block=self.block, unit=self.unit):
                 return False
-            if block_oracle.most_blocks(some, when, self.block) > self.memory // self.block:
+            every = [*chain.from_iterable(when)]
+            if any(every.count(time) > self.most_active for time in every):
                 return False
-        return bool(run["value"] == pause_oracle.latency(self.requests, times))
+        rows = zip(self.weights, self.requests, times, strict=True)
+        return bool(run["value"] == sum(w * (own[-1] - r[0]) for w, r, own in rows))
 
     def nanoseconds(self, run: Content) -> int | None:
         """Go through a run round by round; return its total latency, None if it breaks a rule."""
+        assert self.server is not None
         waits = dict(run.get("waits", []))
         pieces = [(i, k, k + self.requests[i][2]) for i, k in enumerate(run["starts"])]
         pieces += [tuple(row) for row in run.get("lost", [])]
@@ -233,21 +138,13 @@ class Problem:
         if claim is None:
             return
         after = claim["after"]
-        length = 1 if self.in_rounds else self.round_ns
+        length = 1 if self.server is None else self.round_ns
         allowed = [
             after if isinstance(after, int) else math.floor(row["deadline"] * length)
             for row in self.rows
         ]
-        first, scope = claim["aim"] == "first-token", self.scope
-        if self.in_rounds:
-            scope = scope.replace("chunks", "")
-
-        def alone(some: Sequence[Dated]) -> int:
-            rows, after = [row[:3] for row in some], [row[3] for row in some]
-            return most_in_time(self.server, self.memory, rows, after, scope, first=first)
-
-        dated = [(*row, most) for row, most in zip(self.requests, allowed, strict=True)]
-        most = most_on_workers(self.workers, dated, alone) if dated else 0
+        first = claim["aim"] == "first-token"
+        most = most_in_time(self.memory, self.requests, allowed, first=first, **self.rules)
         if claim["ceiling"] < most:
             yield f"ceiling: {claim['ceiling']}, {most} can attain"
         if claim["best"] is not None and claim["best"]["attained"] > most:

@@ -10,11 +10,10 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
 
-import oracle
+import brute_force
 from effort import many
 from literal import configurations as literal
 from literal.best_prices import best_prices
-from oracle import Triple
 from strategies import instance_of
 
 from kvopt.problem.instance_files import instance_to_json
@@ -24,7 +23,7 @@ from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.report import report_on
 from kvopt.verify.work import Invalid, Unreadable, Work
 
-Problem = tuple[int, tuple[Triple, ...]]
+Problem = tuple[int, tuple[brute_force.Triple, ...]]
 Stage = dict[str, Any]
 Proof = dict[str, Any]
 
@@ -68,7 +67,9 @@ def all_prices(memory: int, stage: Stage) -> dict[int, dict[literal.State, Fract
     }
 
 
-def right_sides(memory: int, requests: Sequence[Triple], stage: Stage, left: Any) -> list[int]:
+def right_sides(
+    memory: int, requests: Sequence[brute_force.Triple], stage: Stage, left: Any
+) -> list[int]:
     """Return R at the times 0, 1, ..., each over all configurations within the copies.
 
     Until the first arrival nothing can be active.
@@ -111,7 +112,7 @@ def replay(problem: Problem, proof: Proof) -> int | None:
 
 @cache
 def best(problem: Problem) -> int:
-    return oracle.optimum(*problem)[0]
+    return brute_force.optimum(*problem)
 
 
 class Checker(NamedTuple):

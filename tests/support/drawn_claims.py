@@ -16,7 +16,6 @@ KINDS = ("prices", "volume", "staircases", "configurations", "search", "slots", 
 LINES = ([(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(0, 4)])
 FOREST = (["a"], ["a", 1], ["a", 1, 2], ["a", 3], ["b", "c"])
 """Paths of blocks that requests share."""
-MACHINES = ([1, 1], [1001, 1000], [7, 6], [3, 2], [12, 5], [5, 1])
 
 
 def drawn(source: random.Random) -> Content:
@@ -46,22 +45,20 @@ def drawn(source: random.Random) -> Content:
 
 
 def restricted(source: random.Random) -> Content:
-    """Return one with weights, an order, a limit, shared prefixes, or some of these.
+    """Return one with weights, a limit, shared prefixes, or some of these.
 
     In seconds there are shared prefixes alone.
     """
     memory, rows = source.randint(3, 7), list[Content]()
     timed, size = source.random() < 0.3, source.choice((1, 1, 2))
     shares = timed or source.random() < 0.6
-    for i in range(source.choice((1, 2, 3, 3))):
+    for _ in range(source.choice((1, 2, 3, 3))):
         prompt, output = random_shape(source, memory, 3)
         row: Content = {"arrival": source.choice((0, 0, 1, 3)), "prompt": prompt, "output": output}
         if timed:
             row["arrival_seconds"] = 3e-9 * row["arrival"]
         elif source.random() < 0.6:
             row["weight"] = source.randint(1, 4)
-        if i and not timed and source.random() < 0.3:
-            row["after"] = {"request": f"r{source.randrange(i)}", "gap": source.randint(0, 2)}
         path = source.choice(FOREST)[: prompt // size]
         if shares and path:
             row["prefix"] = list(path)
@@ -69,7 +66,7 @@ def restricted(source: random.Random) -> Content:
     instance: Content = {"schema": "kvopt.instance/2", "memory": memory, "requests": rows}
     if not timed and source.random() < 0.3:
         instance["max_active"] = source.randint(1, 2)
-    if not any("after" in row for row in rows) and source.random() < 0.3:
+    if source.random() < 0.3:
         instance["workers"] = 2
     scope = source.choice(("runs", "runs", "pauses", "chunks", "pauses+chunks"))
     if any("prefix" in row for row in rows):

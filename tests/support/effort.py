@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 from hypothesis import settings
 
-from kvopt.incumbent.params import LagrangianParams, SolveParams
+from kvopt.bounds import lagrangian
 
 NORMAL = 30
 """Examples of a test that says nothing, in the profile of `make test`."""
@@ -12,8 +16,6 @@ THOROUGH = 1000
 """The same for `make test-thorough`."""
 _UNIT = 60
 """Examples by which the counts of tests are meant; `make test` tries half of them."""
-FEW_STEPS = SolveParams(lagrangian=LagrangianParams(most_steps=200))
-"""Prices need not be the best ones to be compared; most of the time goes into the last digits."""
 
 
 def many(count: int) -> int:
@@ -24,3 +26,11 @@ def many(count: int) -> int:
 def examples(count: int) -> settings:
     """Return settings with half as many examples in `make test`, and more at night."""
     return settings(max_examples=many(count))
+
+
+@contextmanager
+def few_steps(most: int = 200) -> Iterator[None]:
+    """Let ascents of prices end soon: most of their time goes into the last digits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lagrangian, "MOST_STEPS", most)
+        yield

@@ -1,6 +1,6 @@
-"""What prices prove, from the definition alone: of runs or pauses, of tokens, blocks and slots.
+"""What prices prove of runs or pauses, of tokens, blocks and slots, and the LP that they reach.
 
-As in `oracle`, nothing of kvopt is imported: a proof is what a file has.
+From the definitions alone: nothing of kvopt is imported, a proof is what a file has.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from block_oracle import blocks_of
-from oracle import Triple
+import numpy as np
+from brute_force import Triple
+from scipy.optimize import linprog
 
 
 def price_of_a_slot(borders: Sequence[int], values: Sequence[int], time: int) -> int:
@@ -46,7 +47,7 @@ def bound_of(
 
     def paid(time: int, held: int) -> int:
         shares = ((count + 1) * held // (memory + 1) * price for count, price in of_slots(time))
-        return tokens.get(time, 0) * block * blocks_of(held, block) + sum(shares)
+        return tokens.get(time, 0) * block * -(-held // block) + sum(shares)
 
     def least(request: Triple) -> int:
         arrival, prompt, output = request
@@ -67,3 +68,26 @@ def _active(arrival: int, output: int, last: int, pauses: bool) -> Iterator[Sequ
         return
     for start in range(arrival, max(arrival, last) + 1):
         yield range(start + 1, start + output + 1)
+
+
+def relaxed_optimum(memory: int, requests: Sequence[Triple]) -> float:
+    """Return the value of the time-indexed LP up to a time by which all fit one by one."""
+    horizon = max((a for a, _, _ in requests), default=0) + sum(o for _, _, o in requests)
+    columns = [
+        (i, k)
+        for i, (arrival, _, output) in enumerate(requests)
+        for k in range(arrival, horizon - output + 1)
+    ]
+    tokens = np.zeros((horizon, len(columns)))
+    starts = np.zeros((len(requests), len(columns)))
+    latency = np.zeros(len(columns))
+    for column, (i, start) in enumerate(columns):
+        arrival, prompt, output = requests[i]
+        starts[i, column] = 1
+        latency[column] = start + output - arrival
+        for age in range(1, output + 1):
+            tokens[start + age - 1, column] = prompt + age
+    limits = np.full(horizon, memory)
+    if not columns:
+        return 0.0
+    return float(linprog(latency, tokens, limits, starts, np.ones(len(requests))).fun)

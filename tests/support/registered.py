@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kvopt.bounds.registry import BOUNDS
-from kvopt.experiments.report.registry import SECTIONS
 from kvopt.kernels.registry import Registry
 from kvopt.problem.traces.formats import FORMATS
-from kvopt.search.registry import ENGINES
 from kvopt.simulate.policies.registry import POLICIES
+from kvopt.simulate.routers.registry import ROUTERS
 
-REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, BOUNDS, ENGINES, FORMATS, SECTIONS)
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, ROUTERS, FORMATS)
 
 
 @contextmanager

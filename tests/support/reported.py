@@ -6,7 +6,7 @@ from pathlib import Path
 
 from registered import forgetting
 
-from kvopt.experiments.studies import read_study, run_study
+from kvopt.studies import read_study, run_study
 
 BROKEN = "<b>broken</b> & out"
 """What a scheduler of the study fails with: text that a page must not take for its own."""

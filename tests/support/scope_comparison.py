@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-import block_oracle
-import oracle
-import pause_oracle
-from effort import FEW_STEPS
-from oracle import Triple
+import brute_force
+from effort import few_steps
 from strategies import plain, random_instances, random_shape
-from timed_oracle import Server, scoped_optimum
 
 from kvopt import BatchTime, Instance, Line, Request, bound
-from kvopt.bounds.registry import bounds_for
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
-from kvopt.incumbent.params import LagrangianParams, SolveParams
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.search.registry import engines_for
+from kvopt.search.engines import engine_of, methods_for
 from kvopt.search.stages import as_longer_prompts
 
-
-def _of_runs(memory: int, requests: tuple[Triple, ...]) -> int:
-    return oracle.optimum(memory, requests)[0]
-
-
-ROUNDS: dict[Scope, Callable[[int, tuple[Triple, ...]], int]] = {
-    Scope.RUNS: _of_runs,
-    Scope.RESTARTS: _of_runs,  # the last runs of all requests are a schedule without evictions
-    Scope.PAUSES: pause_oracle.optimum,
-}
-"""Least total latency in rounds by brute force."""
+ROUNDS = (Scope.RUNS, Scope.RESTARTS, Scope.PAUSES)
+"""Scopes that are compared in rounds."""
 SECONDS = (Scope.CHUNKS, Scope.PAUSES, Scope.PAUSES_AND_CHUNKS)
 """Scopes that are compared in seconds."""
 _LINES = [[(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)]]
@@ -61,16 +46,17 @@ class Figures:
 
 def in_rounds(scope: Scope, seed: int) -> Iterator[Figures]:
     """Compare instances without end, every bound of the scope each; yield what is known so far."""
-    figures, best = Figures(), ROUNDS[scope]
+    figures = Figures()
     while True:
         seed += 1
         for instance in random_instances(50, seed, most_memory=9, most_output=4, last_arrival=4):
-            values = (
-                bound(instance, method, scope=scope, threads=1, params=FEW_STEPS).value
-                for method in bounds_for(scope).built_in
-                if method != "auto"  # the best of the others
-            )
-            figures.count(best(*plain(instance)), *values)
+            with few_steps():
+                values = [
+                    bound(instance, method, scope=scope, threads=1).value
+                    for method in methods_for(scope)
+                    if method != "auto"  # the best of the others
+                ]
+            figures.count(brute_force.optimum(*plain(instance), scope=scope), *values)
             yield figures
 
 
@@ -84,13 +70,15 @@ def in_seconds(scope: Scope, seed: int) -> Iterator[Figures]:
         memory, requests = plain(instance)
         timed = [(a, s, o) for a, (_, s, o) in zip(arrivals, requests, strict=True)]
         value = seconds_bound(instance, model, scope=scope).value_ns
-        figures.count(scoped_optimum(server, memory, timed, scope), value)
+        figures.count(brute_force.optimum(memory, timed, server=server, scope=scope), value)
         yield figures
 
 
-def _timed(source: random.Random) -> tuple[Server, Instance]:
+def _timed(source: random.Random) -> tuple[brute_force.Server, Instance]:
     """Return a server and few requests that arrive at nanoseconds; most are one to three."""
-    server = Server(source.choice(_LINES), source.choice((0, 0, 1)), source.choice((0, 0, 1)))
+    server = brute_force.Server(
+        source.choice(_LINES), source.choice((0, 0, 1)), source.choice((0, 0, 1))
+    )
     memory, count = source.randint(3, 8), source.choice((1, 2, 2, 3, 3, 3, 4, 5))
     most = 3 if count < 4 else 2
     requests = []
@@ -104,10 +92,6 @@ def _timed(source: random.Random) -> tuple[Server, Instance]:
 
 
 # ---- both sides of an answer in whole blocks against brute force, on random instances
-
-
-_FEW_STEPS = SolveParams(lagrangian=LagrangianParams(most_steps=60))
-"""Prices need not be the best ones to be compared."""
 
 
 def drawn_in_blocks(source: random.Random) -> Instance:
@@ -124,14 +108,14 @@ def drawn_in_blocks(source: random.Random) -> Instance:
 def in_blocks(scope: Scope, seed: int) -> Iterator[Figures]:
     """Compare instances without end: bounds, optimum, and a schedule; yield what is known."""
     source, figures = random.Random(seed), Figures()
-    pauses = scope.covers(Scope.PAUSES)
     while True:
         instance = drawn_in_blocks(source)
-        best = block_oracle.optimum(*plain(instance), instance.block_size, pauses=pauses)
-        values = [
-            bound(instance, method, scope=scope, threads=1, params=_FEW_STEPS).value or 0
-            for method in ("volume", "lagrangian")
-        ]
+        best = brute_force.optimum(*plain(instance), block=instance.block_size, scope=scope)
+        with few_steps(60):
+            values = [
+                bound(instance, method, scope=scope, threads=1).value or 0
+                for method in ("volume", "lagrangian")
+            ]
         upper = _reached(instance, scope)
         figures.count(best, *values)
         figures.violations += upper < best
@@ -140,10 +124,8 @@ def in_blocks(scope: Scope, seed: int) -> Iterator[Figures]:
 
 def _reached(instance: Instance, scope: Scope) -> int:
     """Return the total latency of a schedule that the engine found, checked in blocks."""
-    search = Search(
-        Problem(instance, scope=scope), Limits(threads=1, params=_FEW_STEPS, time_limit=0.2)
-    )
-    as_longer_prompts(search, engines_for(scope).find("auto"))
+    search = Search(Problem(instance, scope=scope), Limits(threads=1, time_limit=0.2))
+    as_longer_prompts(search, engine_of("auto", scope))
     schedule = search.best
     assert schedule is not None
     assert schedule.check().feasible, schedule.check().violations

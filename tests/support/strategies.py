@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from math import inf
+from typing import Any
 
+from brute_force import Row, Starts, Triple, feasible, optimum
 from hypothesis import strategies as st
-from oracle import Starts, Triple, feasible
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
@@ -23,6 +25,23 @@ def instance_of(memory: int, triples: list[Triple] | tuple[Triple, ...]) -> Inst
 def plain(instance: Instance) -> Problem:
     """Return an instance as the plain numbers that the oracle takes."""
     return instance.memory, tuple((r.arrival, r.prompt, r.output) for r in instance)
+
+
+def rows_of(instance: Instance) -> list[Row]:
+    """Return the requests of an instance, with prefixes, as plain rows."""
+    return [(r.arrival, r.prompt, r.output, tuple(r.prefix)) for r in instance]
+
+
+def optimum_of(instance: Instance, **rules: Any) -> int:
+    """Return the least weighted latency in rounds of an instance, with all that it asks for."""
+    asked: dict[str, Any] = {
+        "weights": [request.weight for request in instance],
+        "workers": instance.workers,
+        "block": instance.block_size,
+        "unit": instance.block_tokens or 1,
+        "most_active": instance.max_active or inf,
+    }
+    return optimum(instance.memory, rows_of(instance), **(asked | rules))
 
 
 def shapes(memory: int, most_output: int) -> st.SearchStrategy[tuple[int, int]]:
@@ -149,3 +168,28 @@ def drawn_fleet(seed: int) -> Instance:
         prompt = rng.randint(0, memory - output)
         requests.append(Request(rng.choice((0, rng.randint(0, 5))), prompt, output))
     return Instance(memory, requests, workers=rng.randint(2, 3))
+
+
+def drawn_with_prefixes(seed: int, most: int = 5, *, is_common: bool = False) -> Instance:
+    """Return a small instance with prefixes in a forest of up to six blocks.
+
+    With ``is_common`` all paths begin with the same root.
+    """
+    rng = random.Random(seed)
+    block, count = rng.randint(1, 3), rng.randint(1, 6)
+    parents = [rng.choice([None, *range(v)]) if v else None for v in range(count)]
+    if is_common:
+        parents = [None if v == 0 else (p or 0) for v, p in enumerate(parents)]
+    label = (lambda v: f"b{v}") if seed % 2 else (lambda v: v)
+    requests, memory = [], rng.randint(4, 12) + block * is_common
+    for _ in range(rng.randint(1, most)):
+        path: list[int | str] = []
+        node = rng.choice([*range(count), *([] if is_common else [None])])
+        while node is not None:
+            path.insert(0, label(node))
+            node = parents[node]
+        path = path[: (memory - 1) // block]
+        prompt = rng.randint(len(path) * block, min(memory - 1, len(path) * block + 3))
+        output = rng.randint(1, min(3, memory - prompt))
+        requests.append(Request(rng.randint(0, 3), prompt, output, prefix=path))
+    return Instance(memory, requests, block_tokens=block)

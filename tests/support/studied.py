@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kvopt.experiments.studies.claims import CLAIMS, Verdict
-from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
+from kvopt.studies.records import Record, StudiedInstance, record_key
 
 TINY = """
 name = "tiny"
@@ -141,8 +139,3 @@ def record(
     }
     made = StudiedInstance(**instance)
     return Record(instance=made, policy=policy, value=value, **(content | fields))
-
-
-def verdicts_on(claim: str, records: Sequence[Record]) -> list[Verdict]:
-    """Return what records say of a published claim."""
-    return list(CLAIMS[claim](records))

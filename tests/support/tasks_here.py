@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from typing import Any
 
-from kvopt.experiments.studies import workers as processes
-from kvopt.experiments.studies.tasks import Task, TaskResult, run_task
-from kvopt.experiments.studies.workers import Submit
+from kvopt.studies import workers as processes
+from kvopt.studies.tasks import Task, TaskResult, run_task
+from kvopt.studies.workers import Submit
 
 WORKERS, WAIT = processes.workers, concurrent.futures.wait
 """What hands tasks to processes, and what waits for them."""

@@ -5,20 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import pause_oracle
+import brute_force
 import pytest
 from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import (
-    Starts,
-    active_times,
-    feasible,
-    load,
-    makespan,
-    optimum,
-    tel,
-)
+from known import known
 from strategies import (
     instance_of,
     plain,
@@ -34,18 +26,19 @@ from kvopt.timetable.standard_form import identical_groups
 from kvopt.timetable.sweep import swept
 
 
-def assert_check_agrees(instance: Instance, starts: list[int] | Starts) -> bool:
+def assert_check_agrees(instance: Instance, starts: list[int] | brute_force.Starts) -> bool:
     """Compare everything a check says with the definition; return the feasibility."""
     memory, triples = plain(instance)
     schedule = Schedule(instance, starts)
     check = schedule.check()
-    held = {time: load(triples, starts, time) for time in active_times(triples, starts)}
+    times = range(min(starts, default=0), brute_force.makespan(triples, starts) + 2)
+    held = {time: brute_force.load(triples, starts, time) for time in times}
     peak = max(held.values())
-    assert check.feasible == feasible(memory, triples, starts) == (not check.violations)
-    assert check.objective == schedule.objective == tel(triples, starts)
+    assert check.feasible == brute_force.feasible(memory, triples, starts) == (not check.violations)
+    assert check.objective == schedule.objective == brute_force.tel(triples, starts)
     assert check.peak_memory == peak
     assert check.peak_time == (min(t for t in held if held[t] == peak) if peak else 0)
-    assert check.makespan == schedule.makespan == makespan(triples, starts)
+    assert check.makespan == schedule.makespan == brute_force.makespan(triples, starts)
     assert list(schedule.loads(held)) == sorted(held.items())
     return check.feasible
 
@@ -88,7 +81,7 @@ def test_violations_are_listed_up_to_a_limit() -> None:
 
 
 @pytest.mark.parametrize("starts", [(), (0,), (0, 0, 0)])
-def test_a_schedule_has_one_start_for_each_request(starts: Starts) -> None:
+def test_a_schedule_has_one_start_for_each_request(starts: brute_force.Starts) -> None:
     with pytest.raises(InvalidInput, match=r"^starts: has \d entries for 2 requests$"):
         Schedule(instance_of(9, [(0, 1, 1), (0, 1, 1)]), starts)
 
@@ -111,7 +104,7 @@ def test_identical_groups_are_the_equal_shapes_by_arrival() -> None:
     assert identical_groups(Instance(9, [])) == []
 
 
-def exchanged(instance: Instance, starts: Starts) -> Starts:
+def exchanged(instance: Instance, starts: brute_force.Starts) -> brute_force.Starts:
     """Give the earlier starts of each group to its earlier arrivals."""
     result = list(starts)
     for group in identical_groups(instance):
@@ -123,10 +116,10 @@ def exchanged(instance: Instance, starts: Starts) -> Starts:
 def test_groups_in_order_keep_an_optimum() -> None:
     for instance in random_instances(many(200), seed=14):
         memory, triples = plain(instance)
-        best, starts = optimum(memory, triples)
+        best, starts = known(brute_force.best_starts(memory, triples))
         ordered = exchanged(instance, starts)
-        assert feasible(memory, triples, ordered)
-        assert tel(triples, ordered) == best
+        assert brute_force.feasible(memory, triples, ordered)
+        assert brute_force.tel(triples, ordered) == best
         for group in identical_groups(instance):
             assert [ordered[i] for i in group] == sorted(ordered[i] for i in group)
 
@@ -175,10 +168,10 @@ def test_checks_agree_with_the_definition() -> None:
         memory, triples = plain(instance)
         times = random_times(triples, source)
         schedule = Schedule.at_times(instance, times)
-        held = pause_oracle.held(triples, times)
+        held = brute_force.held(triples, times)
         check = schedule.check()
-        assert check.feasible == pause_oracle.feasible(memory, triples, times)
-        assert check.objective == pause_oracle.latency(triples, times)
+        assert check.feasible == brute_force.feasible(memory, triples, times)
+        assert check.objective == brute_force.tel(triples, times)
         assert check.peak_memory == max(held.values(), default=0)
         assert dict(schedule.loads(held)) == held
         seen.add(check.feasible)

@@ -111,9 +111,9 @@ def rising_bounds(
     def is_over() -> bool:
         return search.should_stop() or wall_time() - began >= share_of(limit, share)
 
-    last, params = search.schedule.makespan, search.params.configuration
+    last = search.schedule.makespan
     rising = Rising(search.instance, last, search.threads, is_over)
-    for stage in STAGES[: params.most_stages]:
+    for stage in STAGES:
         if stage.window > STAGES[0].window:
             share = patience
         if is_over():
@@ -136,14 +136,14 @@ def rising_large_bounds(search: Search, time_limit: float = math.inf) -> Iterato
         If states and times take too much memory, or too long to check.
     """
     assert search.schedule is not None
-    end, params = wall_time() + min(time_limit, search.remaining), search.params.configuration
+    end = wall_time() + min(time_limit, search.remaining)
 
     def is_over() -> bool:
         return search.should_stop() or wall_time() >= end
 
     last = search.schedule.makespan
     rising = Rising(search.instance, last, search.threads, is_over, few_knots=True)
-    for stage in _STAGES_AT_FEW_KNOTS[: params.most_stages]:
+    for stage in _STAGES_AT_FEW_KNOTS:
         if is_over():
             return
         objective = search.schedule.objective

@@ -26,11 +26,13 @@ from kvopt.search.exact.forward import (
     NAME,
     RISING_LABELS,
     WIDER_WIDTH,
+    WIDEST_WIDTH,
+    WIDTH,
     Forward,
+    has_many,
     label_limit,
 )
 from kvopt.search.exact.token_search import search_by_tokens
-from kvopt.search.registry import register
 
 _FACTOR = 3
 """Factor of beam width and label limit from one stage to the next."""
@@ -39,10 +41,9 @@ _AID_LEAST = 20.0
 _FIRST_LABELS = 1000
 """Labels in a round of the first search for a better bound."""
 _HORIZON = 5
-"""Rounds of the look-ahead of beam searches beyond ``unaided`` requests."""
+"""Rounds of the look-ahead of beam searches for many requests."""
 
 
-@register("exact")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Bound, remove starts and search until a proof is found, then look for schedules.
 
@@ -56,11 +57,10 @@ def run(search: Search, *, presolve: bool = True) -> None:
 
 
 def _run(search: Search, presolve: bool) -> None:
-    params, count = search.params.exact, len(search.instance)
     assert search.schedule is not None
     is_priced = is_quick(search.instance, search.schedule.makespan)
     seconds = search.remaining
-    if is_priced and count <= MOST_REQUESTS:
+    if is_priced and len(search.instance) <= MOST_REQUESTS:
         seconds = max(share_of(seconds, LOCAL_SEARCH_BESIDE), _AID_LEAST)
     errors: list[Exception] = []
 
@@ -72,7 +72,7 @@ def _run(search: Search, presolve: bool) -> None:
             errors.append(error)
 
     helper = threading.Thread(target=aid, name="kvopt-solver", daemon=True)
-    if count > params.unaided:
+    if has_many(search):
         helper.start()
     with search.surviving(NAME), suppress(Stopped):
         if is_priced:
@@ -89,8 +89,8 @@ def _run(search: Search, presolve: bool) -> None:
 
 def _bound_and_search(search: Search, presolve: bool) -> None:
     assert search.schedule is not None
-    params, count = search.params.exact, len(search.instance)
-    width, labels, forward, optimum = min(FIRST_WIDTH, params.width), _FIRST_LABELS, None, None
+    count, many = len(search.instance), has_many(search)
+    width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
     patience = CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
     began, searching = wall_time(), 0.0
     try:
@@ -98,21 +98,21 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             if count > MOST_REQUESTS:
                 continue
             forward = Forward(search, rising, evaluation)
-            forward.search_with_beam(width, _HORIZON if count > params.unaided else 0)
-            width = min(_FACTOR * width, params.width)
+            forward.search_with_beam(width, _HORIZON if many else 0)
+            width = min(_FACTOR * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.
             since = wall_time()
-            if count <= params.searchable and 2.0 * searching <= since - began:
+            if count <= search.params.exact_searchable and 2.0 * searching <= since - began:
                 seconds = min(2.0 * (since - began), search.remaining / 2.0)
                 if forward.raises(labels) or forward.excludes_all(label_limit(search), seconds):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
             labels = min(_FACTOR * labels, RISING_LABELS)
         if forward and not optimum:
-            if forward.finishes(params.width):
+            if forward.finishes(WIDTH):
                 optimum = search.schedule.objective
             else:
-                forward.widen_beam(WIDER_WIDTH, params.widest_width)
+                forward.widen_beam(WIDER_WIDTH, WIDEST_WIDTH)
     finally:
         if optimum is not None:
             search.offer_claimed(optimum, NAME)

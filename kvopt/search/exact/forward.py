@@ -37,6 +37,12 @@ FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
 from one beam search to the next."""
 _WIDE_HORIZONS, _EXCLUSION_HORIZON = (5, 3, 8), 20
 """Rounds of the look-ahead of wider beams, in turn, and of exhaustive searches."""
+WIDTH, WIDEST_WIDTH = 1000, 40_000
+"""Largest beam widths in labels while the bound rises, and when it rises no more."""
+_FEW_REQUESTS = 20
+"""Requests up to which local search, look-ahead and completion bounds cost more than they save."""
+_MOST_SETS = 1_000_000
+"""Limit of the sets of states of a time with completion bounds, which drop labels."""
 RISING_LABELS = 30_000
 """Most labels in a round of a search for a better bound while prices rise."""
 _PLAIN = 1 / 20
@@ -61,7 +67,12 @@ def label_limit(search: Search) -> int:
     count = len(search.instance)
     of_earlier_rounds = 4 + 8 * math.ceil(count / 64)  # the parent, and a bit for each request
     label = _BYTES + _BYTES_A_REQUEST * count + FULL_LAYERS * of_earlier_rounds
-    return min(search.params.exact.most_labels, search.memory_left // label)
+    return min(search.params.exact_most_labels, search.memory_left // label)
+
+
+def has_many(search: Search) -> bool:
+    """Whether local search, look-ahead and completion bounds save more than they cost."""
+    return len(search.instance) > _FEW_REQUESTS
 
 
 class Priced(Protocol):
@@ -105,7 +116,6 @@ class Forward:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
         self._deadline = deadline
-        self._params = search.params.exact
         self._twins = twins_of(search.instance)
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
         self._lookaheads: dict[int, Lookahead | None] = {}
@@ -122,7 +132,7 @@ class Forward:
         deadline = self._deadline
         self._deadline = min(deadline, wall_time() + seconds)
         try:
-            if len(self._search.instance) > self._params.unaided:
+            if has_many(self._search):
                 self.complete(COMPLETIONS * seconds)
                 return self.raises(most_labels, look_ahead=True)
             if self._foreseen() > seconds:
@@ -193,7 +203,7 @@ class Forward:
         if self.raises(label_limit(self._search)):
             return True
         self.complete(COMPLETIONS * self._affordable())
-        self.widen_beam(width, min(WIDER_WIDTH, self._params.widest_width))
+        self.widen_beam(width, WIDER_WIDTH)
         return self.raises(label_limit(self._search), look_ahead=True)
 
     def complete(self, seconds: float) -> None:
@@ -201,10 +211,9 @@ class Forward:
 
         For a checkable result their number is limited to some minutes of `kvopt verify`.
         """
-        states, evaluation, params = self._priced.states, self._evaluation, self._params
+        states, evaluation, most_sets = self._priced.states, self._evaluation, _MOST_SETS
         if not Completions.fits(states):
             return
-        most_sets = params.completion_sets
         if self._search.checkable:
             most_sets = min(most_sets, _CHECKABLE_SETS // len(evaluation.prices))
         known = self._completions = Completions(states, evaluation, self._budget)
@@ -258,7 +267,7 @@ class Forward:
     @property
     def _checkable(self) -> int:
         """How many labels `kvopt verify` repeats in some minutes."""
-        return self._params.checkable_labels // len(self._search.instance)
+        return self._search.params.exact_checkable_labels // len(self._search.instance)
 
     def _offer(
         self, target: int, kept: Sequence[int], known: Completions | None, *, look_ahead: bool

@@ -1,8 +1,9 @@
 r"""Least joint costs of groups of up to three requests at given prices, with pauses.
 
-Requests of a group pay for the memory that they hold, as alone, but never hold more than M in one
-round.  So a group costs at least the sum of its members alone, and the sum over disjoint groups,
-less M times the prices, is still a lower bound.  With g the groups,
+They bound the rest of a label of `kvopt.search.exact.paused_layers`.  Requests of a group pay for
+the memory that they hold, as alone, but never hold more than M in one round.  So a group costs at
+least the sum of its members alone, and the sum over disjoint groups, less M times the prices, is
+still a lower bound.  With g the groups,
 
 .. math:: L(p) = \sum_g c_g(p) - M \sum_t p_t \le \mathrm{OPT}.
 
@@ -12,15 +13,14 @@ the time.  All numbers are integers; ``unit`` is the cost of a round of waiting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kvopt.errors import TooLarge
-from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compiled import compiled
-from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 
@@ -28,14 +28,6 @@ MOST_TOGETHER = 3
 """Requests of a group: four take ten times as long and close a tenth more of the gap."""
 _MOST_ENTRIES = 1 << 24
 """Limit of the entries of a table, of 8 bytes each."""
-_UNIT = 1 << 20
-"""Denominator of the prices that are improved."""
-_MOST_STEPS = 150
-"""Limit of the steps."""
-_LEAST_NORM = 1e-9
-"""A direction with a smaller square of its size is 0."""
-_PATIENCE, _SHORTER, _INERTIA = 8, 0.7, 0.6
-"""Steps without a gain before they shrink, the factor, and the weight of the last direction."""
 
 
 class Group(NamedTuple):
@@ -97,56 +89,6 @@ def fill(groups: Sequence[Group], memory: int, prices: Integers, unit: int) -> i
     return sum(int(group.table[0, 0]) for group in groups) - memory * int(prices.sum())
 
 
-def improved_prices(
-    instance: Instance,
-    prices: Prices,
-    upper: int,
-    should_stop: Callable[[], bool],
-) -> tuple[Prices, int]:
-    """Return prices with at least the value of the given ones for groups, and that value.
-
-    Steps follow Polyak's rule towards ``upper``, along a mixture of the last directions.  Every
-    value is exact, since prices are rounded before evaluation.
-    """
-    last = max(len(prices.numerators), instance.last_arrival)
-    groups = groups_of(instance, last)
-    now = np.zeros(last)
-    now[: len(prices.numerators)] = np.array(prices.numerators, dtype=float) / prices.denominator
-    best, best_value = now, 0
-    step, idle, along = 1.0, 0, np.zeros(last)
-    for _ in range(_MOST_STEPS):
-        if should_stop():
-            break
-        numerators = _rounded(now)
-        value = fill(groups, instance.memory, numerators, _UNIT)
-        if value > best_value:
-            best, best_value, idle = now, value, 0
-        else:
-            idle += 1
-        if idle == _PATIENCE:
-            now, step, idle, along = best, step * _SHORTER, 0, np.zeros(last)
-            continue
-        direction = _direction(groups, instance.memory, numerators)
-        direction[(now <= 0) & (direction < 0)] = 0
-        along = _INERTIA * along + (1 - _INERTIA) * direction
-        if (norm := float((along**2).sum())) < _LEAST_NORM:
-            break
-        now = np.maximum(0, now + step * max(upper - value / _UNIT, 1) / norm * along)
-    return Prices(tuple(_rounded(best).tolist()), _UNIT), -(-best_value // _UNIT)
-
-
-def _rounded(prices: Floats) -> Integers:
-    return np.rint(prices * _UNIT).astype(np.int64)
-
-
-def _direction(groups: Sequence[Group], memory: int, prices: Integers) -> Floats:
-    """Return the tokens that the cheapest runs hold at each time, less the memory."""
-    held = np.full(len(prices), -memory, dtype=np.int64)
-    for group in groups:
-        _hold(memory, prices, group.rows, group.strides, group.table, held)
-    return held.astype(float)
-
-
 @compiled
 def _fill(
     memory: int, prices: Integers, unit: int, rows: Integers, strides: Integers, table: Integers
@@ -182,34 +124,3 @@ def _fill(
                 if done[i] <= rows[i, 2]:
                     break
                 done[i] = 0
-
-
-@compiled
-def _hold(
-    memory: int,
-    prices: Integers,
-    rows: Integers,
-    strides: Integers,
-    table: Integers,
-    total: Integers,
-) -> None:
-    """Add the holdings of the cheapest runs of a group at each time."""
-    members = len(rows)
-    done = np.zeros(members, dtype=np.int64)
-    place = 0
-    for time in range(len(prices)):
-        least, best, most = table[time + 1, place], 0, 0
-        for chosen in range(1, 1 << members):
-            held, after, can = 0, place, True
-            for i in range(members):
-                if chosen >> i & 1:
-                    can &= done[i] < rows[i, 2] and rows[i, 0] <= time
-                    held += rows[i, 1] + done[i] + 1
-                    after += strides[i]
-            if can and held <= memory and table[time + 1, after] + prices[time] * held < least:
-                least, best, most = table[time + 1, after] + prices[time] * held, chosen, held
-        total[time] += most
-        for i in range(members):
-            if best >> i & 1:
-                done[i] += 1
-                place += strides[i]

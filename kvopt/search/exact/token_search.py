@@ -28,12 +28,11 @@ def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
     prices = _prices(search, share_of(min(seconds, search.remaining), CLIMB_OF_TOKENS))
     if prices is None or search.should_stop() or search.instance.workers > 1:
         return
-    width = min(FIRST_WIDTH, search.params.exact.width)
     priced = PricedTokens(search.instance, prices, search.schedule.makespan)
     forward = Forward(search, priced, priced.evaluate(), deadline)
     with suppress(Stopped):
-        forward.search_with_beam(width, 0)
-        if not (forward.raises(RISING_LABELS) or forward.finishes(width)):
+        forward.search_with_beam(FIRST_WIDTH, 0)
+        if not (forward.raises(RISING_LABELS) or forward.finishes(FIRST_WIDTH)):
             return
         search.offer_claimed(search.schedule.objective, NAME)
 

@@ -17,7 +17,6 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.problem.instance import Instance
-from kvopt.search.registry import PAUSED_ENGINES, register
 from kvopt.timetable.schedule import Schedule
 
 _NAME = "cpsat"
@@ -29,8 +28,6 @@ _SOON = 1.0
 """CP-SAT ends by its own clock; with so few seconds left it has used up its time."""
 
 
-@PAUSED_ENGINES.register("cpsat")
-@register("cpsat")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Work on a search with CP-SAT until it has a proof or must stop."""
     count, tokens = len(search.instance), search.instance.total_output

@@ -19,7 +19,6 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.instance import Instance
-from kvopt.search.registry import PAUSED_ENGINES, register
 
 _LARGEST_LATENCY, _LARGEST_MEMORY = 2**40, 2**20
 """Limits for programs in floats: tolerances of 10^-6 and more must not hide a round or a token."""
@@ -27,8 +26,6 @@ _BYTES = 250
 """Bytes of HiGHS for each coefficient of an integer program, presolved and factored."""
 
 
-@PAUSED_ENGINES.register("highs")
-@register("highs")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Work on a search with HiGHS until it has a proof or must stop."""
     build: Callable[[Instance, Windows], ScheduleProgram] = time_indexed_arrays

@@ -22,7 +22,6 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.search.registry import PAUSED_ENGINES, register
 from kvopt.search.solvers.highs import offer_bound, refuse_large_numbers
 from kvopt.timetable.schedule import Schedule
 
@@ -30,8 +29,6 @@ _BYTES = 600
 """Bytes that Pyomo and a solver take for each coefficient, in their own process."""
 
 
-@PAUSED_ENGINES.register("pyomo")
-@register("pyomo")
 def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
     """Let a child process with a solver of Pyomo work on a search, and receive its findings."""
     require_solver(solver)

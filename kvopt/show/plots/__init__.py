@@ -4,7 +4,7 @@ from kvopt.show.optional import optional
 
 optional("matplotlib", "plot")
 
-from kvopt.show.plots.charts import Bar, fleet_sizes, intervals, theory_curves
+from kvopt.show.plots.charts import Bar, fleet_sizes, intervals
 from kvopt.show.plots.figures import plot_instance, plot_runs, plot_schedule
 from kvopt.show.plots.panels import bands, memory_profile, price_curve, rows
 from kvopt.show.plots.style import new_figure, refuse_unknown_suffix, save
@@ -23,5 +23,4 @@ __all__ = [
     "refuse_unknown_suffix",
     "rows",
     "save",
-    "theory_curves",
 ]

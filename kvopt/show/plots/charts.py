@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodF
 from kvopt.show.plots import style
 
 if TYPE_CHECKING:
-    from kvopt.experiments.theory.examination import Examination
+    pass
 
 _FAR = 5
 """An axis is logarithmic if values differ by more than this factor."""
@@ -242,35 +241,3 @@ def spread(axis: Axis, values: Sequence[Number], floor: float = 0) -> None:
         axis.set_minor_formatter(NullFormatter())
     axis.axes.set(**{f"{name}lim": (max(ends[0], floor), ends[1])})
     axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-
-
-def theory_curves(examination: Examination, ax: Axes | None = None) -> Axes:
-    """Draw the curves of an examination: lines are formulas, dots are simulated.
-
-    Parameters
-    ----------
-    examination
-        A result of `kvopt.experiments.theory.examine`.
-    ax
-        Axes to draw on; by default a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes with the drawing and a legend.
-    """
-    ax = style.axes_of(ax, 5.6)
-    kinds = [curve.kind for curve in examination.curves]
-    # If each formula has its simulation, the two share a colour.
-    shift = 0 if kinds.count("formula") == kinds.count("simulation") else 3
-    places = {"formula": count(), "simulation": count(shift)}
-    for curve in filter(lambda curve: curve.x, examination.curves):
-        look = style.policy(next(places[curve.kind]))
-        look["marker" if curve.kind == "formula" else "linestyle"] = ""
-        ax.plot(curve.x, curve.y, markersize=5, mfc="none", label=curve.label, **look)
-    ax.set(**{f"{name}scale": "log" for name in examination.logarithmic})
-    ax.set(xlabel=examination.x_label, ylabel=examination.y_label)
-    ax.set_title(examination.title, fontsize=10)
-    if ax.get_lines():
-        ax.legend(frameon=False, fontsize=8)
-    return ax

@@ -6,28 +6,27 @@ import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 
+import brute_force
 import numpy as np
-import oracle
-from oracle import Triple
 from scipy.optimize import linprog
 
 from literal import configurations as literal
 from literal.configurations import Prices, State
 
 
-def present(request: Triple, start: int, time: int) -> State:
+def present(request: brute_force.Triple, start: int, time: int) -> State:
     state = literal.state_of(request, start, time)
     assert state is not None
     return state
 
 
-def best_prices(memory: int, requests: Sequence[Triple]) -> Prices:
+def best_prices(memory: int, requests: Sequence[brute_force.Triple]) -> Prices:
     """Return about the best prices of all, from the linear program over all configurations.
 
     Variables: u_i, then R_t and F_t of each time.  Maximise sum u - sum R, where u_i is at
     most each cost of request i and R_t at least the weight of each configuration.
     """
-    end = oracle.last_time(requests)
+    end = brute_force.last_time(requests)
     states, times = sorted(literal.copies_at(requests)), range(1, end + 1)
     place = {pair: i for i, pair in enumerate(itertools.product(times, states))}
     first = len(requests) + len(times)

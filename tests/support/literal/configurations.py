@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
-from oracle import Starts, Triple
-from oracle import feasible as stands
+import brute_force
+from brute_force import Starts, Triple
 
 State = tuple[int, int]
 Configuration = tuple[State, ...]
@@ -165,6 +165,6 @@ def schedules(
 ) -> Iterator[tuple[Starts, int]]:
     """Yield every feasible schedule with starts in ``windows``, and its total latency."""
     for starts in product(*windows):
-        if stands(memory, requests, starts):
+        if brute_force.feasible(memory, requests, starts):
             latencies = [k + o - a for k, (a, _, o) in zip(starts, requests, strict=True)]
             yield starts, sum(latencies)

@@ -1,0 +1,246 @@
+"""The pages of the library: the table in ``README.md``, and a page with pictures and filters."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from functools import cached_property
+from html import escape
+from typing import NamedTuple
+
+from library import CHALLENGE, CLASSES, Entry, Library, closed, difficulty, write_whole
+
+from kvopt import Instance, Schedule
+
+README, PAGE = "README.md", "library.html"
+_MARKS = "<!-- table -->\n", "<!-- end of the table -->\n"
+_MILLISECOND = 10**6
+_WIDTH, _LINE = 720, 3
+"""Pixels of a picture, and of the line of a request in it, at most."""
+_WORDS = ("instance", "set", "clock", "class", "known")
+"""Columns of words, which come first; the page filters by all except the first."""
+_HEAD = (
+    *_WORDS, "n", "workers", "M", "best", "bound", "gap", "schedule by", "bound by", "certificate",
+)  # fmt: skip
+
+
+class Cell(NamedTuple):
+    """What a cell says, and the number by which it is sorted."""
+
+    said: str
+    number: Fraction | int | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """An instance with its entry, as the tables show it."""
+
+    name: str
+    place: str
+    instance: Instance
+    schedule: Schedule | None
+    entry: Entry
+    in_seconds: bool
+
+    @property
+    def is_challenge(self) -> bool:
+        """Whether it is of the challenge set."""
+        return self.place.startswith(f"{CHALLENGE}/")
+
+    @property
+    def words(self) -> list[str]:
+        """The cells of the first columns."""
+        entry, clock = self.entry, "seconds" if self.in_seconds else "rounds"
+        checked = entry["bound_source"] == "checked"
+        known = ("reproduced" if checked else "closed") if closed(entry) else "-"
+        which = "challenge" if self.is_challenge else "small"
+        return [self.name, which, clock, difficulty(entry), known]
+
+    @cached_property
+    def gap(self) -> Fraction:
+        """The share of the best latency that is not proved."""
+        best = self.entry["objective"]
+        return Fraction(best - self.entry["lower_bound"], best) if best else Fraction(0)
+
+    def total(self, side: str) -> Cell:
+        """Return a side, in seconds rounded outward to milliseconds."""
+        value = self.entry[side]
+        if not self.in_seconds:
+            return Cell(f"{value:,}", value)
+        whole = (math.ceil if side == "objective" else math.floor)(Fraction(value, _MILLISECOND))
+        return Cell(f"{whole / 1000:,.3f} s", value)
+
+    def cells(self) -> list[Cell]:
+        """Return the cells of the columns of numbers, without the last one."""
+        instance, entry = self.instance, self.entry
+        sizes = [Cell(f"{n:,}", n) for n in (len(instance), instance.workers, instance.memory)]
+        sides = [self.total("objective"), self.total("lower_bound")]
+        # A gap that is not 0 never looks like 0.
+        said = f"{max(100 * float(self.gap), 0.01):.2f}%" if self.gap else "0%"
+        gap = Cell(said, self.gap)
+        return [*sizes, *sides, gap, _origin(entry.get("schedule")), _origin(entry)]
+
+
+def _origin(facts: Entry | None) -> Cell:
+    """Return who found a bound or schedule, when and how long it took; sorted by the day."""
+    if facts is None:
+        return Cell("-", None)
+    spent, threads, day = facts["seconds"], facts.get("threads"), facts["date"]
+    took = [] if spent is None else [f"{spent:,} s" + (f" x {threads}" if threads else "")]
+    said = ", ".join([facts.get("who", "kvopt"), day, *took])
+    return Cell(said, None if day == "-" else date.fromisoformat(day).toordinal())
+
+
+def write_pages(library: Library) -> None:
+    """Write the table into the README of the library, and its page."""
+    rows = [*rows_of(library)]
+    path = library.folder / README
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    write_whole(path, with_table(text, rows).encode())
+    write_whole(library.folder / PAGE, page(rows).encode())
+
+
+def rows_of(library: Library) -> Iterator[Row]:
+    """Yield the rows of the tables, in the order of names: a2 before a10."""
+
+    def natural(name: str) -> list[tuple[int, str]]:
+        parts = enumerate(re.split(r"([0-9]{1,18})", name))
+        return [(int(part), "") if at % 2 else (0, part) for at, part in parts]
+
+    for name in sorted(library.entries, key=natural):
+        place = library.paths[name].relative_to(library.folder).as_posix()
+        instance, schedule = library.instance(name), library.schedule(name)
+        notes = instance.notes if isinstance(instance.notes, dict) else {}
+        yield Row(name, place, instance, schedule, library.entries[name], "batch_time" in notes)
+
+
+def _counts(rows: list[Row]) -> str:
+    """Return the number of instances of each class, and of reproduced ones."""
+    found = Counter(word for row in rows for word in row.words[-2:])
+    classes = ", ".join(f"{found[name]} {name}" for name in CLASSES)
+    return (
+        f"{len(rows)} instance{'s' * (len(rows) != 1)}: {classes}. Of the optima "
+        f"{found['reproduced']} are reproduced, and {found['closed']} closed by a solver's word."
+    )
+
+
+def with_table(text: str, rows: list[Row]) -> str:
+    """Return the text of a README with the table of now between its marks."""
+    lines = [_counts(rows), "", f"| {' | '.join(_HEAD)} |", "|" + "---|" * len(_HEAD)]
+    for row in sorted(rows, key=lambda row: not row.is_challenge):
+        kept = row.entry.get("certificate")
+        file = f"[file]({kept})" if kept else "-"
+        cells = [*row.words, *(str(cell.said) for cell in row.cells()), file]
+        lines.append(f"| {' | '.join(cells)} |")
+    before, mark, rest = text.partition(_MARKS[0])
+    _, _, after = rest.partition(_MARKS[1])
+    return "".join([before, mark or _MARKS[0], "\n".join(lines), "\n", _MARKS[1], after])
+
+
+# ---- the page -----------------------------------------------------------------------------------
+
+_STYLE = """
+body { font: 1rem/1.45 system-ui, sans-serif; margin: 1rem; color-scheme: light dark; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .6rem; text-align: left; border-bottom: 1px solid #8884; }
+td[data-value] { text-align: right; white-space: nowrap; }
+th button { all: unset; cursor: pointer; }
+th button:focus-visible { outline: 3px solid; }
+svg { width: 100%; max-width: 45rem; } svg path { stroke-width: 2; fill: none; }
+.running { stroke: #2a78b5; } .waiting { stroke: #e0a33e; }
+"""
+
+_SCRIPT = """
+const body = document.querySelector("table").tBodies[0];
+document.querySelectorAll("th button").forEach((button, place) => {
+  let turn = 1;
+  const key = (row) => row.cells[place].dataset.value ?? row.cells[place].textContent;
+  button.onclick = () => {
+    const byKey = (a, b) => turn * key(a).localeCompare(key(b), "en", { numeric: true });
+    body.append(...[...body.rows].sort(byKey));
+    turn = -turn;
+  };
+});
+const choices = [...document.querySelectorAll("select")];
+document.querySelector(".filters").onchange = () => {
+  for (const row of body.rows) {
+    const fits = (each) => !each.value || row.cells[each.dataset.column].textContent === each.value;
+    row.hidden = !choices.every(fits);
+    document.getElementById(row.dataset.name).hidden = row.hidden;
+  }
+};
+"""
+
+
+def page(rows: list[Row]) -> str:
+    """Return a page that needs no network: filters, the table, a picture of each schedule."""
+    filters = "".join(_filter(name, place, rows) for place, name in enumerate(_WORDS) if place)
+    head = "".join(f'<th scope="col"><button>{name}</button></th>' for name in _HEAD)
+    table = "\n".join(map(_line, rows))
+    pictures = "\n".join(f'<div id="{escape(row.name)}">{_picture(row)}</div>' for row in rows)
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>kvopt instance library</title>
+<style>{_STYLE}</style></head><body><main>
+<h1>kvopt instance library</h1><p>{_counts(rows)}</p>
+<h2>What is known</h2><p class="filters">{filters}</p>
+<p>Latencies are totals; seconds are rounded outward. Press a heading to sort.</p>
+<table><thead><tr>{head}</tr></thead><tbody>
+{table}
+</tbody></table>
+<h2>The best schedules</h2><p>A line for each request, in order of start:
+<span style="color: #e0a33e">waiting</span>, then <span style="color: #2a78b5">running</span>.</p>
+{pictures}
+</main><script>{_SCRIPT}</script></body></html>
+"""
+
+
+def _filter(name: str, place: int, rows: Sequence[Row]) -> str:
+    values = sorted({row.words[place] for row in rows})
+    options = "".join(f"<option>{value}</option>" for value in ("", *values))
+    return f'<label>{name} <select data-column="{place}">{options}</select></label> '
+
+
+def _line(row: Row) -> str:
+    """Return a row of the table; a number is sorted by its digits before and after the point."""
+    kept = row.entry.get("certificate")
+    name = escape(row.name)
+    words = "".join(f"<td>{escape(word)}</td>" for word in row.words[1:])
+    numbers = "".join(
+        f'<td data-value="{"" if c.number is None else f"{float(c.number):.9f}"}">'
+        f"{escape(c.said)}</td>"
+        for c in row.cells()
+    )
+    file = f'<a href="{escape(kept)}">file</a>' if kept else "-"
+    link = f'<th scope="row"><a href="#{name}">{name}</a></th>'
+    return f'<tr data-name="{name}">{link}{words}{numbers}<td>{file}</td></tr>'
+
+
+def _picture(row: Row) -> str:
+    """Return a line for each request, in order of start: when it waits and when it runs."""
+    count, best = len(row.instance), row.total("objective").said
+    words = f"{count} request{'s' * (count != 1)}, M = {row.instance.memory:,}, latency {best}"
+    title = f"<h3>{escape(row.name)}</h3><p>{words} "
+    title += f'<a href="{escape(row.place)}">instance</a></p>'
+    if row.schedule is None:
+        return title
+    found = row.schedule.timeline()
+    place = {request: position for position, request in enumerate(found.order)}
+    work = [(piece.request, piece.begin, piece.end) for piece in found.work]
+    scale = _WIDTH / max((end for _, _, end in work), default=1)
+    step = max(_LINE, min(8, 160 // max(count, 1)))
+    lines = {
+        kind: "".join(
+            f"M{begin * scale:.1f} {step * (place[i] + 1)}H{end * scale:.1f}"
+            for i, begin, end in spans
+        )
+        for kind, spans in (("waiting", found.waits), ("running", work))
+    }
+    paths = "".join(f'<path class="{kind}" d="{line}"/>' for kind, line in lines.items())
+    size = f'viewBox="0 0 {_WIDTH} {step * (count + 1)}"'
+    return f'{title}<svg role="img" aria-label="{escape(row.name)}" {size}>{paths}</svg>'

@@ -1,0 +1,428 @@
+"""What commands print: messages, live progress, JSON, tables, and files that they write.
+
+Messages are on standard error by verbosity, in a log, and as live progress.  Everything goes
+through the logger ``kvopt``, which the library uses as well: details as ``DEBUG``, messages as
+``INFO``, and the error that ends the command as ``ERROR``.
+
+A table fits the terminal without cutting a name or a number: prose is wrapped, then the least
+important columns are dropped, and if that is not enough every row becomes a block of lines.  A
+table in a file or a pipe has its full width.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import re
+import shlex
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from kvopt.errors import InvalidInput, KvoptError, one_line
+from kvopt.files.atomic import TEMPORARY, own_descriptor, refuse_unwritable
+from kvopt.incumbent.result import Progress
+from kvopt.kernels import compiler
+from kvopt.kernels.clock import wall_time
+from kvopt.problem.clocks import ROUNDS, Clock
+from kvopt.show.summary import percent
+from kvopt.version import __version__
+
+_LOGGER = logging.getLogger("kvopt")
+_STYLES = re.compile(r"\x1b\[[0-9;]*m")
+
+_LOG_EVERY = 1.0
+"""Least seconds between two improvements that go into a log file."""
+
+_RENEW_EVERY = 0.2
+"""Seconds between two updates of the terminal."""
+
+say, detail, complain = _LOGGER.info, _LOGGER.debug, _LOGGER.error
+"""Print a message, a message of ``--verbose``, and the error that ends the command."""
+
+
+class _Shown(logging.Handler):
+    """Print messages without breaking lines, so that paths can be copied."""
+
+    as_json = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a message."""
+        _print(record.getMessage())
+
+
+class _InFile(logging.FileHandler):
+    """Appends messages to a file, until that fails."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802
+        """Report once that the log ends here, and continue."""
+        _LOGGER.removeHandler(self)
+        if self.stream is not None:
+            with suppress(OSError):
+                self.stream.close()  # logging would try again
+        reason = getattr(sys.exc_info()[1], "strerror", None) or sys.exc_info()[1]
+        warn(f"--log {self.baseFilename}: cannot be written: {reason}")
+
+
+_shown = _Shown()
+
+
+@contextmanager
+def messages_shown() -> Iterator[None]:
+    """Print messages while a command runs, and restore all loggers after it."""
+    _shown.setLevel(logging.INFO)
+    _shown.as_json = False
+    _LOGGER.addHandler(_shown)
+    _LOGGER.setLevel(logging.INFO)
+    _LOGGER.disabled = False  # other packages that set up logging turn this on
+    out, show = sys.stdout, warnings.showwarning
+    warnings.showwarning = warn
+    try:
+        yield
+    finally:
+        if isinstance(sys.stdout, AsMessages):
+            sys.stdout = out
+        warnings.showwarning = show
+        for handler in [*_LOGGER.handlers]:
+            if isinstance(handler, (_Shown, _InFile)):
+                _LOGGER.removeHandler(handler)
+                handler.close()
+        _LOGGER.setLevel(logging.NOTSET)
+
+
+def warn(message: Warning | str, *_where: Any, **_more: Any) -> None:
+    """Print a warning; those of Python come with a place, which users do not need."""
+    say(f"kvopt: warning: {one_line(str(message))}")
+
+
+def set_up(verbose: bool, quiet: bool, log: Path | None, as_json: bool = False) -> None:
+    """Show more or less from now on, and append every message to a file, also hidden ones.
+
+    With ``as_json`` standard output holds one JSON object, and no progress is shown.
+    """
+    _shown.as_json = as_json
+    for is_wanted, level in ((verbose, logging.DEBUG), (quiet, logging.ERROR)):
+        if is_wanted and _shown.level not in (logging.INFO, level):
+            raise InvalidInput("goes without --verbose", field="--quiet")
+        if is_wanted:
+            _shown.setLevel(level)
+            _LOGGER.setLevel(min(level, _LOGGER.level))
+    if log is None:
+        return
+    if str(log) == "-":
+        raise InvalidInput("must be a file", field="--log -")
+    try:
+        handler = _InFile(log, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"cannot be written: {reason}", field=f"--log {log}") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
+    _LOGGER.addHandler(handler)
+    _LOGGER.setLevel(logging.DEBUG)
+    detail(f"kvopt {__version__}: {command_line()}")
+
+
+def is_json() -> bool:
+    """Whether standard output holds one JSON object."""
+    return _shown.as_json
+
+
+def command_line() -> str:
+    """Return the command as it was given, so that it can be given again."""
+    return shlex.join(["kvopt", *sys.argv[1:]])
+
+
+def is_watched() -> bool:
+    """Whether a person sees standard error, so that live progress makes sense."""
+    return sys.stderr.isatty() and _shown.level <= logging.INFO and not is_json()
+
+
+def show_line(line: str) -> None:
+    """Replace the line of a terminal; its end is cut, because wrapped lines cannot be replaced."""
+    whole = set_cell_size(line, Console(stderr=True).width - 1).rstrip()
+    _print(f"\r\x1b[K{whole}", end="")
+
+
+def _print(text: str, end: str = "\n") -> None:
+    """Print to standard error; work goes on if that is full."""
+    with suppress(OSError):
+        print(text, end=end, file=sys.stderr, flush=True)
+
+
+class AsMessages(io.TextIOBase):
+    """Standard output that turns printed lines into messages."""
+
+    def __init__(self) -> None:
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        """Log the complete lines of a text."""
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            say(_STYLES.sub("", line))
+        return len(text)
+
+    def isatty(self) -> bool:
+        """Whether a table has to fit a terminal."""
+        return sys.stderr.isatty()
+
+
+class LiveProgress:
+    """An observer that prints both sides as they move.
+
+    A terminal shows one line that is kept up to date; a file gets a line for an improvement, at
+    most one a second.  Details are all improvements, line by line.  With ``--json`` nothing is
+    printed.
+    """
+
+    def __init__(self, label: str, clock: Clock = ROUNDS) -> None:
+        self._label, self._clock = label, clock
+        self._live = is_watched() and _shown.level > logging.DEBUG
+        self._sides, self._printed = "", 0.0
+        self._began = wall_time()
+        self._done = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    def __call__(self, progress: Progress) -> None:
+        """Record an improvement."""
+        latency, bound = map(self._total, (progress.objective, progress.lower_bound))
+        gap = percent(progress.gap)
+        self._sides = f"{progress.engine}  latency {latency}  bound {bound}  gap {gap}"
+        now, line = time.monotonic(), f"{self._label}  {progress.seconds:6.1f} s  {self._sides}"
+        is_late = self._done.is_set()  # of a solver that was left behind
+        if is_json() or self._live or is_late or now - self._printed < _LOG_EVERY:
+            detail(line)
+        else:
+            self._printed = now
+            say(line)
+
+    def __enter__(self) -> LiveProgress:
+        if not is_json():
+            self._ticker.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if is_json():
+            return
+        self._done.set()
+        self._ticker.join()
+        if self._live:
+            show_line("")
+
+    def _total(self, value: int | None) -> str:
+        if value is None:
+            return "-"
+        return f"{value:,}" if self._clock.is_even else f"{value / self._clock.scale:,.6g} s"
+
+    def _tick(self) -> None:
+        while self._live and not self._done.wait(_RENEW_EVERY):
+            now = "compiling  " if compiler.is_running() else ""
+            if now or self._sides:
+                seconds = wall_time() - self._began
+                show_line(f"{seconds:6.1f} s  {now}{self._sides}  {self._label}")
+
+
+# ---- JSON and tables -----------------------------------------------------------------------------
+
+
+_ANY_WIDTH = 1_000_000
+
+_NUMBER = re.compile(r"\d|-$")
+"""Pattern of the begin of each cell in a column of numbers."""
+
+_LEAST_PROSE = 16
+"""Narrower prose is a column of single words, hard to read: other columns are dropped first."""
+
+
+def show(value: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
+    """Print one JSON object on standard output if ``--json`` asks for it, else lines."""
+    if is_json():
+        lines = [json.dumps(value, ensure_ascii=False, allow_nan=False)]
+    for line in lines:
+        print(line)
+
+
+def or_dash(value: object) -> str:
+    """Return a cell; an unknown value is a dash, never 0."""
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def table(
+    rows: Sequence[Mapping[str, object]],
+    prose: Collection[str] = (),
+    optional: Sequence[str] = (),
+) -> list[str]:
+    """Return the lines of a table, none without rows; numbers are aligned to the right.
+
+    Cells of the columns ``prose`` may be wrapped between words.  A narrow terminal may drop the
+    columns ``optional``, the least important first.
+    """
+    if not rows:
+        return []
+    width = _terminal_width()
+    console = Console(width=width, highlight=False)
+    for count in range(len(optional) + 1):
+        left_out = [name for name in optional[:count] if name in rows[0]]
+        made = _table([name for name in rows[0] if name not in left_out], rows, prose)
+        wide = console.options.update(max_width=_ANY_WIDTH)
+        if Measurement.get(console, wide, made).minimum <= width:
+            break
+    else:
+        return ["\n\n".join(_block(row, width) for row in rows)]
+    with console.capture() as printed:
+        console.print(made)
+    text = f"left out: {', '.join(left_out)} (a wider terminal or --json has them)"
+    return [
+        *map(str.rstrip, printed.get().splitlines()),
+        *([fill(text, width)] if left_out else []),
+    ]
+
+
+def _table(
+    names: Sequence[str], rows: Sequence[Mapping[str, object]], prose: Collection[str]
+) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    columns = [[_cell(row[name]) for row in rows] for name in names]
+    for name, cells in zip(names, columns, strict=True):
+        is_prose = name in prose
+        whole = max(map(cell_len, (name, *cells)))
+        table.add_column(
+            Text(name),
+            justify="right" if all(map(_NUMBER.match, cells)) else "left",
+            min_width=min(whole, _LEAST_PROSE) if is_prose else whole,
+            no_wrap=not is_prose,
+        )
+    for row in zip(*columns, strict=True):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _block(row: Mapping[str, object], width: int) -> str:
+    """Return a row as lines with a column each; a name or a number is not broken."""
+    widest = max(map(len, row)) + 2
+    return "\n".join(
+        fill(
+            _cell(value) or "-",
+            max(width, widest + _LEAST_PROSE),
+            initial_indent=f"{name + ':':{widest}}",
+            subsequent_indent=" " * widest,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for name, value in row.items()
+    )
+
+
+def _cell(value: object) -> str:
+    """Return a cell; for an object its keys with their values."""
+    if isinstance(value, dict):
+        value = [key if each is None else f"{key}={each}" for key, each in value.items()]
+    return one_line(", ".join(value) if isinstance(value, list) else or_dash(value))
+
+
+def _terminal_width() -> int:
+    """Return the width of the terminal in characters, a very large number without a terminal.
+
+    The environment may tell Rich to treat a pipe as a terminal, with an invented width.
+    """
+    return Console().width if sys.stdout.isatty() else _ANY_WIDTH
+
+
+# ---- files that commands write -------------------------------------------------------------------
+
+
+CHECKED = "; kvopt verify checks it"
+"""Remark about a certificate."""
+
+
+def try_outputs(**given: Path | None) -> None:
+    """Refuse a file that cannot be written, before the work whose result it holds.
+
+    The paths have the names of their options.  If one of them is standard output, everything else
+    is printed to standard error.
+    """
+    known = {f"--{name} {path}": path for name, path in given.items() if path is not None}
+    piped = [place for place, path in known.items() if own_descriptor(path) == 1]
+    others = ["--json"] * is_json() + piped[1:]
+    if piped and others:
+        reason = f"goes without {others[0]}: both are standard output"
+        raise InvalidInput(reason, field=piped[0])
+    if piped:
+        sys.stdout = AsMessages()
+    for place, path in known.items():
+        with _placed(place):
+            refuse_unwritable(path)
+
+
+def try_folder(path: Path) -> None:
+    """Refuse a folder that can neither be used nor created; create none."""
+    real = path.absolute()
+    existing = next(place for place in (real, *real.parents) if os.path.lexists(place))
+    with _placed(f"--out {path}"):
+        refuse_unwritable(existing / TEMPORARY)
+
+
+@contextmanager
+def written(
+    path: Path | None,
+    write: Callable[[Any, Path], object],
+    value: object,
+    about: str | None = None,
+    option: str = "--output",
+) -> Iterator[bool]:
+    """Write a value to a file, let the block print the result, and report a failed write last.
+
+    A full disk must not lose the result of an hour.  The block learns whether a file was
+    written: none is without a path, or without a value.  With a remark the file is reported.
+    """
+    failure, is_there = None, False
+    if path is not None and value is not None:
+        try:
+            with _placed(f"{option} {path}"):
+                write(value, path)
+            is_there = True
+        except KvoptError as error:
+            failure = error
+    yield is_there
+    if failure is not None:
+        raise failure
+    if path is not None and is_there and about is not None:
+        say(f"wrote {name_of(path)}{about}")
+
+
+def write_output(
+    path: Path, write: Callable[[Any, Path], object], value: object, about: str = ""
+) -> None:
+    """Write the file of ``--output`` if nothing else is printed, and report it."""
+    with written(path, write, value, about):
+        pass
+
+
+def name_of(path: Path) -> str:
+    """Return the name of a written file for messages."""
+    return "standard output" if own_descriptor(path) == 1 else str(path)
+
+
+@contextmanager
+def _placed(place: str) -> Iterator[None]:
+    """Name option and path in an error about the path; one with a field is about the content."""
+    try:
+        yield
+    except InvalidInput as error:
+        if error.field is not None:
+            raise
+        raise InvalidInput(error.reason, field=place) from None

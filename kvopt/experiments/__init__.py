@@ -1,1 +1,0 @@
-"""Experiments on many instances: studies, theory, hunts for bad cases and reductions."""

@@ -1,0 +1,332 @@
+"""Results for each number of machines, and the answer that follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvopt import Certificate, Instance, InvalidInput, Scope, read_certificate, write_certificate
+from kvopt.fleets.measures import Measure, Target
+from kvopt.incumbent.proofs import CheckedBound
+from kvopt.show.dataframes import frame
+from kvopt.show.summary import Facts, Summarised, counted, far_apart, relative_gap
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class Band:
+    """Result for one number of machines.
+
+    Parameters
+    ----------
+    workers
+        Number of machines.
+    lower, upper
+        No schedule has a smaller total latency, or fewer misses, and one is known that has this
+        many; None while unknown.
+    lower_from, upper_from
+        Number of machines of the certificate that proves it: a bound for more machines holds for
+        fewer, and a schedule may leave machines unused.
+    found_by
+        Source of the schedule.
+    runs
+        The value of each scheduler, by its name after that of its router; None if it did not
+        complete.
+    """
+
+    workers: int
+    lower: int | None
+    upper: int | None
+    lower_from: int | None
+    upper_from: int | None
+    found_by: str | None
+    runs: Mapping[str, int | None]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return an object of ``fleets`` that ``kvopt fleet --json`` prints."""
+        return {**vars(self), "runs": dict(self.runs)}
+
+
+def bands_of(known: Mapping[int, Certificate], measure: Measure) -> tuple[Band, ...]:
+    """Return the band that certificates prove for each number of workers.
+
+    Fewer machines are never better: a bound holds for fewer too, and a schedule for more.
+    """
+    said = {count: measure.known(found) for count, found in known.items()}
+    bands = []
+    for workers in sorted(said):
+        bounds = [(k.lower, c) for c, k in said.items() if c >= workers and k.lower is not None]
+        best = [(k.upper, c) for c, k in said.items() if c <= workers and k.upper is not None]
+        lower, lower_from = max(bounds, default=(None, None))
+        upper, upper_from = min(best, default=(None, None))
+        found_by = None if upper_from is None else said[upper_from].found_by
+        bands.append(
+            Band(workers, lower, upper, lower_from, upper_from, found_by, said[workers].runs)
+        )
+    return tuple(bands)
+
+
+@dataclass(frozen=True, repr=False)
+class FleetSizes(Summarised):
+    """How many machines a target takes.
+
+    Parameters
+    ----------
+    instance
+        The problem, with the number of machines of a run to match, or its own.
+    target
+        The target of a fleet.
+    bands
+        The band of each number of machines, the fewest first.
+    measure
+        The measure, and the clock.
+    scope
+        Scope of the bounds.
+    left
+        Numbers of machines that were not evaluated, after Ctrl-C.
+    signal_number
+        The signal that ended the work, if any.
+    gpus
+        GPUs of a machine, None if unknown.
+    """
+
+    instance: Instance
+    target: Target
+    bands: tuple[Band, ...]
+    measure: Measure
+    scope: Scope = Scope.RUNS
+    left: tuple[int, ...] = ()
+    signal_number: int | None = None
+    gpus: int | None = None
+
+    @property
+    def machines(self) -> tuple[int | None, int | None]:
+        """The fewest machines not ruled out, and the fewest that are known to be enough."""
+        if not self.bands:
+            return None, None
+        excluded = [band.workers for band in self.bands if self.is_impossible(band)]
+        return max(excluded, default=0) + 1, min(self._enough(), default=None)
+
+    def _enough(self) -> dict[int, str]:
+        """Return the numbers of machines known to be enough, and the run that shows it."""
+        known = {} if self.target.run is None else dict([self.target.run])
+        for band in self.bands:
+            if self.is_reached(band):
+                known[band.workers] = (band.found_by or "a schedule").removeprefix("policy ")
+        return known
+
+    def is_impossible(self, band: Band) -> bool:
+        """Whether no schedule reaches the target with so many machines."""
+        return band.lower is not None and band.lower > self.target.most
+
+    def is_reached(self, band: Band) -> bool:
+        """Whether a schedule is known that reaches it."""
+        return band.upper is not None and band.upper <= self.target.most
+
+    @property
+    def needs(self) -> dict[str, int | None]:
+        """The fewest machines on which each scheduler reached the target, None if on none."""
+        enough = {
+            label: [
+                band.workers
+                for band in self.bands
+                if (value := band.runs.get(label)) is not None and value <= self.target.most
+            ]
+            for label in self.labels
+        }
+        if self.target.run is not None:
+            workers, label = self.target.run
+            enough.setdefault(label, []).append(workers)
+        return {label: min(counts, default=None) for label, counts in enough.items()}
+
+    @property
+    def answer(self) -> str:
+        """Return the conclusions from the certificates, in sentences."""
+        least, known = self.machines
+        if least is None:
+            return "Nothing is known yet."
+        said = (
+            f"Any covered scheduler needs at least {self._counted(least)} for {self.target.said}"
+            if least > 1
+            else f"No number of machines is ruled out for {self.target.said}"
+        )
+        if known is None:
+            return f"{said}; no schedule is known that does.{self._needed}"
+        name = self._enough()[known]
+        with_ = f"with {self._counted(known)} a schedule is known that does ({name})"
+        return f"{said}; {with_}{self._between(least, known)}.{self._needed}"
+
+    def _counted(self, machines: int) -> str:
+        """Return a number of machines, and of their GPUs."""
+        gpus = "" if self.gpus is None else f" ({counted(machines * self.gpus, 'GPU')})"
+        return counted(machines, "machine") + gpus
+
+    @property
+    def _needed(self) -> str:
+        """Return what each scheduler needs behind its best router, as a sentence."""
+        most = self._counted(max((band.workers for band in self.bands), default=0))
+        best: dict[str, tuple[str, int | None]] = {}
+        for label, count in sorted(self.needs.items(), key=lambda row: row[1] or math.inf):
+            best.setdefault(label.rpartition(" + ")[2], (label, count))
+        said = [
+            f"{label} needs {f'more than {most}' if count is None else self._counted(count)}"
+            for label, count in best.values()
+        ]
+        return f" As a scheduler, {'; '.join(said)}." if said else ""
+
+    def _between(self, least: int, known: int) -> str:
+        if least == known:
+            return ", so with hindsight that is the least"
+        open_ = str(least) if least == known - 1 else f"{least} to {known - 1}"
+        gaps = {band.workers: relative_gap(band.upper, band.lower) for band in self.bands}
+        apart = far_apart(gaps.get(least))
+        why = f", as with {counted(least, 'machine')} {apart}" if apart else ""
+        return f", and whether {open_} can be enough is open{why}"
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the schedulers with their routers, in the order in which they ran."""
+        return list(dict.fromkeys(label for band in self.bands for label in band.runs))
+
+    def facts(self) -> Facts:
+        """Return the facts of a summary."""
+        return {
+            "instance": self.instance.name,
+            "target": self.target.said,
+            "answer": self.answer,
+            **{
+                f"{band.workers} machines": f"{self.measure.worded(band.lower, up=False)} to "
+                f"{self.measure.worded(band.upper, up=True)}"
+                for band in self.bands
+            },
+        }
+
+    @property
+    def footnote(self) -> str:  # type: ignore[override]
+        """Sentence about the schedules that the bounds cover."""
+        return self.scope.sentence
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt fleet --json`` prints."""
+        return {
+            "fleets": [band.to_json() for band in self.bands],
+            "machines": list(self.machines),
+            "needs": self.needs,
+            "gpus": self.gpus,
+            "target": self.target.most,
+            "target_said": self.target.said,
+            "unit": self.measure.unit,
+            "requests": len(self.instance),
+            "instance": self.instance.hash,
+            "scope": str(self.scope),
+            "answer": self.answer,
+            "left": list(self.left),
+        }
+
+    def _curves(self) -> dict[str, list[float | None]]:
+        """Return both sides, then schedulers, over machines: means, or shares in percent."""
+        sides = [(band.lower, band.upper) for band in self.bands]
+        columns = {"lower": [low for low, _ in sides], "upper": [up for _, up in sides]}
+        columns |= {label: [band.runs.get(label) for band in self.bands] for label in self.labels}
+        return {
+            name: [None if value is None else float(self.measure.mean(value)) for value in values]
+            for name, values in columns.items()
+        }
+
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each number of machines: means, in rounds or in seconds, or percent."""
+        return frame({"workers": [band.workers for band in self.bands], **self._curves()})
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the measure against the number of machines, with schedulers.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default a new figure.
+        """
+        from kvopt.show.plots import fleet_sizes
+        from kvopt.show.plots.style import figure_of
+
+        counts, curves = [band.workers for band in self.bands], self._curves()
+        sides = list(zip(counts, curves.pop("lower"), curves.pop("upper"), strict=True))
+        lines = {
+            label: [
+                (n, value) for n, value in zip(counts, values, strict=True) if value is not None
+            ]
+            for label, values in curves.items()
+        }
+        most, measure = float(self.measure.mean(self.target.most)), self.measure
+        return figure_of(fleet_sizes(sides, lines, most, measure.axis, ax, scale=measure.scale))
+
+
+_SUFFIX = ".cert.json"
+
+
+def read_folder(directory: Path, measure: Measure, scope: Scope) -> dict[int, Certificate]:
+    """Return the certificates of a folder by number of workers, each checked again.
+
+    Raises
+    ------
+    InvalidInput
+        For a certificate that is not true, or of another problem.
+    """
+    found: dict[int, Certificate] = {}
+    wanted = None
+    if (deadline := measure.deadline) is not None:
+        of_all = deadline.of_all(measure.instance, rounds=measure.clock.is_even)
+        wanted = deadline.aim, of_all
+    for path in sorted(directory.glob(f"*{_SUFFIX}")):
+        name = path.name.removesuffix(_SUFFIX)
+        if not name.isdecimal():
+            continue
+        made = read_certificate(path)
+        known = made.in_time
+        for what, here, given in (
+            ("instance", made.instance.hash, replace(measure.instance, workers=int(name)).hash),
+            ("clock", made.clock, measure.clock),
+            ("scope", made.scope, scope),
+            ("deadline", known and (known.deadline.aim, known.after), wanted),
+        ):
+            if here != given:
+                reason = f"is a certificate of another {what}: name another folder"
+                raise InvalidInput(reason, field="--out", file=str(path))
+        found[int(name)] = made
+    return found
+
+
+def keep(directory: Path, found: Certificate) -> None:
+    """Write a certificate."""
+    directory.mkdir(parents=True, exist_ok=True)
+    write_certificate(found, directory / f"{found.instance.workers}{_SUFFIX}")
+
+
+def better(
+    found: Certificate, earlier: Certificate | None, bound: CheckedBound | None
+) -> Certificate:
+    """Return a certificate with the better sides of another one, and a bound if it is better."""
+    said = dict(found.provenance)
+    for other in (None if earlier is None else earlier.lower, bound):
+        if other is not None and (found.lower is None or other.value > found.lower.value):
+            found, said["bounded_by"] = replace(found, lower=other), other.bounded_by
+    if earlier is None:
+        return replace(found, provenance=said)
+    before, now = earlier.objective, found.objective
+    if before is not None and (now is None or before < now):
+        found = replace(found, upper=earlier.upper)
+        said["found_by"] = earlier.provenance.get("found_by")
+    in_time, known = found.in_time, earlier.in_time
+    if in_time is not None and known is not None:
+        if known.ceiling < in_time.ceiling:
+            in_time = replace(in_time, ceiling=known.ceiling, proof=known.proof)
+        if (known.best_attained or 0) > (in_time.best_attained or 0):
+            in_time = replace(in_time, best=known.best)
+            said["attained_by"] = earlier.provenance.get("attained_by")
+    return replace(found, provenance=said, in_time=in_time)

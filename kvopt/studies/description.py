@@ -1,0 +1,384 @@
+"""Studies: families, draws, policies, prediction models and limits, from a TOML file."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from msgspec import ValidationError, convert
+from msgspec.structs import asdict
+
+from kvopt import BatchTime, Scope
+from kvopt import policy as policy_from
+from kvopt.errors import InvalidInput, did_you_mean, placed, unknown_name
+from kvopt.files.reading import read_text
+from kvopt.kernels.modules import import_modules, located
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.deadlines import Deadline
+from kvopt.problem.hardware.batch_time_files import (
+    DEFAULT_MODEL,
+    SCHEMA,
+    batch_time,
+    batch_time_from_json,
+)
+from kvopt.simulate.policies.servers import uncovered
+from kvopt.simulate.routers.registry import label_of, parts_of
+from kvopt.simulate.routers.registry import router as router_from
+from kvopt.studies.sources import (
+    Count,
+    Entry,
+    Positives,
+    Seed,
+    Table,
+    Text,
+    Texts,
+    listed,
+)
+
+LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
+_CLOCKS = ("rounds", "seconds")
+_BUILTIN = files("kvopt.studies") / "builtin"
+_GONE = {
+    "claims": "is gone: python benchmarks/papers/studies.py STUDY DIR judges claims of papers",
+    "game": "is gone: python benchmarks/papers/games.py DIR plays games",
+    "slower": "is gone: write workers = [1, 2, ...] to compare numbers of machines",
+}
+"""Keys of earlier descriptions, and what to do instead."""
+
+
+class _LimitsTable(Table, frozen=True):
+    """The table ``[limits]``; a list stands for several limits."""
+
+    time_limit: Positives = 60.0
+    policy_time_limit: Positives | None = None
+    threads: Count = 1
+    seed: Seed = 0
+    deadline: Texts | None = None
+
+
+class Description(Table, frozen=True):
+    """The whole file."""
+
+    name: Text | None = None
+    title: Text | None = None
+    clock: str = _CLOCKS[0]
+    batch_time: Text | dict[str, Any] | None = None
+    certify: bool = True
+    scope: Texts = str(Scope.RUNS)
+    modules: tuple[Text, ...] = ()
+    predictions: tuple[str, ...] = ()
+    router: tuple[str, ...] = ()
+    policies: tuple[Text, ...] = ()
+    limits: _LimitsTable = _LimitsTable()
+    instances: tuple[Entry, ...] = ()
+    data: tuple[Entry, ...] = ()
+
+
+_WORDS = {
+    "array": "a list", "bool": "a boolean", "float": "a number", "int": "an integer",
+    "object": "a table", "str": "a text",
+}  # fmt: skip
+_TABLES: dict[str, type[Table]] = {"limits": _LimitsTable, "instances": Entry, "data": Entry}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits and kind of the work on one instance.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds for schedule and bound.
+    policy_time_limit
+        Seconds for each run of a policy.
+    threads, seed
+        Threads and seed of the solvers.
+    batch_time
+        How long a round lasts in a study in seconds, None in rounds.
+    certify
+        Whether the optimum is bounded; without it runs are simulated only.
+    deadline
+        Deadline of requests, as `kvopt.problem.deadlines.Deadline` reads it; None for no deadline.
+    scope
+        The scope of bounds and schedules.
+    """
+
+    time_limit: float = 60.0
+    policy_time_limit: float = 60.0
+    threads: int = 1
+    seed: int = 0
+    batch_time: BatchTime | None = None
+    certify: bool = True
+    scope: Scope = Scope.RUNS
+    deadline: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the limits of a record, without the defaults of most studies."""
+        newer = {
+            "batch_time": self.batch_time and self.batch_time.to_json(),
+            "deadline": self.deadline,
+            "scope": None if self.scope is Scope.RUNS else str(self.scope),
+            "certify": None if self.certify else False,
+        }
+        numbers = {name: getattr(self, name) for name in LIMITS}
+        return numbers | {name: value for name, value in newer.items() if value is not None}
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the study."""
+        return ROUNDS if self.batch_time is None else Seconds(self.batch_time)
+
+    def covers(self, label: str) -> bool:
+        """Whether the bound covers the policy."""
+        policy = policy_from(parts_of(label)[1])
+        return self.scope.covers(policy.scope(rounds=self.clock.is_even))
+
+
+@dataclass(frozen=True)
+class Study:
+    """The description of a study.
+
+    Parameters
+    ----------
+    name, title
+        Its name; ``title`` describes it in a line.
+    entries
+        Every source of instances with its policies.
+    limits
+        Each instance is done once for each of these limits, which differ in times or in scopes.
+    modules
+        Python modules, or files ending in ``.py``, that register policies.
+    """
+
+    name: str
+    title: str
+    entries: tuple[Entry, ...]
+    limits: tuple[Limits, ...]
+    modules: tuple[str, ...] = ()
+
+
+def read_study(path: str | Path) -> Study:
+    """Read a study from a TOML file."""
+    return study_from_text(read_text(path), Path(path))
+
+
+def builtin_names() -> list[str]:
+    """Return the names of the built-in studies, each a TOML file like one of a user."""
+    names = (item.name for item in _BUILTIN.iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+
+
+def builtin_text(name: str) -> str:
+    """Return the description of a built-in study."""
+    if name not in builtin_names():
+        raise unknown_name(name, builtin_names(), "study", " or a .toml file")
+    return (_BUILTIN / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def builtin_study(name: str, *, checked: bool = True) -> Study:
+    """Return a built-in study; see `study_from_text`."""
+    return study_from_text(builtin_text(name), checked=checked)
+
+
+def study_from_text(
+    text: str, file: Path | None = None, *, checked: bool = True, data: Path | None = None
+) -> Study:
+    """Build a study from the text of a TOML file; relative paths in it start at that file.
+
+    With a folder ``data`` its instances are those of the tables ``[[data]]``, whose paths start at
+    that folder: public traces instead of stand-ins.
+
+    As a check the first instance of each entry is drawn, which takes seconds for large ones.
+    """
+    with placed(file=None if file is None else str(file)):
+        top = description_from_text(text)
+        return _study(top, file, checked, data)
+
+
+def description_from_text(text: str) -> Description:
+    """Return the tables of a file as they are written; their values have the right types."""
+    try:
+        top = tomllib.loads(text)
+        return convert(top, Description)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"is not TOML: {error}") from None
+    except ValidationError as error:
+        said, _, place = str(error).partition(" - at `$")
+        place = place.rstrip("`").removeprefix(".")
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", said):
+        key = unknown[1]
+        known = _TABLES.get(place.partition("[")[0], Description).__struct_fields__
+        reason = f"is not a known key; there are {', '.join(known)}{did_you_mean(key, known)}"
+        raise InvalidInput(_GONE.get(key, reason), field=f"{place}.{key}".removeprefix("."))
+    reason = re.sub(r"`(.*?)`", lambda kinds: _in_words(kinds[1]), said)
+    raise InvalidInput(reason.replace("Expected", "must be"), field=place)
+
+
+def _in_words(kinds: str) -> str:
+    """Return types of a message in words."""
+    return " or ".join(_WORDS.get(kind, kind) for kind in kinds.split(" | ") if kind != "null")
+
+
+@contextmanager
+def _at(field: str) -> Iterator[None]:
+    """Name the field whose value the block refuses."""
+    try:
+        yield
+    except InvalidInput as error:
+        reason = str(error).removeprefix(f"{field.rpartition('.')[2]}: ")
+        raise InvalidInput(reason, field=field) from None
+
+
+def _study(top: Description, file: Path | None, checked: bool, data: Path | None) -> Study:
+    """Return the study of a file, with lists multiplied out and names looked up."""
+    folder = Path() if file is None else file.parent
+    name = top.name or (file.stem if file else None)
+    if name is None or not re.fullmatch(r"[\w.-]+", name):
+        raise InvalidInput(f"must be letters, digits and dashes, got {name!r}", field="name")
+    with _at("modules"):
+        modules = tuple(located(module, folder) for module in top.modules)
+        import_modules(modules)
+    with _at("scope"):
+        scopes = dict.fromkeys(map(Scope.parse, listed(top.scope)))
+    model = _model_of(top, folder)
+    kinds = [Limits(batch_time=model, certify=top.certify, scope=scope) for scope in scopes]
+    axes = _once(top.predictions, "predictions") or ("",), _once(top.router, "router") or ("",)
+    if data is not None and not top.data:
+        reason = "is missing: nothing stands for traces in tables [[data]]"
+        raise InvalidInput(reason, field="data")
+    entries: list[Entry] = []
+    key, tables = ("instances", top.instances) if data is None else ("data", top.data)
+    for place, table in enumerate(tables):
+        field = "policies" if table.policies is None else f"{key}[{place}].policies"
+        labels = _once(top.policies if table.policies is None else table.policies, field)
+        if not labels:
+            reason = "is missing: a study needs policies"
+            raise InvalidInput(reason, field=f"{key}[{place}].policies")
+        with _at(field):
+            policies = tuple(_labels(labels, *axes, kinds))
+        mine = [*table.expanded(f"{key}[{place}]", data or folder, policies)]
+        for entry in mine if checked else ():
+            entry.check(f"{key}[{place}]", kinds[0].clock)
+        entries += mine
+    if not entries:
+        reason = "is missing: a study needs tables [[instances]]"
+        raise InvalidInput(reason, field="instances")
+    limits = tuple(dict.fromkeys(_limits(top.limits, kinds)))
+    return Study(name, top.title or name, tuple(entries), limits, modules)
+
+
+def _once(names: Sequence[str], field: str) -> Sequence[str]:
+    """Return names; refuse one that is given twice."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"has {name!r} twice", field=field)
+    return names
+
+
+def _model_of(top: Description, folder: Path) -> BatchTime | None:
+    """Return the model of a study in seconds, None for rounds."""
+    if top.clock not in _CLOCKS:
+        raise unknown_name(top.clock, _CLOCKS, "clock")
+    given = top.batch_time
+    if top.clock == _CLOCKS[0]:
+        if given is not None:
+            raise InvalidInput('goes with clock = "seconds"', field="batch_time")
+        return None
+    with _at("batch_time"):
+        if isinstance(given, dict):
+            model = batch_time_from_json({"schema": SCHEMA, **given})
+        else:
+            name = given or DEFAULT_MODEL
+            model = batch_time(folder / name if name.lower().endswith(".json") else name)
+    return BatchTime(model.lines, model.kv_ns, model.prompt_ns, model.name)  # without notes
+
+
+def _labels(
+    names: Sequence[str], models: Sequence[str], routers: Sequence[str], kinds: Sequence[Limits]
+) -> Iterator[str]:
+    """Yield each policy with each prediction model and behind each router."""
+    for name, model, router in product(names, models, routers):
+        label = name if not model else f"{name}{',' if ':' in name else ':'}{model}"
+        label = label_of(router, label) if router else label
+        try:
+            way, policy = parts_of(label)
+            router_from(way)
+            needed = policy_from(policy).scope(rounds=kinds[0].clock.is_even)
+        except InvalidInput as error:
+            raise InvalidInput(f"{label}: {error}") from None
+        if not any(kind.scope.covers(needed) for kind in kinds):
+            raise InvalidInput(f'{label}: {uncovered(needed)}: write scope = "{needed}"')
+        yield label
+
+
+def _limits(table: _LimitsTable, kinds: Sequence[Limits]) -> Iterator[Limits]:
+    """Yield limits for each deadline, each pair of times and each scope."""
+    times = listed(table.time_limit)
+    of_policies = listed(table.policy_time_limit or times)
+    if len(of_policies) == 1:
+        of_policies *= len(times)
+    if len(of_policies) != len(times):
+        reason = "must be a number, or one for each time limit"
+        raise InvalidInput(reason, field="limits.policy_time_limit")
+    if table.deadline is not None and not kinds[0].certify:
+        raise InvalidInput("goes with certify = true", field="limits.deadline")
+    with _at("limits.deadline"):
+        deadlines = [text and str(Deadline.parse(text)) for text in listed(table.deadline)]
+    for deadline, pair, kind in product(deadlines, zip(times, of_policies, strict=True), kinds):
+        limits = replace(kind, threads=table.threads, seed=table.seed, deadline=deadline)
+        yield replace(limits, time_limit=pair[0], policy_time_limit=pair[1])
+
+
+def resolved_text(study: Study) -> str:
+    """Return the TOML text of a study, with every default.
+
+    Lists that give several entries are expanded.  A batch-time model is included in full, so that
+    no other file is needed.
+    """
+    first = study.limits[0]
+    scopes, deadlines = (
+        list(dict.fromkeys(getattr(each, key) for each in study.limits))
+        for key in ("scope", "deadline")
+    )
+    alike = (first.scope, first.deadline)
+    times = [each for each in study.limits if (each.scope, each.deadline) == alike]
+    top = {
+        "name": study.name,
+        "title": study.title,
+        "clock": _CLOCKS[first.batch_time is not None],
+        "batch_time": first.batch_time and first.batch_time.to_json(),
+        "certify": first.certify,
+        "scope": None if scopes == [Scope.RUNS] else scopes,
+        "modules": study.modules,
+    }
+    limits: dict[str, Any] = {key: [getattr(each, key) for each in times] for key in LIMITS}
+    for key, values in limits.items():
+        if len(set(values)) == 1:
+            limits[key] = values[0]
+    limits["deadline"] = None if first.deadline is None else deadlines
+    lines = [*_lines(top), "", "[limits]", *_lines(limits)]
+    for entry in study.entries:
+        lines += ["", "[[instances]]", *_lines({**asdict(entry), "draws": entry.draws})]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {_toml(value)}" for key, value in table.items() if value not in (None, {})]
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML; JSON texts are TOML texts, except for an unescaped delete."""
+    if isinstance(value, dict):
+        parts = (f"{json.dumps(key)} = {_toml(part)}" for key, part in value.items())
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value).replace("\x7f", "\\u007f")

@@ -1,0 +1,5 @@
+"""Reports of studies: one page that needs no network, and a table."""
+
+from kvopt.studies.report.writing import Written, write_report
+
+__all__ = ["Written", "write_report"]

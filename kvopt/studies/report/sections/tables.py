@@ -1,0 +1,195 @@
+"""Text and tables: overview, schedulers, deadlines, gains by a wider scope, provenance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from math import ceil, floor
+from statistics import fmean
+
+from kvopt.problem.scopes import Scope
+from kvopt.show.summary import counted, percent, spread
+from kvopt.studies.answers import answer, left_out
+from kvopt.studies.intervals import (
+    Interval,
+    Runs,
+    by_family,
+    percents,
+    ratio_of,
+    worths,
+)
+from kvopt.studies.records import grouped
+from kvopt.studies.report.context import TEXTS, Context
+from kvopt.studies.report.layout import Cell, pieces
+from kvopt.studies.report.words import in_words, limits_of, mean_width, quantile_of
+
+_OF_SEVERAL = ("runs", "median", "95%", "worst", "optimal", "not optimal")
+"""Columns that repeat the ratio if each scheduler has a single run."""
+
+_SINGLE = {"mean": "ratio", "mean width": "width"}
+"""Names of columns of means if each scheduler has a single run."""
+
+
+def schedulers(context: Context) -> str:
+    """Return the table, empty if no scheduler ran."""
+    groups = context.groups
+    single = all(len(group.records) == 1 for group in groups)
+    # Columns without data in this study are left out.
+    shown = {
+        "family": len(context.families) > 1,
+        "not completed": not all(group.completed for group in groups),
+        "evictions": any(group.evictions for group in groups),
+        **dict.fromkeys(_OF_SEVERAL, not single),
+    }
+    rows = [{k: c for k, c in _row(group).items() if shown.get(k, True)} for group in groups]
+    said = TEXTS["schedulers"]["single" if single else "said"]
+    head = [_SINGLE.get(name, name) if single else name for row in rows[:1] for name in row]
+    cells = [row.values() for row in rows]
+    return pieces.table(said, head, cells, 1 + shown["family"]) if rows else ""
+
+
+def _row(group: Runs) -> dict[str, object]:
+    """Return the cells of a row under their headings."""
+    width = mean_width(group.ratios)
+    lost = {name: group.ended(name) for name in ("livelock", "unfinished", "error")}
+    said = ", ".join(f"{number:,} {name}" for name, number in lost.items() if number)
+    return {
+        "family": group.family,
+        "scheduler": group.policy,
+        "runs": len(group.records),
+        "mean": group.mean,
+        "median": quantile_of(group.ratios, Fraction(1, 2)),
+        "95%": quantile_of(group.ratios, Fraction(95, 100)),
+        "worst": group.worst,
+        "mean width": Cell(percent(width), width),
+        "optimal": sum(ratio.most == 1 for ratio in group.ratios),
+        "not optimal": sum((ratio.least or 0) > 1 for ratio in group.ratios),
+        "not completed": Cell(said or "0", sum(lost.values())),
+        "evictions": group.evictions,
+    }
+
+
+def deadlines(context: Context) -> str:
+    """Return a table of shares for each family, empty for a study without deadlines."""
+    body = ""
+    for family in context.families:
+        known = [run for run in family.runs if run.ceiling is not None]
+        places = grouped(known, lambda r: (str(r.limits.get("deadline")), r.instance.requests))
+        policies = [*dict.fromkeys(run.policy for run in known)]
+        rows = [
+            [
+                deadline,
+                size,
+                *(_share((r.attained for r in some if r.policy == p), size) for p in policies),
+                _share((r.best_attained for r in some), size),
+                _share((r.ceiling for r in some), size, up=True),
+            ]
+            for (deadline, size), some in places.items()
+        ]
+        if rows:
+            head = ("Deadline", "Requests", *policies, "best run", "ceiling")
+            body += pieces.table(f"{family.name}: share of the requests in time", head, rows)
+    return body
+
+
+def _share(counts: Iterable[int | None], size: int, *, up: bool = False) -> Cell:
+    """Return the mean share, rounded outward, a dash if one is unknown."""
+    some = [*counts]
+    known = [number for number in some if number is not None]
+    if not known or len(known) < len(some) or not size:
+        return Cell("-", None)
+    share = 1e4 * fmean(known) / size
+    return Cell(f"{(ceil if up else floor)(share) / 100:.2f}%", share)
+
+
+def worth(context: Context) -> str:
+    """Return both optima of each instance, empty if no instance has two."""
+    found = worths(context.study.runs)
+    rows = [
+        [f.family, f.scope, len(f.instances), _percents(f.mean), _percents(f.largest)]
+        for f in by_family(found)
+    ]
+    head = ("family", "scope", "instances", "mean share", "largest share")
+    singles = []
+    for each in found:
+        optima = []
+        for side, path in zip((each.runs, each.wider), each.certificates, strict=True):
+            ends = ("-" if end is None else f"{int(end):,}" for end in (side.least, side.most))
+            said = " to ".join(dict.fromkeys(ends))
+            optima.append(Cell(context.link(path, said) if path else said, side.least))
+        one, share = each.instance, _percents(each.share)
+        singles.append([one.name, each.scope, one.requests, one.memory, *optima, share])
+    single = pieces.table(
+        "The optima of each instance, as intervals that hold them for certain.",
+        ("instance", "scope", "requests", "cache", "of runs", "with the scope", "share"),
+        singles,
+        2,
+    )
+    whole = pieces.table(context.said("worth"), head, rows, 2)
+    said = f"{len(found):,} instances" if len(found) > 1 else "the instance"
+    return whole + pieces.unfolded(said, single) if found else ""
+
+
+def _percents(share: Interval) -> Cell:
+    return Cell(percents(share), share.least)
+
+
+def overview(context: Context) -> str:
+    """Return the figures that matter most, and every warning."""
+    study = context.study
+    ratios = [ratio_of(run) for run in study.judged]
+    scopes = [scope for scope in Scope if any(run.scope is scope for run in study.runs)]
+    named = " with scope {}" if len(scopes) > 1 else ""
+    covered = [f"Of bounds and optima{named.format(s)}, {s.sentence}." for s in scopes]
+    notes = [*left_out(study.records), TEXTS["overview"]["said"], *covered] if study.runs else []
+    return pieces.overview(
+        study,
+        [study.portable(line) for line in _warnings(context)],
+        answer(study.records) if study.runs else [],
+        notes,
+        ratios,
+        spread([record.instance.memory for record in study.instances]),
+        mean_width(ratio for ratio in ratios if ratio.width is not None),
+    )
+
+
+def _warnings(context: Context) -> Iterator[str]:
+    study = context.study
+    yield from study.warnings
+    yield from context.checked.faults if context.checked else ()
+    if study.failures:
+        yield f"{counted(len(study.failures), 'record')} with an error, listed below."
+    certificates = {record.certificate for record in study.records if record.certificate}
+    if missing := sorted(each for each in certificates if not study.has(each)):
+        gone = counted(len(missing), "certificate")
+        yield f"{gone} of the folder missing, such as {missing[0]}."
+
+
+def failures(context: Context) -> str:
+    """Return the failures, empty if none."""
+    study, head = context.study, ("Instance", "Scheduler", "Error")
+    rows = [
+        (r.instance.name, r.policy or "the whole instance", study.portable(r.error or "unknown"))
+        for r in study.failures
+    ]
+    return pieces.cards(context.said("failures"), head, rows) if rows else ""
+
+
+def provenance(context: Context) -> str:
+    """Return versions, limits, sources and the description of the study."""
+    study, csv = context.study, context.csv
+    versions = (in_words(r.versions, sorted(r.versions)) for r in study.records if r.versions)
+    counts = {
+        "bounds by": _counts(record.bounded_by for record in study.instances),
+        "schedules by": _counts(record.found_by for record in study.instances),
+        "limits": _counts(map(limits_of, study.runs), ": {:,} runs"),
+        "versions": _counts(versions, ": {:,} records"),
+    }
+    table = csv and context.address(csv)
+    return pieces.provenance(study, context.checked, counts, table, csv and csv.name)
+
+
+def _counts(names: Iterable[str | None], said: str = " {:,}") -> list[str]:
+    found = Counter(name or "nothing" for name in names)
+    return [name + said.format(count) for name, count in sorted(found.items())]

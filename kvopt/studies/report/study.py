@@ -1,0 +1,304 @@
+"""Read and check the folder of a study, and sort it for the report.
+
+The order of records in a file differs from run to run.  Here they are sorted by their keys, so that
+the same results give the same page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.files.reading import blamed_on, parse_json, read_text
+from kvopt.problem.families import FAMILIES
+from kvopt.studies.description import Description, description_from_text
+from kvopt.studies.intervals import Runs, ratio_of
+from kvopt.studies.records import FILE, Record, grouped, read_records
+from kvopt.studies.report.words import differing, in_words, limits_of, natural, shortened
+from kvopt.studies.sources import Entry
+from kvopt.verify import verify
+
+_FILE = "file"
+"""Key of an instance from a file: its name."""
+
+_SIZE = "n"
+"""Key of a family with the number of requests: runs of all sizes are shown together."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """The content of the folder of a study."""
+
+    folder: Path
+    records: tuple[Record, ...]
+    description: str | None
+    digest: str
+    warnings: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the study, or of its folder if there is no record."""
+        return self.records[0].study if self.records else self.folder.resolve().name
+
+    @property
+    def in_seconds(self) -> bool:
+        """Whether runs were on the clock of a batch-time model."""
+        return any(record.in_seconds for record in self.records)
+
+    @cached_property
+    def described(self) -> Description:
+        """The description, empty if it is of no use."""
+        text = re.sub(r"(?m)^claims = .*$", "", self.description or "")  # of earlier versions
+        try:
+            return description_from_text(text)
+        except InvalidInput:
+            return Description()
+
+    @property
+    def title(self) -> str | None:
+        """The title of the study, for example with its substitute data."""
+        return self.described.title
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The tables of instances of the description, none with lists."""
+        return self.described.instances
+
+    @cached_property
+    def runs(self) -> list[Record]:
+        """Records of policies under their headings, without instances that failed as a whole."""
+        return headed([record for record in self.records if record.policy is not None])
+
+    @cached_property
+    def judged(self) -> list[Record]:
+        """Runs with a ratio, the largest proved ratio first."""
+        found = [run for run in self.runs if least_ratio(run)]
+        return sorted(found, key=lambda run: (-least_ratio(run), _order(run)))
+
+    @cached_property
+    def failures(self) -> list[Record]:
+        """Records with an error."""
+        return [record for record in self.records if record.outcome == "error"]
+
+    @cached_property
+    def _works(self) -> dict[tuple[str, str], list[Record]]:
+        return grouped(self.runs, _work)
+
+    @property
+    def instances(self) -> list[Record]:
+        """One record for each instance, the first of its runs."""
+        return [run for run, *_ in self._works.values()]
+
+    def first_run(self, record: Record) -> Record:
+        """Return the record that represents the instance of another one among `instances`."""
+        return self._works[_work(record)][0]
+
+    @cached_property
+    def _paths(self) -> dict[str, str]:
+        """Files and modules of the description with a path, as a page names them."""
+        files = (getattr(entry, kind) for entry in self.entries for kind in ("file", "trace"))
+        names = (*map(_file, self.records), *self.described.modules, *files)
+        absolute = {name for name in names if name and PurePosixPath(name).is_absolute()}
+        return shortened(sorted(absolute))
+
+    def portable(self, text: str) -> str:
+        """Return a text without the folders of the files that the study used."""
+        if self.folder.is_absolute():
+            text = text.replace(f"{self.folder}/", "")
+        for path in sorted(self._paths, key=len, reverse=True):
+            text = text.replace(path, self._paths[path])
+        return text
+
+    def has(self, certificate: str | None) -> bool:
+        """Whether a certificate is in the folder."""
+        return certificate is not None and (self.folder / certificate).is_file()
+
+
+def least_ratio(run: Record) -> Fraction:
+    """Return the lower end of the ratio of a run, 0 if it has none."""
+    return ratio_of(run).least or Fraction()
+
+
+def read_study(folder: Path) -> Study:
+    """Read the folder of a study.
+
+    Raises
+    ------
+    InvalidInput
+        If it has no study, or a file with other than its original content.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        reason = (
+            f"holds no study: {FILE} is missing (kvopt fleet --out draws its folder as fleet.svg, "
+            "kvopt.read_certificate(FILE).plot() draws a certificate)"
+        )
+        raise InvalidInput(reason, file=str(folder))
+    warnings: list[str] = []
+    records = sorted(read_records(folder, warnings.append), key=_order)
+    with blamed_on(path):
+        for record in records:
+            _check(record)
+    description = folder / "study.toml"
+    return Study(
+        folder=folder,
+        records=tuple(records),
+        description=read_text(description) if description.exists() else None,
+        digest="sha256:" + hashlib.sha256(path.read_bytes()).hexdigest(),
+        warnings=tuple(warnings),
+    )
+
+
+def _check(record: Record) -> None:
+    """Refuse a bound that a schedule refutes, and a certificate outside of the folder."""
+    if record.certificate is not None:
+        path = PurePosixPath(record.certificate)
+        if path.is_absolute() or {"..", "\0"} & {*path.parts, *str(path)} or not path.name:
+            reason = f"must be a path inside the folder, got {shown(record.certificate)}"
+            raise InvalidInput(reason, field="certificate")
+    known = [total for total in (record.value, record.upper) if total is not None]
+    if record.lower is not None and known and min(known) < record.lower:
+        reason = f"is {record.lower}, above the total latency {min(known)} that was reached"
+        place = f"{record.instance.name}, {record.policy}"
+        raise InvalidInput(f"{place}: {reason}", field="lower")
+
+
+@dataclass(frozen=True)
+class Family:
+    """One heading: its groups, the least mean ratio first, and its instances."""
+
+    name: str
+    groups: Sequence[Runs]
+    instances: Sequence[Record]
+
+    @property
+    def runs(self) -> list[Record]:
+        """The runs of all groups."""
+        return [run for group in self.groups for run in group.records]
+
+
+def families(study: Study) -> list[Family]:
+    """Return the families of a study."""
+    unequal = differing(map(_limits, study.runs))
+
+    def place(run: Record) -> tuple[str, str]:
+        limits = in_words(_limits(run), unequal)
+        return run.instance.family or "", ", ".join(filter(None, (run.policy, limits)))
+
+    groups = [
+        Runs(label, runs[0].scope, tuple(runs), family)
+        for (family, label), runs in grouped(study.runs, place).items()
+    ]
+    groups.sort(
+        key=lambda g: (natural(g.family), g.mean.least is None, g.mean.least or 0, g.policy)
+    )
+    instances = grouped(study.instances, lambda record: record.instance.family)
+    by_name = grouped(groups, lambda group: group.family)
+    return [Family(name, mine, instances.get(name, [])) for name, mine in by_name.items()]
+
+
+def _limits(record: Record) -> Mapping[str, object]:
+    """Return the limits of a record with the scope, which older records omit."""
+    return {**record.limits, "scope": str(record.scope)}
+
+
+def headed(records: Sequence[Record]) -> list[Record]:
+    """Return records whose family is their heading.
+
+    Traffic at different rates is not comparable.  So in seconds the heading has the keys of a
+    family in which records differ.
+    """
+    files = {(r.instance.name, _file(r)) for r in records if r.instance.family is None}
+    places = shortened(place for _, place in files)
+    ambiguous = len({name for name, _ in files}) < len(files)
+    families = grouped(records, lambda record: record.instance.family)
+    varied = {
+        family: differing(record.instance.parameters for record in mine)
+        for family, mine in families.items()
+    }
+
+    def heading(record: Record) -> str:
+        family, keys = record.instance.family, record.instance.parameters
+        name = family or (places[_file(record)] if ambiguous else record.instance.name)
+        if not record.in_seconds:
+            return name
+        source = FAMILIES[family].source if family in FAMILIES else ""
+        stand_in = " (stand-in)" if source.startswith("stand-in") else ""
+        said = in_words(keys, [key for key in varied[family] if key not in (_SIZE, _FILE)])
+        is_file = family and _FILE in keys and _FILE in varied[family]
+        parts = [name + stand_in, said, record.instance.name if is_file else ""]
+        return ", ".join(filter(None, parts))
+
+    return [
+        replace(record, instance=replace(record.instance, family=heading(record)))
+        for record in records
+    ]
+
+
+def _file(record: Record) -> str:
+    return str(record.instance.parameters.get(_FILE, ""))
+
+
+def _work(record: Record) -> tuple[str, str]:
+    return record.instance.hash, limits_of(record)
+
+
+def _order(record: Record) -> tuple[Any, ...]:
+    instance = record.instance
+    seed = -1 if instance.seed is None else instance.seed
+    size = (instance.requests, instance.memory)
+    name = natural(instance.family or instance.name)
+    return name, *size, seed, *_work(record), record.policy or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Number of verified certificates, and faults of others."""
+
+    certificates: int
+    faults: tuple[str, ...]
+
+
+def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Checked:
+    """Verify every certificate and compare it with its records; return how many are valid."""
+    known = [record for record in study.records if record.certificate is not None]
+    owners = grouped(known, lambda record: record.certificate or "")
+    faults = []
+    for done, (certificate, records) in enumerate(sorted(owners.items()), 1):
+        path = study.folder / certificate
+        verdict = verify(path)
+        wrong = [] if verdict.valid else [verdict.lines[-1]]
+        if verdict.valid:
+            content = parse_json(read_text(path))
+            wrong = [said for record in records for said in _differences(content, record)]
+        faults += [f"{certificate}: {said}" for said in wrong[:1]]
+        progress(done, len(owners))
+    return Checked(len(owners) - len(faults), tuple(faults))
+
+
+def _differences(content: Mapping[str, Any], record: Record) -> list[str]:
+    """Return the fields of a record that contradict its certificate."""
+    runs = {run["policy"]: run for run in content.get("policies", ())}
+    nothing = {"value": None}
+    said = {
+        "instance": (record.instance.hash, content["hash"]),
+        "upper": (record.upper, (content["upper"] or nothing)["value"]),
+        "lower": (record.lower, (content["lower"] or nothing)["value"]),
+        "value": (record.value, runs.get(record.policy, nothing)["value"]),
+    }
+    if claim := content.get("deadlines"):
+        counts = dict(zip(runs, claim["attained"], strict=True))
+        said["ceiling"] = (record.ceiling, claim["ceiling"])
+        said["attained"] = (record.attained, counts.get(record.policy))
+    return [
+        f"{record.policy}: {name} is {ours} in the record and {theirs} in the certificate"
+        for name, (ours, theirs) in said.items()
+        if ours != theirs
+    ]

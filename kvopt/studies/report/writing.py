@@ -1,0 +1,226 @@
+"""``write_report``: from the folder of a study to its page and its table.
+
+The page is one file that needs no other file and no network.  Its content security policy allows
+only its own style sheet and its own script, by their digests.  So content of a study cannot run as
+code, even if the escaping failed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from markupsafe import Markup
+
+from kvopt.files.atomic import own_descriptor, write_atomically
+from kvopt.show.plots.style import PALETTE
+from kvopt.studies.entries import table_for_latex
+from kvopt.studies.records import Record
+from kvopt.studies.report.context import TEXTS, Context
+from kvopt.studies.report.layout import ENVIRONMENT, pieces
+from kvopt.studies.report.sections import axes, ratios, seconds, tables, worst
+from kvopt.studies.report.study import Family, Study, check_certificates, read_study
+from kvopt.studies.report.words import times_of
+from kvopt.version import __version__
+
+PAGE = "report.html"
+
+COLUMNS = (
+    "study", "family", "instance", "seed", "requests", "memory", "parameters", "policy",
+    "outcome", "value", "lower", "upper", "ratio_least", "ratio_most", "proved", "evictions",
+    "makespan", "peak_memory", "bounded_by", "found_by", "seconds", "limits", "error",
+    "certificate", "instance_hash", "key", "time_unit", "rate", "left_out",
+)  # fmt: skip
+
+SECONDS_COLUMNS = (
+    "mean_s", "median_s", "p99_s", "first_token_mean_s", "first_token_median_s",
+    "first_token_p99_s", "tokens_per_second", "arriving_tokens_per_second", "mean_memory",
+    "requests_completed", "ended_s",
+)  # fmt: skip
+"""Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
+
+WHOLE: dict[str, Callable[[Context], str]] = {
+    "overview": tables.overview,
+    "by-memory": partial(axes.along_axis, name="by-memory"),
+    "by-rate": partial(axes.along_axis, name="by-rate"),
+    "by-workers": partial(axes.along_axis, name="by-workers"),
+    "latency": seconds.latency,
+    "worth": tables.worth,
+    "schedulers": tables.schedulers,
+    "deadlines": tables.deadlines,
+    "worst": worst.worst,
+    "failures": tables.failures,
+    "provenance": tables.provenance,
+}
+"""Functions that make a section, empty without data."""
+
+BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
+    "ranking": ratios.ranking,
+    "histograms": ratios.histograms,
+    "runs": ratios.runs,
+    "gaps": ratios.gaps,
+    "volume": axes.volume,
+    "evictions": axes.evictions,
+    "memory": seconds.memory,
+}
+"""Functions that draw a family for a section."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Characters at the begin of a text that a spreadsheet reads as a formula."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Written files, and faults.
+
+    Parameters
+    ----------
+    page, table
+        The files; the table is None if the page went to a stream.
+    records
+        Number of the records.
+    warnings
+        Damaged lines, which are ignored.
+    faults
+        Certificates that are false, or differ from their records.
+    """
+
+    page: Path
+    table: Path | None
+    records: int
+    warnings: tuple[str, ...]
+    faults: tuple[str, ...]
+
+
+def write_report(
+    folder: str | Path,
+    output: str | Path | None = None,
+    table: str | Path | None = None,
+    *,
+    latex: str | Path | None = None,
+    verify: bool = False,
+    progress: Callable[[int, int], None] = lambda done, count: None,  # noqa: ARG005
+) -> Written:
+    """Write the report of a study.
+
+    Parameters
+    ----------
+    folder
+        Folder of the study.
+    output
+        The page; by default ``report.html`` in the folder.
+    table
+        The records as CSV; by default next to the page, with the suffix ``.csv``.
+    latex
+        A row for each entry and scheduler, for the package booktabs; by default not written.
+    verify
+        Verify every certificate and compare it with its records; faults are on the page.
+    progress
+        Called with the numbers of verified certificates and of all.
+
+    Returns
+    -------
+    Written
+        Paths of both, and faults of the study.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder has no study, a file in it has other than its original content, or nothing
+        can be written.
+    """
+    study = read_study(Path(folder))
+    target = Path(folder) / PAGE if output is None else Path(output)
+    rows = None if table is None else Path(table)
+    if rows is None and own_descriptor(target) is None:  # a stream has no folder for a second file
+        rows = target.with_suffix(".csv")
+    checked = check_certificates(study, progress) if verify else None
+    context = Context(study, target.parent, rows, checked)
+    sections = dict(_sections(context))
+    title = None if study.title == study.name else study.title
+    made = page_text("kvopt study", study.name, title, sections, "the records of the study")
+    if rows is not None:
+        write_atomically(rows, _csv(study))
+    if latex is not None:
+        title = study.title or study.name
+        write_atomically(Path(latex), table_for_latex(study.records, study.entries, title))
+    write_atomically(target, made)
+    faults = () if checked is None else checked.faults
+    return Written(target, rows, len(study.records), study.warnings, faults)
+
+
+def _sections(context: Context) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the address, the title and the content of each section that has data."""
+    for name, row in TEXTS.items():
+        if draw := BY_FAMILY.get(name):
+            body = context.gallery(name, {f.name: draw(context, f) for f in context.families})
+        else:
+            body = WHOLE[name](context)
+        if body:
+            lead = pieces.paragraphs([context.said(name)]) if row.get("led") else ""
+            yield name, (row["title"], lead + body)
+
+
+def page_text(
+    kind: str,
+    name: str,
+    title: str | None,
+    sections: Mapping[str, tuple[str, str]],
+    source: str,
+) -> str:
+    """Return a page that needs no other file.
+
+    Parameters
+    ----------
+    kind, name, title
+        Kind, title and a line of text.
+    sections
+        Title and content by their address on the page; text is escaped.
+    source
+        Digest of the data.
+    """
+    words = {"kind": kind, "name": name, "title": title, "sections": sections, "source": source}
+    page = ENVIRONMENT.get_template("page.html")
+    return page.render(**words, palette=PALETTE, version=__version__)
+
+
+def _csv(study: Study) -> str:
+    """Return the records as CSV; a cell is empty if unknown."""
+    sink = io.StringIO(newline="")
+    columns = COLUMNS + SECONDS_COLUMNS if study.in_seconds else COLUMNS
+    writer = csv.DictWriter(sink, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for record in study.records:
+        writer.writerow({name: _safe(cell) for name, cell in _cells(study, record).items()})
+    return sink.getvalue()
+
+
+def _cells(study: Study, record: Record) -> dict[str, object]:
+    instance = record.instance
+    least, most = record.ratio
+    return {
+        **times_of(record),
+        **vars(instance),
+        **vars(record),
+        "instance": instance.name,
+        "parameters": study.portable(json.dumps(instance.parameters, sort_keys=True)),
+        "error": record.error and study.portable(record.error),
+        "ratio_least": least,
+        "ratio_most": most,
+        "proved": record.proved,
+        "limits": json.dumps(record.limits, sort_keys=True),
+        "instance_hash": instance.hash,
+        "time_unit": "ns" if record.in_seconds else "rounds",
+        "rate": instance.parameters.get("rate", 1),
+        "left_out": instance.parameters.get("left_out", 0),
+    }
+
+
+def _safe(cell: object) -> object:
+    """Put an apostrophe before text that a spreadsheet would read as a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

@@ -1,0 +1,329 @@
+"""Run a study: skip finished work, hand out the rest, keep each result."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvopt.errors import KvoptError
+from kvopt.incumbent.interrupts import signals_remembered
+from kvopt.incumbent.limits import available_threads
+from kvopt.problem.requests import checked_integer
+from kvopt.show.dataframes import frame
+from kvopt.show.summary import spread
+from kvopt.studies import folder
+from kvopt.studies.answers import answer
+from kvopt.studies.description import (
+    Study,
+    builtin_study,
+    read_study,
+)
+from kvopt.studies.entries import EntryRuns, by_entry, table_for_latex
+from kvopt.studies.records import (
+    INTERRUPTED,
+    Record,
+    lines_of,
+    read_records,
+)
+from kvopt.studies.tasks import Task, TaskResult, tasks_of
+from kvopt.studies.workers import workers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+_SILENCE = 5.0
+"""Seconds without an answer after which tasks of a closed client are abandoned."""
+_COLUMNS = (
+    "family", "parameters", "requests_least", "requests_most", "memory_least", "memory_most",
+    "policy", "scope", "runs", "completed", "proved",
+    "mean_least", "mean_most", "worst_least", "worst_most",
+)  # fmt: skip
+
+
+class ClusterLost(KvoptError):
+    """The connection to the scheduler of a cluster was lost."""
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """Progress of a study.
+
+    Parameters
+    ----------
+    instances, done, failed
+        All instances; those with records; those of them with a failure.
+    before
+        Instances that were done when this run began.
+    seconds
+        Time of this run.
+    worst
+        The record with the largest certain ratio, ``value / upper``.
+    """
+
+    instances: int
+    done: int = 0
+    failed: int = 0
+    before: int = 0
+    seconds: float = 0.0
+    worst: Record | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Instances a second, None before the first is done."""
+        new = self.done - self.before
+        return new / self.seconds if new and self.seconds else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds that the rest takes at this rate."""
+        return None if self.rate is None else (self.instances - self.done) / self.rate
+
+    def counting(self, records: Sequence[Record]) -> StudyProgress:
+        """Return the progress after one more instance with these records."""
+        known = [r for r in (self.worst, *records) if r is not None and r.ratio[0] is not None]
+        worst = max(known, key=lambda record: record.ratio[0] or 0, default=None)
+        failed = self.failed + any(record.outcome == "error" for record in records)
+        return replace(self, done=self.done + 1, failed=failed, worst=worst)
+
+
+StudyObserver = Callable[[StudyProgress], None]
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """The result of a run of a study.
+
+    Parameters
+    ----------
+    study, directory
+        The study and its folder.
+    progress
+        Final counts.
+    records
+        Every record of the folder, those of earlier runs included.
+    damaged
+        A message for each ignored line of the record file.
+    signal_number
+        The signal that ended the run, if any.
+    """
+
+    study: Study
+    directory: Path
+    progress: StudyProgress
+    records: tuple[Record, ...]
+    damaged: tuple[str, ...] = ()
+    signal_number: int | None = None
+
+    @property
+    def answer(self) -> list[str]:
+        """Answers of the study, in sentences that its certified intervals prove."""
+        return answer(self.records)
+
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each entry and policy: runs, and the ends of mean and worst."""
+        rows = []
+        for row in self._rows():
+            sizes = (end(of) for of in (row.requests, row.memory) for end in (min, max))
+            runs, mean, worst = row.runs, row.runs.mean, row.runs.worst
+            known = (mean.least, mean.most, worst.least, worst.most)
+            ends = (None if end is None else float(end) for end in known)
+            counts = len(runs.records), len(runs.done), runs.proved
+            names = row.name, row.parameters, *sizes, runs.policy, str(runs.scope)
+            rows.append((*names, *counts, *ends))
+        columns = [*zip(*rows, strict=True)] or [()] * len(_COLUMNS)
+        return frame(dict(zip(_COLUMNS, columns, strict=True)))
+
+    def to_latex(self) -> str:
+        """Return that table for the package booktabs, with intervals rounded outward."""
+        return table_for_latex(self.records, self.study.entries, self.study.title)
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the mean of each policy as an interval of multiples of the optimum."""
+        from kvopt.show.plots.charts import Bar, intervals
+
+        bars = [
+            Bar(
+                f"{row.runs.policy}, {row.name}, n = {spread(row.requests)}",
+                row.runs.mean.least,
+                row.runs.mean.most,
+            )
+            for row in self._rows()
+        ]
+        figure: Any = intervals(bars, ax).figure
+        return figure  # type: ignore[no-any-return]
+
+    def _rows(self) -> list[EntryRuns]:
+        return by_entry(self.records, self.study.entries)
+
+
+def run_study(
+    study: str | Path | Study,
+    out: str | Path,
+    *,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    limit: int | None = None,
+    retry: bool = False,
+    observer: StudyObserver | None = None,
+) -> StudyResult:
+    """Run a study, or the rest of it.
+
+    Parameters
+    ----------
+    study
+        A name of a built-in study, the path of a ``.toml`` file, or a `Study`.
+    out
+        Its folder.  Finished work in it is not done again.
+    jobs
+        Instances at a time, each in a process; by default by the number of cores.
+    scheduler
+        Address of a Dask scheduler whose workers do the work instead.
+    limit
+        Only so many draws of each entry.
+    retry
+        Repeat failed instances.
+    observer
+        Called with a `StudyProgress` when an instance is done.
+
+    Returns
+    -------
+    StudyResult
+        Failures of single instances are in it; Ctrl-C is an ordinary end.
+    """
+    if not isinstance(study, Study):
+        study = read_study(study) if str(study).endswith(".toml") else builtin_study(str(study))
+    for label, number in (("jobs", jobs), ("limit", limit)):
+        if number is not None:
+            checked_integer(number, label, 1)
+    if jobs is None:
+        jobs = max(1, available_threads() // study.limits[0].threads)
+    directory = folder.made(Path(out))
+    with folder.locked(directory):
+        folder.sweep(directory)
+        folder.keep_description(directory, study)
+        run = _Run(study, directory, observer)
+        run.to_the_end(run.left(limit, retry), jobs, scheduler)
+        return run.result()
+
+
+@dataclass
+class _Run:
+    """One run: known results, and new ones."""
+
+    study: Study
+    directory: Path
+    observer: StudyObserver | None
+    damaged: list[str] = field(default_factory=list)
+    signal_number: int | None = None
+    began: float = 0.0
+    progress: StudyProgress = StudyProgress(instances=0)
+    stopping: threading.Thread | None = None
+
+    def left(self, limit: int | None, retry: bool) -> list[Task]:
+        """Return the tasks that are not done, and count the others."""
+        lines = lines_of(self.directory, self.damaged.append)
+        known = {record.key: record for record in lines if record.error != INTERRUPTED}
+        if retry:
+            known = {key: record for key, record in known.items() if record.outcome != "error"}
+        self.began = time.monotonic()
+        tasks = list(tasks_of(self.study, limit))
+        self.progress = replace(self.progress, instances=len(tasks))
+        left = []
+        for task in tasks:
+            if done := _records_of(task, known, self.directory):
+                self.progress = self.progress.counting(done)
+            else:
+                left.append(replace(task, folder=self.directory.resolve()))
+        self.progress = replace(self.progress, before=self.progress.done)
+        return left
+
+    def to_the_end(self, tasks: Sequence[Task], jobs: int, scheduler: str | None) -> None:
+        """Do the remaining work and record each result; an interrupt keeps finished work."""
+        self._tell()
+        if not tasks:
+            return
+        with (
+            workers(jobs, scheduler) as (submit, stop),
+            signals_remembered(partial(self._end, stop)),
+        ):
+            pending = {submit(task): task for task in tasks}
+            for future in self._ended(set(pending), scheduler is not None):
+                try:
+                    found = _came_of(future, pending[future])
+                except ClusterLost:
+                    if self.signal_number is None:
+                        raise
+                    continue  # the task did not begin, or did not answer
+                folder.append(self.directory, found)
+                if not found.is_interrupted:
+                    self.progress = self.progress.counting(found.records)
+                    self._tell()
+
+    def _ended(
+        self, left: set[Future[TaskResult]], on_cluster: bool
+    ) -> Iterator[Future[TaskResult]]:
+        """Yield tasks as they end.
+
+        A closed client of a cluster reports most of its tasks as cancelled.  Sometimes it does not
+        report a task at all, so it is not waited for.
+        """
+        while left:
+            done, left = wait(left, _SILENCE, return_when=FIRST_COMPLETED)
+            yield from done
+            stopping = self.stopping
+            is_closed = on_cluster and stopping is not None and not stopping.is_alive()
+            if is_closed and not done:
+                return
+
+    def _end(self, stop: Callable[[], None], number: int) -> None:
+        self.signal_number = number
+        # Not in here: it takes locks, for which a handler of signals must not wait.
+        self.stopping = threading.Thread(target=stop, daemon=True)
+        self.stopping.start()
+
+    def _tell(self) -> None:
+        self.progress = replace(self.progress, seconds=time.monotonic() - self.began)
+        if self.observer is not None:
+            self.observer(self.progress)
+
+    def result(self) -> StudyResult:
+        """Return all records of the folder and the final counts."""
+        records = read_records(self.directory, lambda _: None)
+        return StudyResult(
+            study=self.study,
+            directory=self.directory,
+            progress=replace(self.progress, seconds=time.monotonic() - self.began),
+            records=tuple(records),
+            damaged=tuple(self.damaged),
+            signal_number=self.signal_number,
+        )
+
+
+def _records_of(task: Task, earlier: Mapping[str, Record], directory: Path) -> list[Record] | None:
+    """Return the records of a finished task, else None."""
+    keys = [task.key(policy) for policy in task.policies]
+    found = [earlier[key] for key in keys if key in earlier]
+    if task.limits.certify:
+        found = [r for r in found if r.certificate and (directory / r.certificate).is_file()]
+    if len(found) == len(keys):
+        return found
+    whole = earlier.get(task.key(None))
+    return None if whole is None else [whole]
+
+
+def _came_of(future: Future[TaskResult], task: Task) -> TaskResult:
+    try:
+        return future.result()
+    except CancelledError:
+        raise ClusterLost("the scheduler is gone; what was done until then is kept") from None
+    except Exception as error:  # several machines in a row failed to do it
+        return TaskResult((task.failure(f"{type(error).__name__}: {error}", 0.0),))

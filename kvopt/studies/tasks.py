@@ -1,0 +1,322 @@
+"""Tasks of a study: an instance, the policies that run on it, and limits.
+
+A task is run from its instance to its records and a certificate that was verified.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from kvopt import (
+    Certificate,
+    Instance,
+    InvalidInput,
+    KvoptError,
+    Outcome,
+    PolicyRun,
+    Scope,
+    certify,
+    read_certificate,
+    run,
+)
+from kvopt.certificates.files import certificate_text
+from kvopt.errors import Stopped
+from kvopt.files.atomic import write_atomically
+from kvopt.kernels.clock import wall_time
+from kvopt.kernels.dependencies import versions
+from kvopt.kernels.modules import import_modules
+from kvopt.simulate.routers.registry import parts_of
+from kvopt.studies.description import Limits, Study
+from kvopt.studies.records import (
+    INTERRUPTED,
+    Record,
+    StudiedInstance,
+    Times,
+    record_key,
+)
+from kvopt.studies.sources import Entry
+from kvopt.verify import verify_text
+from kvopt.version import __version__
+
+
+@dataclass(frozen=True)
+class Task:
+    """One instance with its policies.
+
+    Parameters
+    ----------
+    study
+        Name of the study.
+    source
+        Source of the instance.
+    policies
+        Policies that run on it.
+    limits
+        Limits for this instance.
+    modules
+        Modules to import first.
+    instance
+        The instance, as records describe it.
+    folder
+        Folder of the study, for results and earlier runs.
+    """
+
+    study: str
+    source: Entry
+    policies: tuple[str, ...]
+    limits: Limits
+    modules: tuple[str, ...]
+    instance: StudiedInstance
+    folder: Path | None = None
+
+    def key(self, policy: str | None) -> str:
+        """Return the key of a record; the failure of the whole task has that of all policies."""
+        wanted = self.instance.hash if policy else f"{self.instance.hash} of {self.policies}"
+        return record_key(wanted, policy, self.limits.to_json(), __version__)
+
+    def record(
+        self, policy: str | None, instance: StudiedInstance, seconds: float, **found: Any
+    ) -> Record:
+        """Return a record of this task."""
+        return Record(
+            key=self.key(policy),
+            study=self.study,
+            instance=instance,
+            policy=policy,
+            limits=self.limits.to_json(),
+            seconds=round(seconds, 3),
+            versions=versions(),
+            **found,
+        )
+
+    def failure(self, error: str, seconds: float) -> Record:
+        """Return the record of an instance that failed as a whole."""
+        return self.record(None, self.instance, seconds, outcome="error", error=error)
+
+
+def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
+    """Yield the tasks of a study, each once: the first ``most`` draws of each entry.
+
+    Equal instances count once, also in different entries.
+    """
+    planned: set[str] = set()
+    for entry in study.entries:
+        for source in entry.sources(most):
+            known = source.described(source.instance())
+            for limits in study.limits:
+                policies = tuple(label for label in entry.policies or () if limits.covers(label))
+                task = Task(study.name, source, policies, limits, study.modules, known)
+                new = tuple(p for p in policies if task.key(p) not in planned)
+                planned.update(map(task.key, new))
+                if new:
+                    yield replace(task, policies=new)
+
+
+FOLDER = "certificates"
+
+Result = PolicyRun | str
+"""Result of a policy: its run, perhaps ended by the limit, or its error."""
+
+Announce = Callable[[str, float], None]
+"""Called with the step that begins, and the seconds within which it should end."""
+
+_PATIENCE = 1.5
+"""Multiple of its limit after which a policy counts as hung: it can stop between rounds only."""
+_SLACK = 30.0
+"""Seconds beyond a limit for work other than search: loading, ending a solver."""
+_COMPILING = 240.0
+"""Seconds beyond the limit for compilation, which limits do not count, on a busy machine."""
+_WORTH_KEEPING = 10.0
+"""After so many seconds of work each further run is written at once."""
+_VERIFYING = 900.0
+"""Seconds after which the verifier counts as hung; its own limits end it within minutes."""
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """Result of a task.
+
+    Parameters
+    ----------
+    records
+        One record for each policy, or a single one with the error.
+    certificate
+        Text of the certificate, whose path they name, or None.
+    is_interrupted
+        Whether a signal ended it early; the next run of the study continues from there.
+    """
+
+    records: tuple[Record, ...]
+    certificate: str | None = None
+    is_interrupted: bool = False
+
+
+class Unverified(KvoptError):
+    """The verifier refuses a certificate."""
+
+
+def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskResult:
+    """Draw the instance, run its policies, certify, verify.
+
+    Parameters
+    ----------
+    task
+        The task.
+    skip
+        Policies that are known to fail, with their records.
+    announce
+        Called before each step, so that a step that hangs can be ended from outside.
+    """
+    began = time.monotonic()
+    limits = task.limits
+    announce("instance", limits.policy_time_limit + _SLACK)
+    import_modules(task.modules)
+    instance = task.source.instance()
+    if not limits.scope.covers(Scope.SHARING):  # else the bounds would not cover the runs
+        instance = instance.without_prefixes()
+    path = _path(task)
+    place = None if task.folder is None else task.folder / path
+    announce("verify", _VERIFYING)
+    known: dict[str, Result] = {**_earlier_runs(place), **skip}
+    runs: dict[str, Result] = {}
+    found = text = None
+    is_interrupted = False
+    try:
+        for label in task.policies:
+            if label not in known:
+                announce(f"policy {label}", _PATIENCE * limits.policy_time_limit + 1)
+            runs[label] = known.get(label) or _run(limits, instance, label)
+            if place and label not in known and time.monotonic() - began > _WORTH_KEEPING:
+                announce("certify", _SLACK + _COMPILING)
+                write_atomically(place, certificate_text(_certified(instance, runs, task, 0.0)))
+        announce("certify", limits.time_limit + _SLACK + _COMPILING)
+        if limits.certify:
+            found = _certified(instance, runs, task)
+            text = certificate_text(found)
+            announce("verify", _VERIFYING)
+            if not (is_interrupted := found.signal_number is not None):
+                require_valid(text)
+    except KeyboardInterrupt:
+        is_interrupted = True
+        found = found or _certified(instance, runs, task, 0.0)
+        text = certificate_text(found)
+    seconds = time.monotonic() - began
+    best, described = _best_of(runs), task.source.described(instance)
+    broken = {"error": INTERRUPTED} if is_interrupted else {}
+    records = (
+        task.record(
+            label,
+            described,
+            seconds,
+            certificate=text and path,
+            **(best if found is None else _known(found, label)) | _measures(run) | broken,
+        )
+        for label, run in runs.items()
+    )
+    return TaskResult(tuple(records), text, is_interrupted)
+
+
+def _earlier_runs(path: Path | None) -> dict[str, PolicyRun]:
+    """Return the finished runs in the certificate of a task that was interrupted."""
+    try:
+        found = read_certificate(path or "")
+    except InvalidInput:  # usually there is none
+        return {}
+    return {run.policy: run for run in found.runs if run.is_complete}
+
+
+def _run(limits: Limits, instance: Instance, label: str) -> Result:
+    """Return the run of a policy, or its error."""
+    end = wall_time() + limits.policy_time_limit
+    router, policy = parts_of(label)
+    try:
+        return run(
+            instance,
+            policy,
+            router=router,
+            clock=limits.clock,
+            label=label,
+            should_stop=lambda: wall_time() > end,
+        )
+    except Stopped:
+        return PolicyRun.unknown(instance, label, Outcome.UNFINISHED, limits.clock)
+    except Exception as error:  # code of users may raise anything
+        return f"{type(error).__name__}: {error}"
+
+
+def _certified(
+    instance: Instance, runs: Mapping[str, Result], task: Task, seconds: float = inf
+) -> Certificate:
+    """Bound the optimum within the limit, or within some seconds, and compare the runs with it."""
+    limits = task.limits
+    return certify(
+        instance,
+        [run for run in runs.values() if isinstance(run, PolicyRun)],
+        clock=limits.clock,
+        deadline=limits.deadline,
+        time_limit=min(limits.time_limit, seconds),
+        scope=limits.scope,
+        threads=limits.threads,
+        seed=limits.seed,
+        command=f"kvopt study {task.study}",
+    )
+
+
+def _known(found: Certificate, label: str) -> dict[str, Any]:
+    """Return the optimum fields of the record of a policy."""
+    in_time = found.in_time
+    said = {
+        "upper": found.objective,
+        "lower": found.lower_bound,
+        "bounded_by": found.lower and found.lower.bounded_by,
+        "found_by": found.provenance["found_by"],
+        "ceiling": in_time and in_time.ceiling,
+        "best_attained": in_time and in_time.best_attained,
+    }
+    for judged, attained in zip(found.runs, found.attained, strict=True):
+        if judged.policy == label:
+            said["attained"] = attained
+    return said
+
+
+def _best_of(runs: Mapping[str, Result]) -> dict[str, Any]:
+    """Return the best of the runs as a result without a bound."""
+    ended = (
+        run for run in runs.values() if isinstance(run, PolicyRun) and run.objective is not None
+    )
+    best = min(ended, key=lambda run: run.objective or 0, default=None)
+    return {} if best is None else {"upper": best.objective, "found_by": best.policy}
+
+
+def _measures(run: Result) -> dict[str, Any]:
+    """Return the run fields of a record."""
+    if isinstance(run, str):
+        return {"outcome": "error", "error": run}
+    if run.outcome is Outcome.UNFINISHED:
+        return {"outcome": str(run.outcome)}
+    return {
+        "outcome": str(run.outcome),
+        "value": run.objective,
+        "evictions": run.evictions,
+        "makespan": run.makespan if run.outcome is Outcome.COMPLETED else None,
+        "peak_memory": run.peak_memory,
+        "note": run.note,
+        "times": None if run.clock.is_even else Times.of(run),
+    }
+
+
+def require_valid(text: str) -> None:
+    """Raise an error if the verifier refuses a certificate."""
+    verdict = verify_text(text)
+    if not verdict.valid:
+        raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
+
+
+def _path(task: Task) -> str:
+    key = task.key("\n".join(task.policies))
+    return f"{FOLDER}/{key.removeprefix('sha256:')[:32]}.json"

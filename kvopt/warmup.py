@@ -1,0 +1,203 @@
+"""Compile everything once: small problems that go through every compiled loop.
+
+Callers determine the types for which a loop is compiled.  So this module calls them and has no list
+of types.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+from kvopt import (
+    BatchTime,
+    Line,
+    Problem,
+    Scope,
+    SolveParams,
+    bound,
+    certify,
+    generate,
+    run,
+    solve,
+    tiny_optimum,
+)
+from kvopt.bounds.configurations.bound import rising_bounds, rising_large_bounds
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.shared_prices import offer_shared_prices
+from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
+from kvopt.heuristics.fleets.placing import Tries
+from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
+from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
+from kvopt.heuristics.seconds.searching import beams_in_seconds
+from kvopt.heuristics.trace_beams import search_traces
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits, available_threads
+from kvopt.kernels.compiled import compile_here, folders, functions_compiled
+from kvopt.problem.clocks import Seconds
+from kvopt.search import plan
+from kvopt.search.exact.forward import Forward
+
+_PROCESSES = 2
+"""Parts that are compiled at a time: numba compiles one function at a time in a process."""
+
+
+class Warmed(NamedTuple):
+    """A part that is ready.
+
+    Parameters
+    ----------
+    name
+        The purpose of its loops.
+    compiled
+        Functions that had to be compiled.
+    seconds
+        Wall time.
+    folders
+        Folders of the stored code, None if some cannot be stored.
+    """
+
+    name: str
+    compiled: int
+    seconds: float
+    folders: list[Path | None]
+
+
+def warm_up() -> Iterator[Warmed]:
+    """Compile every part that is not cached, and report each when it is ready."""
+    context = multiprocessing.get_context("spawn")
+    ignore = signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(min(_PROCESSES, available_threads()), context, *ignore) as pool:
+        try:
+            for part in as_completed([pool.submit(_warmed, name) for name in _PARTS]):
+                yield part.result()
+        except BaseException:  # Ctrl-C or an error: half compiled loops are useless
+            for child in multiprocessing.active_children():
+                child.kill()
+            raise
+
+
+def _warmed(name: str) -> Warmed:
+    """Compile one part, in a process that Ctrl-C ends from outside."""
+    compile_here()
+    began, count = monotonic(), functions_compiled()
+    for call in _PARTS[name]:
+        call()
+    return Warmed(name, functions_compiled() - count, monotonic() - began, folders())
+
+
+_NARROW = Limits(params=SolveParams(improve_widest_beam=2))
+"""Limits under which beams over a whole trace end soon."""
+_CHAT = generate("conversation", n=20, memory=1_000, seed=1)
+_FEW = generate("arrival-1", n=8, seed=3)
+_BACKLOG = generate("conversation", n=40, memory=500, seed=1)
+"""Requests of which some have to wait."""
+_SHARED = generate("sessions", n=16, memory=2_000, seed=1)
+_CLOCK = Seconds(BatchTime([Line(10_000_000, 10_000)]))
+
+
+def _local() -> None:
+    """Improve a schedule without a bound that meets it, so that no stage is skipped."""
+    search = Search(_CHAT, _NARROW)
+    offer_list_schedules(search)
+    search_traces(search, math.inf)
+    search_reinsertions(search, math.inf, most_passes=1)
+
+
+def _configurations() -> None:
+    """Bound as for many requests, without tables of all starts."""
+    search = Search(generate("uniform", n=8, seed=1))
+    offer_list_schedules(search)
+    next(rising_large_bounds(search))
+
+
+def _completions() -> None:
+    """Search with completion bounds of the first prices, whose gap is wide."""
+    search = Search(_FEW)
+    offer_list_schedules(search)
+    forward = Forward(search, *next(rising_bounds(search)))
+    forward.complete(math.inf)
+    forward.search_with_beam(width=4, horizon=5)
+    forward.raises(1000, look_ahead=True)
+
+
+def _sharing() -> None:
+    """Bound by prices of shared blocks, and improve a schedule that shares them."""
+    search = Search(_SHARED, _NARROW)
+    search.offer(one_after_another(search.instance), "one after another")
+    offer_shared_prices(search, 1.0)
+    search_traces(search, math.inf)
+    search_reinsertions(search, math.inf, most_passes=1)
+
+
+def _fleets() -> None:
+    """Improve a schedule of a fleet without a bound that meets it."""
+    search = Search(replace(_CHAT, workers=2))
+    search.offer(one_after_another(search.instance), "one after another")
+    search_traces(search, math.inf)
+    placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)
+    search_reinsertions(search, math.inf, most_passes=1)
+
+
+def _pauses() -> None:
+    """Improve a schedule with pauses; few requests are searched in groups."""
+    search_with_pauses(Search(Problem(_CHAT, scope=Scope.PAUSES)), 1.0)
+    few = Problem(generate("arrival-1", n=4, seed=1), scope=Scope.PAUSES)
+    plan.run(plan.LAYERS, Search(few))
+
+
+def _seconds() -> None:
+    chat = generate("conversation", n=4, memory=1_000, seed=1)
+    seconds_bound(chat, _CLOCK.batch_time)
+    beams_in_seconds(chat, _CLOCK, [0])
+
+
+def _policies() -> None:
+    """Run the compiled loops for long lines of waiting requests."""
+    backlog = generate("uniform", n=250, seed=1)
+    for name in ("sorted-f:phase1=exact", "h-sf"):
+        run(backlog, name)
+
+
+def _tiny() -> None:
+    instance = generate("arrival-1", n=4, seed=1)
+    tiny_optimum(instance)
+    tiny_optimum(Problem(instance, scope=Scope.PAUSES))
+
+
+_PARTS: dict[str, tuple[Callable[[], object], ...]] = {
+    "configurations of many requests": (_configurations,),
+    "exact search": (partial(solve, _FEW, "exact"),),
+    "beam search": (_completions,),
+    "local search": (_local,),
+    "schedules of fleets": (_fleets,),
+    "bounds by prices": (
+        partial(bound, _CHAT, "lagrangian"),
+        partial(bound, generate("arrival-1", n=8, seed=1), "slots"),
+    ),
+    "pauses": (
+        _pauses,  # with arrivals prices rise, so pauses may pay
+        partial(bound, generate("arrival-2", n=8, seed=1), "lagrangian", scope="pauses"),
+    ),
+    "shared prefixes": (_sharing,),
+    "memory in whole blocks": tuple(
+        partial(bound, replace(_CHAT, block_size=16), "lagrangian", scope=scope)
+        for scope in ("runs", "pauses")
+    ),
+    "both sides in seconds": (_seconds,),
+    "deadlines": (
+        partial(certify, _BACKLOG, deadline="60", time_limit=1.0),
+        partial(certify, _BACKLOG, clock=_CLOCK, deadline="1s", time_limit=1.0),
+    ),
+    "schedulers": (_policies,),
+    "tiny instances": (_tiny,),
+}
+"""Parts, the longest first; parts that share loops with others come after these."""

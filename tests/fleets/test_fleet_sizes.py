@@ -1,0 +1,415 @@
+"""How many machines: no fleet of fewer does as well, on all schedules of tiny fleets."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import starmap
+from pathlib import Path
+from typing import TypedDict
+
+import pytest
+from brute_force import Server, Triple, most_in_time, optimum
+from strategies import plain, random_instances
+
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Request,
+    certify,
+    generate,
+    read_certificate,
+    run,
+    verify,
+)
+from kvopt.fleets import FleetMatch, FleetSizes, fleet_sizes
+from kvopt.fleets.measures import Latency
+from kvopt.fleets.sizes import Band, bands_of
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.deadlines import attained
+from kvopt.problem.scopes import Scope
+
+pytestmark = pytest.mark.usefixtures("processor_clock")
+
+LIMIT = 0.1
+MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))
+CONVERSATIONS = generate("conversation", 30, 400, seed=1)
+FEW = CONVERSATIONS[:10]
+"""Certificates of these are verified in a moment."""
+LONG = max(request.output for request in CONVERSATIONS)
+
+
+def clock_of(server: Server) -> Seconds:
+    return Seconds(BatchTime([*starmap(Line, server.lines)], server.kv_ns, server.prompt_ns))
+
+
+def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
+    """Compare each claim with the least values, of latency or of misses, by number of machines."""
+    for band in found.bands:
+        assert band.lower is not None
+        assert band.upper is not None
+        assert band.lower <= optima[band.workers] <= band.upper
+        assert all(count is None or count >= band.upper for count in band.runs.values())
+    least, known = found.machines
+    enough = [workers for workers, value in optima.items() if value <= found.target.most]
+    assert least is not None
+    assert least <= min(enough)
+    assert known is None or known in enough
+
+
+def test_no_claim_in_rounds_is_beaten_by_any_schedule() -> None:
+    source = random.Random(1)
+    for drawn in random_instances(12, 1, least_requests=2, most_memory=8, most_output=3):
+        memory, requests = plain(drawn)
+        optima = {m: optimum(memory, requests, workers=m) for m in range(1, len(requests) + 1)}
+        value = source.randint(min(optima.values()), max(optima.values()))
+        mean = f"mean={value / len(requests) + 1e-4:.9f}"
+        assert_bands_hold(fleet_sizes(drawn, mean, time_limit=LIMIT), optima)
+
+
+@pytest.mark.slow
+def test_no_claim_in_seconds_is_beaten_by_any_schedule() -> None:
+    source = random.Random(4)
+    for server in MODELS:
+        memory = source.randint(3, 9)
+        outputs = [source.randint(1, 3) for _ in range(source.randint(2, 4))]
+        triples = [(source.randint(0, 60), source.randint(0, memory - o), o) for o in outputs]
+        counts = range(1, len(triples) + 1)
+        optima = {m: optimum(memory, triples, server=server, workers=m) for m in counts}
+        found = fleet_sizes(
+            Instance(
+                memory, [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
+            ),
+            FleetMatch("fcfs", "round-robin", 2), counts=counts, time_limit=LIMIT,
+            clock=clock_of(server),
+        )  # fmt: skip
+        assert_bands_hold(found, optima)
+
+
+def test_a_machine_for_each_request_is_the_least_total() -> None:
+    """Below it a target is refused with the reason; at it that many machines are enough."""
+    model = BatchTime([Line(7, 1), Line(0, 5)], kv_ns=2, prompt_ns=1)
+    requests = [Request(0, s, o) for s, o in ((3, 4), (0, 1), (5, 2))]
+    instance = Instance(20, requests)
+    apart = replace(instance, workers=3)
+    for clock in (ROUNDS, Seconds(model)):
+        alone = run(apart, "fcfs", router="round-robin", clock=clock).objective
+        assert Latency(instance, clock).least()[0] == alone
+    with pytest.raises(InvalidInput, match=r"by any number of machines: .* takes 2.333 rounds"):
+        fleet_sizes(instance, "mean=2.3")
+    assert fleet_sizes(Instance(7, requests), "mean=2.34", time_limit=LIMIT).machines == (2, 2)
+
+
+def test_bounds_hold_for_fewer_machines_and_schedules_for_more() -> None:
+    few, some, many = (
+        certify(Instance(5, [Request(0, 2, 1)] * 6, workers=m), "svf") for m in (1, 2, 3)
+    )
+    weak = replace(few, lower=None), replace(some, upper=None), replace(many, upper=None)
+    bands = bands_of(dict(enumerate(weak, 1)), Latency(few.instance, ROUNDS))
+    assert [band.lower for band in bands] == [some.lower_bound, some.lower_bound, many.lower_bound]
+    assert [band.lower_from for band in bands] == [2, 2, 3]
+    assert [band.upper for band in bands] == [few.objective] * 3
+    assert [band.upper_from for band in bands] == [1, 1, 1]
+
+
+def test_what_a_run_does_is_known_to_be_enough() -> None:
+    match = FleetMatch("fcfs", "round-robin", 3)
+    found = fleet_sizes(CONVERSATIONS, match, time_limit=LIMIT, counts=[1])
+    alone = run(replace(CONVERSATIONS, workers=3), "fcfs", router="round-robin")
+    assert found.target.most == alone.objective == found.bands[-1].runs["round-robin + fcfs"]
+    assert [band.workers for band in found.bands] == [1, 3]
+    least, known = found.machines
+    assert least is not None
+    assert known is not None
+    assert least <= known <= 3
+
+
+def test_what_was_matched_is_enough_even_if_nothing_else_is_known() -> None:
+    found = fleet_sizes(CONVERSATIONS, FleetMatch("fcfs", "round-robin", 3), time_limit=LIMIT)
+    cut = replace(found, bands=found.bands[:0])
+    assert cut.answer == "Nothing is known yet."
+    cut = replace(found, bands=tuple(replace(band, upper=None) for band in found.bands[:1]))
+    assert cut.machines[1] == 3
+    assert "with 3 machines a schedule is known that does (round-robin + fcfs)" in cut.answer
+
+
+def test_the_range_reaches_from_what_is_ruled_out_to_what_is_enough() -> None:
+    found = fleet_sizes(CONVERSATIONS, "mean=60", time_limit=LIMIT)
+    assert found.is_impossible(found.bands[0])
+    assert found.is_reached(found.bands[-1])
+    counts = [band.workers for band in found.bands]
+    assert counts == [*range(counts[0], counts[-1] + 1)]
+
+
+def test_a_run_that_never_ends_is_nothing_to_match() -> None:
+    stuck = Instance(6, [Request(0, 0, 5)] * 2)
+    with pytest.raises(InvalidInput, match="did not complete every request"):
+        fleet_sizes(stuck, FleetMatch("alpha-protect:alpha=0", "central", 1), time_limit=LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("target", "deadline", "wanted"),
+    [
+        ("p99=5", None, "p99 cannot be bounded"),
+        ("p99=5", 40, "p99 cannot be bounded"),
+        ("median", None, "median cannot be bounded"),
+        ("mean=5s", None, "needs --seconds, or an instance with round_ms"),
+        ("mean=0", None, "must be more than 0"),
+        ("mean=x", None, "must be mean=100 or mean=5s"),
+        ("mean=5", 40, "a mean has no --deadline"),
+        ("misses=1%", None, "misses need a --deadline"),
+        ("misses=1%", "own", "deadline: is missing"),
+        ("misses=101%", LONG, "must be a share up to 100%"),
+        ("misses=1.5", LONG, "a number of the 30 requests"),
+        ("misses=few", LONG, "must be misses=1% or misses=20, got 'misses=few'"),
+        ("misses=0%", LONG - 1, r"1 of 30 requests \(3.33%\) take longer than their deadline"),
+    ],
+)
+def test_targets_that_are_refused(target: str, deadline: str | int | None, wanted: str) -> None:
+    with pytest.raises(InvalidInput, match=wanted):
+        fleet_sizes(CONVERSATIONS, target, deadline=deadline)
+
+
+@pytest.mark.parametrize(
+    ("policies", "counts", "wanted"),
+    [
+        (("svf", "sglang"), None, "least-volume . sglang knows one worker only"),
+        (("svf", "sorted-lp:hindsight=1"), (1, 3), "sorted-lp: plans for one worker"),
+        (("svf",), (0,), "--counts: must be at least 1"),
+    ],
+)
+def test_what_is_refused_is_refused_before_anything_is_simulated(
+    policies: tuple[str, ...], counts: tuple[int, ...] | None, wanted: str
+) -> None:
+    told: list[str] = []
+    with pytest.raises(InvalidInput, match=wanted):
+        fleet_sizes(FEW, "mean=75", policies=policies, counts=counts, observer=told.append)
+    assert told == []
+
+
+def test_seconds_and_rounds_are_one_target() -> None:
+    timed = replace(CONVERSATIONS, round_ms=50.0)
+    clock = Seconds(BatchTime([Line(50_000_000, 0)]))
+    assert Latency(timed, ROUNDS).target("mean=5s").most == 100 * 30
+    assert Latency(timed, clock).target("mean=5000ms").most == 5 * 30 * 10**9
+    with pytest.raises(InvalidInput, match="needs a unit"):
+        Latency(timed, clock).target("mean=5")
+
+
+@pytest.mark.parametrize(
+    ("instance", "target", "deadline"),
+    [(FEW, "mean=75", None), (CONVERSATIONS, "misses=10%", LONG)],
+)
+class TestFolderOfEachMeasure:
+    def test_certificates_prove_each_claim_and_are_not_made_again(
+        self, instance: Instance, target: str, deadline: int | None, tmp_path: Path
+    ) -> None:
+        ask = partial(
+            fleet_sizes, instance, target, deadline=deadline, time_limit=LIMIT, out=tmp_path,
+            counts=[1, 2, 3],
+        )  # fmt: skip
+        found = ask()
+        for band in found.bands:
+            assert verify(tmp_path / f"{band.workers}.cert.json").valid
+            for value, by in ((band.lower, band.lower_from), (band.upper, band.upper_from)):
+                of = read_certificate(tmp_path / f"{by}.cert.json")
+                assert of.instance.workers == by
+                assert value is not None
+                if of.in_time is None:
+                    assert value in (of.lower_bound, of.objective)
+                else:
+                    assert 30 - value in (of.in_time.ceiling, of.in_time.best_attained)
+        said: list[str] = []
+        again = ask(observer=said.append)
+        assert (again.to_json(), said) == (found.to_json(), [])
+        more = ask(policies=["fcfs"])
+        assert "central + fcfs" in more.labels
+        for old, new in zip(found.bands, more.bands, strict=True):
+            assert (old.lower or 0) <= (new.lower or 0)
+            assert (new.upper or 0) <= (old.upper or 0)
+
+    def test_an_interrupt_keeps_what_was_found(
+        self, instance: Instance, target: str, deadline: int | None, tmp_path: Path
+    ) -> None:
+        def interrupt(line: str) -> None:
+            if line == "2 machines: schedules and bounds":
+                signal.raise_signal(signal.SIGINT)
+
+        ask = partial(
+            fleet_sizes, instance, target, deadline=deadline, time_limit=LIMIT, out=tmp_path,
+            counts=[1, 2, 3],
+        )  # fmt: skip
+        found = ask(observer=interrupt)
+        assert found.signal_number == signal.SIGINT
+        assert found.left[-1] == 3
+        assert (tmp_path / "1.cert.json").exists()
+        after = ask()
+        assert [band.workers for band in after.bands] == [1, 2, 3]
+        assert (after.left, after.signal_number) == ((), None)
+
+
+class TestFolder:
+    def test_folders_of_something_else_are_refused(self, tmp_path: Path) -> None:
+        fleet_sizes(FEW, "mean=75", counts=[2], time_limit=LIMIT, out=tmp_path)
+        other = generate("conversation", 14, 400, seed=2)
+        with pytest.raises(InvalidInput, match=r"2\.cert\.json: --out: .* another instance"):
+            fleet_sizes(other, "mean=75", counts=[2], out=tmp_path)
+        clock = Seconds(BatchTime([Line(10**9, 0)]))
+        with pytest.raises(InvalidInput, match="another clock"):
+            fleet_sizes(FEW, "mean=75s", clock=clock, out=tmp_path)
+
+    def test_false_certificates_are_refused(self, tmp_path: Path) -> None:
+        fleet_sizes(FEW, "mean=75", counts=[2], time_limit=LIMIT, out=tmp_path)
+        path = tmp_path / "2.cert.json"
+        text = path.read_text()
+        value = read_certificate(path).lower_bound
+        path.write_text(
+            text.replace(f'"lower": {{"value": {value}', f'"lower": {{"value": {value}0')
+        )
+        assert path.read_text() != text
+        with pytest.raises(InvalidInput, match=r"2\.cert\.json"):
+            fleet_sizes(FEW, "mean=75", counts=[2], out=tmp_path)
+
+
+@pytest.mark.parametrize("clock", [ROUNDS, Seconds(BatchTime([Line(10**7, 1000)]))])
+def test_servers_go_without_the_line_for_all(clock: Clock, tmp_path: Path) -> None:
+    found = fleet_sizes(
+        FEW, FleetMatch("vllm-fcfs:block=1", "least-requests", 2), policies=["svf"],
+        counts=[1, 2], clock=clock, time_limit=LIMIT, out=tmp_path,
+    )  # fmt: skip
+    assert found.labels == [
+        "least-requests + vllm-fcfs:block=1",
+        "least-volume + vllm-fcfs:block=1",
+        "least-requests + svf",
+        "least-volume + svf",
+        "central + svf",
+    ]
+    fleet = replace(FEW, workers=2)
+    for label, value in found.bands[1].runs.items():
+        router, _, policy = label.partition(" + ")
+        assert run(fleet, policy, router=router, clock=clock).objective == value
+    assert found.scope.covers(Scope.PAUSES)
+    for count in (1, 2):
+        assert verify(tmp_path / f"{count}.cert.json").valid
+    again = fleet_sizes(
+        FEW, FleetMatch("vllm-fcfs:block=1", "least-requests", 2), policies=["svf"],
+        counts=[1, 2], clock=clock, time_limit=LIMIT, out=tmp_path,
+    )  # fmt: skip
+    assert again.bands == found.bands
+
+
+def test_what_is_open_says_how_far_apart_the_sides_are() -> None:
+    found = fleet_sizes(CONVERSATIONS, FleetMatch("fcfs", "round-robin", 3), time_limit=LIMIT)
+    most = found.target.most
+    band = replace(found.bands[0], workers=1, lower=most // 2, upper=most + 1)
+    enough = replace(band, workers=2, upper=most)
+    cut = replace(found, bands=(band, enough))
+    assert (
+        "whether 1 can be enough is open, as with 1 machine the bound and the best schedule are "
+        "50% apart." in cut.answer
+    )
+    near = replace(found, bands=(replace(band, lower=most), enough))
+    assert "whether 1 can be enough is open." in near.answer
+
+
+def test_what_hindsight_needs_is_apart_from_what_schedulers_need() -> None:
+    found = fleet_sizes(CONVERSATIONS, "mean=60", time_limit=LIMIT, counts=[1, 2, 3])
+    most = found.target.most
+    values: list[dict[str, int | None]] = [
+        {"r + a": most + 1, "q + a": most + 1, "r + b": most + 1},
+        {"r + a": most + 1, "q + a": most, "r + b": None},
+        {"r + a": most, "q + a": most, "r + b": most + 1},
+    ]
+    bands = tuple(
+        Band(workers, most, most, workers, workers, "beams", runs)
+        for workers, runs in enumerate(values, 1)
+    )
+    cut = replace(found, bands=bands, gpus=None)
+    assert cut.machines == (1, 1)
+    assert cut.needs == {"r + a": 3, "q + a": 2, "r + b": None}
+    assert "with 1 machine a schedule is known that does (beams), so with hindsight" in cut.answer
+    assert cut.answer.endswith(
+        " As a scheduler, q + a needs 2 machines; r + b needs more than 3 machines."
+    )
+
+
+# ---- misses of a deadline
+
+
+class Given(TypedDict):
+    """Arguments that calls have in common."""
+
+    deadline: int | str
+    time_limit: float
+    out: Path
+    counts: list[int]
+
+
+def least_misses(
+    server: Server | None, memory: int, requests: Sequence[Triple], allowed: int
+) -> dict[int, int]:
+    """Return the fewest misses of all schedules, by number of machines."""
+    count, after = len(requests), [allowed] * len(requests)
+    return {
+        m: count - most_in_time(memory, requests, after, server=server, workers=m)
+        for m in range(1, count + 1)
+    }
+
+
+@pytest.mark.slow
+def test_no_claim_on_misses_is_beaten_by_any_schedule() -> None:
+    source = random.Random(1)
+    for drawn in random_instances(
+        6, 1, least_requests=2, most_requests=3, most_memory=8, most_output=3
+    ):
+        memory, requests = plain(drawn)
+        allowed = source.randint(2, 6)
+        fewest = least_misses(None, memory, requests, allowed)
+        most = source.randint(min(fewest.values()), max(fewest.values()))
+        found = fleet_sizes(drawn, f"misses={most}", deadline=allowed, time_limit=LIMIT)
+        assert_bands_hold(found, fewest)
+
+
+@pytest.mark.slow
+def test_no_claim_on_misses_in_seconds_is_beaten_by_any_schedule() -> None:
+    source = random.Random(4)
+    for server in (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0)):
+        outputs = [source.randint(1, 3) for _ in range(3)]
+        triples = [(source.randint(0, 20), source.randint(0, 6 - o), o) for o in outputs]
+        requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
+        fewest = least_misses(server, 6, triples, 45)
+        found = fleet_sizes(
+            Instance(6, requests), FleetMatch("fcfs", "round-robin", 2), counts=[1, 2, 3],
+            deadline="0.000000045s", clock=clock_of(server), time_limit=LIMIT,
+        )  # fmt: skip
+        assert_bands_hold(found, fewest)
+
+
+def test_the_run_to_match_is_counted() -> None:
+    match = FleetMatch("fcfs", "round-robin", 2)
+    found = fleet_sizes(CONVERSATIONS, match, deadline=200, time_limit=LIMIT, counts=[1])
+    made = run(replace(CONVERSATIONS, workers=2), "fcfs", router="round-robin")
+    late = 30 - attained(made.completions, made.arrivals, [200] * 30)
+    assert late == 2
+    assert found.target.most == late == found.bands[-1].runs["round-robin + fcfs"]
+    assert "round-robin + fcfs does on 2 machines within 200 rounds" in found.answer
+    assert found.to_json()["unit"] == "misses"
+    assert list(found.to_dataframe()["upper"]) == [
+        100 * (band.upper or 0) / 30 for band in found.bands
+    ]
+
+
+def test_folders_of_another_deadline_are_refused(tmp_path: Path) -> None:
+    given: Given = {"deadline": LONG, "time_limit": LIMIT, "out": tmp_path, "counts": [2]}
+    fleet_sizes(CONVERSATIONS, "misses=10%", **given)
+    for deadline in (LONG + 1, f"first-token:{LONG}"):
+        given["deadline"] = deadline
+        with pytest.raises(InvalidInput, match=r"2\.cert\.json: --out: .* another deadline"):
+            fleet_sizes(CONVERSATIONS, "misses=10%", **given)
+    with pytest.raises(InvalidInput, match="another deadline"):
+        fleet_sizes(CONVERSATIONS, "mean=1000", out=tmp_path)

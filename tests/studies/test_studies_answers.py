@@ -1,0 +1,139 @@
+"""The sentences with which a study ends: what intervals prove, and nothing more."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from studied import record
+
+from kvopt.studies.answers import answer, left_out
+from kvopt.studies.records import Record
+
+
+def runs(policy: str, *found: tuple[int | None, int, int | None]) -> list[Record]:
+    """Return records of a policy from total latency, best schedule and bound of each instance."""
+    return [
+        record(number, policy, value, upper=upper, lower=lower)
+        for number, (value, upper, lower) in enumerate(found)
+    ]
+
+
+def test_a_single_instance_is_answered_in_a_sentence() -> None:
+    found = answer(
+        [*runs("fcfs", (30, 20, 15)), *runs("svf", (21, 20, 15)), *runs("mc-sf", (20, 20, 15))]
+    )
+    assert found == [
+        "On the one instance, mc-sf certainly takes at most 1.34 times the least total latency "
+        "possible; svf 1.05 to 1.40 times; fcfs 1.50 to 2.00 times.",
+        "There the bound and the best schedule are 25% apart: this does not decide whether much "
+        "better schedules exist, as the bound may be too low, or the search too short.",
+    ]
+
+
+def test_several_instances_are_answered_on_average_and_at_worst() -> None:
+    found = answer(
+        [*runs("fcfs", (30, 20, 15), (20, 20, 20)), *runs("svf", (15, 15, 15), (4, 4, 4))]
+    )
+    assert found == [
+        "On average over all 2 instances, svf certainly takes exactly the least total latency "
+        "possible; fcfs 1.25 to 1.50 times.",
+        "Of single runs the largest ratio is at most 1.00 (svf); at most 2.00 (fcfs).",
+    ]
+
+
+@pytest.mark.parametrize(("lower", "is_said"), [(79, True), (80, False), (100, False)])
+def test_gaps_above_a_fifth_decide_little_and_it_is_said(lower: int, is_said: bool) -> None:
+    found = answer(runs("svf", (110, 100, lower), (110, 100, lower)))
+    apart = [each for each in found if "does not decide" in each]
+    assert [each.partition(":")[0] for each in apart] == [
+        "There the bound and the best schedule are 21% apart"
+    ] * is_said
+
+
+def test_of_many_schedulers_the_best_and_the_worst_are_named() -> None:
+    records = [each for k in range(6) for each in runs(f"p{k}", (20 + k, 20, 20))]
+    first, second = answer(records)
+    assert "p0 certainly takes exactly" in first
+    assert "p5 1.25 times" in first
+    assert "p3" not in first
+    assert second == "Of 6 schedulers these have the least upper end and the largest lower end."
+
+
+def test_the_largest_ratio_is_that_of_all_schedulers() -> None:
+    """Also of one that is neither best nor worst on average, and of one that did not complete."""
+    steady = [each for k in range(5) for each in runs(f"p{k}", (30 + k, 20, 20), (30 + k, 20, 20))]
+    rare = runs("rare", (20, 20, 20), (40, 20, 16))
+    endless = runs("endless", (50, 20, 20), (None, 20, 20))
+    found = [said for said in answer([*steady, *rare]) if "single runs" in said]
+    assert found == [
+        "Of single runs the largest ratio is at most 1.50 (p0); at most 1.70 (p4); "
+        "at most 2.50 (rare)."
+    ]
+    found = [said for said in answer([*steady, *endless]) if "single runs" in said]
+    assert "at most 2.50 (endless)" in found[0]
+
+
+def test_what_did_not_complete_is_said_and_not_averaged() -> None:
+    found = answer([*runs("svf", (20, 20, 20)), *runs("alpha", (None, 20, 20), (90, 20, 20))])
+    assert found[0].startswith("On the one instance, svf certainly takes exactly")
+    assert found[1] == "alpha completed 1 of 2 runs."
+    endless = [each for k in range(7) for each in runs(f"p{k}", (None, 20, 20))]
+    assert answer(endless)[3:] == [
+        "p3 completed 0 of 1 runs.",
+        "3 other schedulers did not complete all of their runs.",
+    ]
+
+
+def test_schedulers_that_met_other_instances_are_not_called_comparable() -> None:
+    found = answer([*runs("svf", (20, 20, 20)), *runs("mc-sf", (20, 20, 20), (30, 20, 20))])
+    assert found[0].startswith("On average over the instances that each scheduler met (1 to 2), ")
+
+
+def test_without_a_bound_nothing_is_certain_of_the_optimum() -> None:
+    (said,) = answer([*runs("svf", (20, 20, None)), *runs("fcfs", (30, 20, None))])
+    assert "no bound on the optimum is known; svf takes 1.00 times; fcfs takes 1.50 times" in said
+    assert "certain" not in said
+    assert (
+        "fcfs at least 1.50 times"
+        in answer([*runs("svf", (20, 20, 20)), *runs("fcfs", (30, 20, None))])[0]
+    )
+
+
+@given(st.lists(st.tuples(*[st.integers(1, 60)] * 3).map(sorted), min_size=1, max_size=6))
+def test_ends_are_rounded_outward(found: list[list[int]]) -> None:
+    records = runs("svf", *((value, upper, lower) for lower, upper, value in found))
+    said = answer(records)[0].partition("takes ")[2].partition(" times")[0]
+    least = sum(Fraction(value, upper) for _, upper, value in found) / len(found)
+    most = sum(Fraction(value, lower) for lower, _, value in found) / len(found)
+    if said.startswith("exactly"):
+        assert least == most == 1
+    elif said.startswith("at most"):
+        assert Fraction(said.split()[2]) >= most
+    elif " to " in said:
+        low, high = map(Fraction, said.split(" to "))
+        assert low <= least <= most <= high < most + Fraction(1, 100)
+    else:
+        assert least == most == pytest.approx(float(said), abs=0.005)
+
+
+def test_nothing_is_answered_from_nothing() -> None:
+    assert answer([]) == []
+    assert answer([record(0, None, None, outcome="error")]) == []
+
+
+def test_what_was_left_out_is_said_once_for_each_trace() -> None:
+    dropped = {
+        "missing field": {"rows": 2, "first_line": 41},
+        "blank line": {"rows": 1, "first_line": 1200},
+    }
+    keys = {"left_out": 3, "max_total": 1200, "dropped": dropped}
+    records = [record(k, "svf", 9, name="a.csv", parameters=keys) for k in range(2)]
+    assert left_out(records) == [
+        "a.csv: 3 of 7 requests left out: they have more than 1,200 tokens (max_total)",
+        "a.csv: 2 lines left out: missing field (first at line 41)",
+        "a.csv: 1 line left out: blank line (first at line 1,200)",
+    ]
+    assert left_out(runs("svf", (20, 20, 20))) == []

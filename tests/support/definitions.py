@@ -1,0 +1,323 @@
+"""Define each fast evaluator of ``kvopt.verify`` by literal loops, which share no code with it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+import pytest
+
+from kvopt.verify import configurations, deadlines, proofs, seconds, volume
+from kvopt.verify.deadlines import TimePrices
+from kvopt.verify.prices import _levels
+from kvopt.verify.problem import Clock, Problem, Request, held_together
+from kvopt.verify.work import Invalid, Prepared, Work, pairwise
+
+Proof = dict[str, Any]
+Evaluator = Callable[[Problem, Proof, Work], Prepared]
+
+
+def prices(problem: Problem, proof: dict[str, Any]) -> int:
+    """Return the bound of prices: least costs of all requests less the price of all memory."""
+    memory, block = problem.memory, problem.block
+    scale: int = proof["denominator"]
+    token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
+    slots = [
+        (each["count"], _line(proof["borders"], each["numerators"]))
+        for each in proof.get("slots", ())
+    ]
+    last = max([0, *token, *(time for _, line in slots for time in line)])
+
+    def cost(request: Request, times: Sequence[int]) -> int:
+        paid: int = scale * (times[-1] - request.arrival)
+        for held, time in enumerate(times, request.prompt + 1):
+            paid += token[time] * -(-held // block) * block
+            paid += sum((many + 1) * held // (memory + 1) * line[time] for many, line in slots)
+        return paid
+
+    def runs(request: Request) -> Iterator[Sequence[int]]:
+        arrival, _, output = request
+        end = max(arrival, last) + output
+        if problem.pauses:
+            return combinations(range(arrival + 1, end + 1), output)
+        return (range(k + 1, k + output + 1) for k in range(arrival, end - output + 1))
+
+    worth = memory * sum(token.values()) + sum(many * sum(line.values()) for many, line in slots)
+    total: int = -problem.used * worth
+    for request in problem.requests:
+        total += min(cost(request, times) for times in runs(request))
+    return -(-total // scale)
+
+
+def _line(borders: list[int], values: list[int]) -> Counter[int]:
+    """Return prices of a slot at all times after the first border; slopes are rounded up."""
+    line: Counter[int] = Counter()
+    for x in range(len(borders) - 1):
+        slope = -((values[x] - values[x + 1]) // (borders[x + 1] - borders[x]))
+        for n in range(1, borders[x + 1] - borders[x] + 1):
+            line[borders[x] + n] = values[x] + n * slope
+    return line
+
+
+def shared_prices(problem: Problem, proof: dict[str, Any]) -> int:
+    """Return the bound of prices of tokens and of shares of nodes."""
+    memory, private, most = held_together(problem)
+    levels = _levels(problem, proof, private, most)
+    unit, borders = proof["unit"], proof["borders"]
+    scale: int = unit * proof["denominator"]
+    token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
+    last = max([0, *token])
+    total: int = -problem.used * memory * unit * sum(token.values())
+    for i, (arrival, _, output) in enumerate(problem.requests):
+        costs = []
+        for k in range(arrival, max(arrival, last) + 1):
+            costs.append(scale * (k + output - arrival))
+            for t in range(k + 1, k + output + 1):
+                x = bisect_left(borders, t) - 1
+                more = levels[i][x] if 0 <= x < len(levels[i]) else 0
+                costs[-1] += token[t] * (unit * (private[i] + t - k) + more)
+        total += min(costs)
+    return -(-total // scale)
+
+
+def fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
+    """Return the completions of the fluid: drop by drop, the least remaining need first."""
+    left, time = list(volumes), 0
+    ends = [request.arrival for request, volume in zip(requests, left, strict=True) if volume == 0]
+    while any(left):
+        time += 1
+        for _ in range(rate):
+            there = [i for i, r in enumerate(requests) if left[i] and r.arrival < time]
+            if there:
+                first = min(there, key=left.__getitem__)
+                left[first] -= 1
+                ends += [time] * (left[first] == 0)
+    return sorted(ends)
+
+
+def passed(memory: int, thresholds: list[int], request: Request) -> int:
+    """Count the states (h, r) of a request, i >= 1 thresholds up to h, in a staircase."""
+    count = 0
+    for h in range(request.prompt + 1, request.prompt + request.output + 1):
+        below = [threshold for threshold in thresholds if threshold <= h]
+        r = request.prompt + request.output - h
+        count += bool(below) and h + (len(below) + 1) * r + sum(below) > memory
+    return count
+
+
+def costs(stage: Any, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the costs of starts: latency, and the price of the state at each time."""
+    found: list[list[int]] = []
+    for (arrival, prompt, output), own in zip(stage.requests, starts, strict=True):
+        found.append([])
+        for k in own:
+            times = range(k + 1, min(k + output, stage.last) + 1)
+            paid = sum(stage.price(t, prompt + output, k + output - t) for t in times)
+            found[-1].append(stage.scale * (k + output - arrival) + paid)
+    return found
+
+
+def heaviest(stage: Any, starts: Sequence[Sequence[int]]) -> list[int]:
+    """Return R at each knot: over all states, within their copies, that fit together.
+
+    They can if memory suffices when each completes.  Copies are those of the largest number of
+    requests that may be in a state at some time strictly between the neighbours of the knot.
+    """
+    found = []
+    for x, time in enumerate(stage.times):
+        before = stage.times[x - 1] if x else 0
+        after = stage.times[x + 1] if x + 1 < len(stage.times) else time + 1
+        copies: Counter[tuple[int, int]] = Counter()
+        for t in range(max(0, before) + 1, after):
+            copies |= Counter(
+                (r.prompt + t - k, k + r.output - t)
+                for r, own in zip(stage.requests, starts, strict=True)
+                for k in own
+                if k < t <= k + r.output
+            )
+        states = [state for state in copies if stage.price(time, sum(state), state[1])]
+        best = 0
+        for counts in product(*(range(copies[state] + 1) for state in states)):
+            some = [
+                state for state, count in zip(states, counts, strict=True) for _ in range(count)
+            ]
+            if all(sum(h + r for h, left in some if left >= r) <= stage.memory for _, r in some):
+                best = max(best, sum(stage.price(time, h + r, r) for h, r in some))
+        found.append(stage.used * best)
+    return found
+
+
+def between(times: Sequence[int], values: Sequence[int], time: int) -> int:
+    """Return a value at a time from those at its neighbours, rounded down; 0 outside of them."""
+    if not times[0] <= time <= times[-1]:
+        return 0
+    x = bisect_left(times, time)
+    if times[x] == time:
+        return values[x]
+    (a, b), (low, high) = times[x - 1 : x + 1], values[x - 1 : x + 1]
+    return ((b - time) * low + (time - a) * high) // (b - a)
+
+
+def search(stage: Any, target: int) -> int:
+    """Try all schedules below the target; return their number."""
+    requests = stage.requests
+    spare = target - 1 - sum(request.output for request in requests)
+    ranges = [range(r.arrival, r.arrival + spare + 1) for r in requests]
+    tried = 0
+    for starts in product(*ranges):
+        tried += 1
+        pairs = list(zip(requests, starts, strict=True))
+        total = sum(k + r.output - r.arrival for r, k in pairs)
+        held: dict[int, int] = defaultdict(int)
+        for request, k in pairs if total < target else ():
+            for j in range(1, request.output + 1):
+                held[k + j] += request.prompt + j
+        if total < target and max(held.values(), default=0) <= stage.memory:
+            raise Invalid(f"lower: a schedule has a total latency of {total:,}")
+    return tried
+
+
+def part_of(
+    memory: int,
+    request: Request,
+    clock: Clock,
+    chosen: list[int],
+    prompt: int,
+    nodes: Sequence[int] = (),
+) -> tuple[int, int, int]:
+    """Return M X, 2 M X e and E of a request, from its last round to its first."""
+    fixed, takes, delays, after = clock.line(0, chosen), Fraction(0), Fraction(0), 0
+    for held in range(request.prompt + request.output, request.prompt, -1):
+        fresh = prompt if held == request.prompt + 1 else 0
+        own = clock.prompt * fresh + clock.kv * held
+        work, share = clock.line(1 + fresh, chosen) - fixed + own, Fraction(fixed * held, memory)
+        for node in nodes if held == request.prompt + 1 else ():
+            work += clock.line(node, chosen) - fixed + clock.prompt * node
+        takes += work + share
+        delays += work * (after + fixed + Fraction(work, 2)) + share * (after + Fraction(fixed, 2))
+        after += clock.line(1 + fresh) + own
+    return int(memory * takes), int(2 * memory * delays), after
+
+
+def served(jobs: list[tuple[int, int, int]]) -> int:
+    """Return the sum of slope (end^2 - begin^2) over jobs (arrival, -slope, amount).
+
+    The largest slope is served first: each set of all slopes above some number at once.
+    """
+    ranks, total = sorted({rank for _, rank, _ in jobs}), 0
+    for rank, after in zip(ranks, [*ranks[1:], 0], strict=False):
+        now = 0
+        for arrival, _, amount in sorted(job for job in jobs if job[1] <= rank):
+            begin = max(now, arrival)
+            now = begin + amount
+            total += (after - rank) * (now * now - begin * begin)
+    return total
+
+
+def company(
+    windows: list[tuple[int, int]],
+    works: list[list[tuple[int, int, int]]],
+    shares: list[int],
+    rest: list[int],
+    _budget: Work,
+) -> int:
+    """Return the gain by works over times alone, times 64: each begins where it is cheapest.
+
+    Windows include their begin; but if one ends and another begins at a time, neither counts.
+    """
+    total, around = 0, [*zip(windows, shares, strict=True)]
+    events = {time for window in windows for time in window}
+    for (arrival, _), parts, share, rate in zip(windows, works, shares, rest, strict=True):
+        work, paid = sum(added for _, added, _ in parts), 0
+        for begin, added, early in parts if rate and work else ():
+            first = arrival + begin
+            choices = [first, *(time for time in events if time > first)]
+            paid += added * min(
+                rate * max(t - first - early, 0)
+                + work * sum(c for (a, end), c in around if a < t + (t == first) and t < end)
+                for t in choices
+            )
+        total += (paid // work if work else 0) - share * work
+    return total
+
+
+def cheapest_run(table: TimePrices, request: Request, latest: int) -> int:
+    """Return the least price of a run that starts at a time or earlier."""
+    return min(
+        sum(_at(table, k + j) * (request.prompt + j) for j in range(1, request.output + 1))
+        for k in range(request.arrival, latest + 1)
+    )
+
+
+def cheapest_time(
+    table: TimePrices, begin: int, end: int, amount: int, top: int, slope: int, rate: int
+) -> int:
+    """Return the cost of an amount of the times begin + 1 .. end, most at the cheapest."""
+    times = range(begin + 1, end + 1)
+    paid = sorted(price for t in times for price in [_at(table, t)] * rate)
+    return sum(price * (top - slope * n) for n, price in enumerate(paid[:amount]))
+
+
+def _at(table: TimePrices, time: int) -> int:
+    """Return the price between the borders around a time, 0 outside of them."""
+    pairs = pairwise(table.borders)
+    return next((p for (a, b), p in zip(pairs, table.prices, strict=False) if a < time <= b), 0)
+
+
+class AllSchedules:
+    """In place of a search: all schedules below its target."""
+
+    completions = None
+
+    def __init__(self, stage: Any, left: Any, target: int, *_: Any) -> None:
+        self.stage, self.target = stage, target
+
+    def run(self, _: Sequence[int]) -> int:
+        """Try them; return the number of schedules."""
+        return search(self.stage, self.target)
+
+
+def state_costs(stage: Any, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Set R and return the costs of starts under prices of states."""
+    knots = heaviest(stage, starts)
+    stage.most = [between(stage.times, knots, t) for t in range(stage.last + 1)]
+    return costs(stage, starts)
+
+
+def whole(value: Callable[[Problem, Proof], int], fast: Evaluator) -> Evaluator:
+    """Return an evaluator that checks the form of a proof as the fast one, then by definition."""
+
+    def prepared(problem: Problem, proof: Proof, work: Work) -> Prepared:
+        steps, _ = fast(problem, proof, work)
+        return steps, lambda: (value(problem, proof), "definition")
+
+    return prepared
+
+
+@contextmanager
+def by_definition() -> Iterator[None]:
+    """Let the checker evaluate proofs by these definitions, in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for kind, (modules, fast) in proofs.KINDS.items():
+            if "prices" in kind:
+                value = shared_prices if kind == "shared-prices" else prices
+                patch.setitem(proofs.KINDS, kind, (modules, whole(value, fast)))
+        for module, name, definition in (
+            (volume, "_passed", passed),
+            (volume, "_fluid", fluid),
+            (seconds, "part_of", part_of),
+            (seconds, "_served", served),
+            (seconds, "_company", company),
+            (configurations, "Search", AllSchedules),
+            (configurations.TokenStage, "costs", costs),
+            (configurations.StateStage, "costs", state_costs),
+            (deadlines.TimePrices, "of_run", cheapest_run),
+            (deadlines.TimePrices, "of_cheapest", cheapest_time),
+        ):
+            patch.setattr(module, name, definition)
+        yield
