@@ -13,7 +13,7 @@ from kvopt.errors import InvalidInput, PolicyFault, TooLarge, shown
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
-from kvopt.problem.instance import Instance, refuse_extras
+from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.show.summary import counted
 from kvopt.simulate.fleets import route, share
@@ -92,8 +92,6 @@ def run(
         kind = SglangServer
     elif isinstance(scheduler, ServerPolicy):
         kind = VllmServer
-    if kind is not Simulation:
-        refuse_extras(instance, label, ("weight", "max_active", "prefix"))
     padding = 0
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)

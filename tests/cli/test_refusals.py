@@ -85,8 +85,7 @@ REFUSED = [
         for command in (
             "solve shared.json --engine exact",
             "bound shared.json --scope pauses",
-            "run shared.json -P sglang",
-            "plot shared.json -P sglang -o p.png",
+            "certify shared.json -P sglang -o c.json",
             "fleet shared.json --match fcfs",
         )
     ),

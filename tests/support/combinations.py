@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -120,7 +120,7 @@ def case(axes: tuple[str, ...], seed: int) -> Case:
 
 
 def _instance(
-    rows: list[tuple[int, int, int, tuple[str, ...]]],
+    rows: Sequence[tuple[int, int, int, tuple[str, ...]]],
     weights: list[int],
     memory: int,
     axes: tuple[str, ...],
