@@ -11,6 +11,7 @@ import numpy as np
 from kvopt.formulations.arrays import Program, to_highs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.dependencies import load_highspy
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def interrupt_of(highs: Highs) -> Callable[[], None]:
     return ask
 
 
-def solved_relaxation(model: Program, search: Search, time_limit: float = math.inf) -> Highs | None:
+def solved_relaxation(model: Program, search: Search, budget: Budget) -> Highs | None:
     """Return HiGHS after it has solved the relaxation, in which several of a kind may start.
 
     None if it did not return in time; within the limit it may have ended without an optimum.
@@ -61,7 +62,7 @@ def solved_relaxation(model: Program, search: Search, time_limit: float = math.i
         search,
         solver="simplex" if small else "ipm",
         run_crossover="off",
-        time_limit=time_limit,
+        time_limit=budget.left,
     )
     return highs if interruptible(highs, search)() else None
 

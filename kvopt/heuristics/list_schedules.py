@@ -48,7 +48,7 @@ def offer_list_schedules(search: Search) -> Schedule | None:
     first: Schedule | None = None
     for policy in tried:
         try:
-            schedule = run(instance, policy(), should_stop=search.should_stop).schedule
+            schedule = run(instance, policy(), should_stop=search.budget.over).schedule
         except Stopped:
             break
         assert schedule is not None, "true outputs never overflow"

@@ -60,12 +60,12 @@ def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
     """Solve on an inner search, whose end by its limit is none of the outer one."""
     is_few, waited = len(search.instance) <= FEW_REQUESTS, wall_time()
 
-    def has_to_end(_: object) -> bool:
+    def has_to_end() -> bool:
         nonlocal waited
         if compiler.is_running():
             waited = wall_time()
         is_ready = wall_time() - waited > _BETWEEN
-        return is_over.is_set() or search.should_stop() or (is_ready and not is_few)
+        return is_over.is_set() or (is_ready and not is_few)
 
     def work(inner: Search) -> None:
         inner.engine = prover(inner)
@@ -74,9 +74,9 @@ def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
     search.work_inside(
         search.instance,
         work,
+        search.budget.part(until=has_to_end),
         takes=["schedules"] if search.checkable else ["schedules", "claims"],
         known=True,
-        stop=has_to_end,
     )
 
 

@@ -20,7 +20,7 @@ from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.seconds.runs import offer_policies, offer_servers, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
-from kvopt.incumbent.shares import share_of
+from kvopt.kernels.budget import Budget
 from kvopt.problem.scopes import Scope
 from kvopt.search import attaining, restricted, stages
 from kvopt.search.exact.runs import search_all
@@ -51,8 +51,7 @@ class Stage:
     supports
         Whether it applies, evaluated before it runs.
     work
-        Its work for so many seconds, or the rows that share them.  True means that its work is
-        complete.
+        Its work within a budget, or the rows that share it.  True means that its work is complete.
     share
         Share of the remaining time of the rows; None is that of the parameters for bounds.
     unless
@@ -63,15 +62,15 @@ class Stage:
 
     name: str
     supports: Callable[[Search], bool]
-    work: Callable[[Search, float], object] | tuple[Stage, ...]
+    work: Callable[[Search, Budget], object] | tuple[Stage, ...]
     share: float | None = 1.0
     unless: tuple[str, ...] = ()
     at_once: bool = False
 
-    def seconds(self, search: Search, left: float) -> float:
-        """Return its share of the remaining time."""
+    def part(self, search: Search, budget: Budget) -> Budget:
+        """Return its share of a budget."""
         share = search.params.portfolio_bound_share if self.share is None else self.share
-        return share_of(left, share)
+        return budget.part(share)
 
 
 # ---- conditions on a problem ------------------------------------------------------------------
@@ -121,7 +120,7 @@ def has_few_with_pauses(search: Search) -> bool:
 
 def _has_time(search: Search) -> bool:
     """Whether a limit is set and time remains that no other stage can use."""
-    return math.isfinite(search.remaining)
+    return math.isfinite(search.budget.left)
 
 
 def _is_priced_by_states(search: Search) -> bool:
@@ -184,9 +183,9 @@ def _in_time(share: float, most: float) -> tuple[Stage, ...]:
     """Return rows for a deadline, each with a share of the time, and at most so many seconds."""
     return (
         Stage("ceiling", _has_deadline,
-              lambda s, t: attaining.bound_in_time(s, min(t, most)), share, at_once=True),
+              lambda s, t: attaining.bound_in_time(s, t.part(most=most)), share, at_once=True),
         Stage("deadline", _has_deadline,
-              lambda s, t: attaining.search_in_time(s, min(t, most)), share, at_once=True),
+              lambda s, t: attaining.search_in_time(s, t.part(most=most)), share, at_once=True),
     )  # fmt: skip
 
 
@@ -329,20 +328,23 @@ NARROWER_SHARE = 0.4
 # ---- reading the tables -------------------------------------------------------------------------
 
 
-def run(rows: tuple[Stage, ...], search: Search, seconds: float = math.inf) -> None:
-    """Run the rows that support a search, one after another."""
-    end, over = search.seconds + seconds, set[str]()
+def run(rows: tuple[Stage, ...], search: Search, budget: Budget | None = None) -> None:
+    """Run the rows that support a search, one after another.
+
+    They share a budget; without one each may take all of the remaining time.
+    """
+    over = set[str]()
     for row in rows:
-        is_late = search.should_stop() and not row.at_once
+        is_late = search.budget.over() and not row.at_once
         if is_late or over.intersection(row.unless) or not row.supports(search):
             continue
-        limit = row.seconds(search, end - search.seconds)
+        part = None if budget is None else row.part(search, budget)
         if isinstance(row.work, tuple):
-            run(row.work, search, limit)
+            run(row.work, search, part)
             over.add(row.name)
             continue
-        most = "" if limit == math.inf else f", {limit:.1f} s at most"
-        _LOGGER.debug("%s begins%s", row.name, most)
+        limit = part or search.budget
+        _LOGGER.debug("%s begins, %.1f s at most", row.name, limit.left)
         search.engine = row.name
         with search.surviving(row.name), search.counting(row.name):
             if row.work(search, limit) is True:
@@ -350,10 +352,10 @@ def run(rows: tuple[Stage, ...], search: Search, seconds: float = math.inf) -> N
 
 
 def in_parts(
-    search: Search, work: Callable[[Search, float], None], seconds: float = math.inf
+    search: Search, work: Callable[[Search, Budget], object], budget: Budget | None = None
 ) -> None:
     """Work on each part of a problem between idle gaps."""
-    Divided(search).work(work, seconds)
+    Divided(search).work(work, budget)
 
 
 def _auto_in_parts(search: Search) -> None:
@@ -374,8 +376,8 @@ def divided(search: Search, prices: Proof | None = None) -> Divided:
 
 def is_rushed(search: Search) -> bool:
     """Whether bounds by prices would get less time than the earlier stages took."""
-    share = share_of(search.remaining, search.params.portfolio_bound_share)
-    return _alone(search) and share < search.seconds
+    share = search.budget.part(search.params.portfolio_bound_share)
+    return _alone(search) and share.left < search.granted.spent
 
 
 def offer_nothing(search: Search) -> None:
@@ -396,30 +398,30 @@ def auto(search: Search, *, presolve: bool = True) -> None:
     if search.schedule is None and _in_rounds(search):
         stages.offer_lists(search)
     with solver_while_compiling(search, presolve):
-        run(BOUNDS + SEARCHES, search, search.remaining)
+        run(BOUNDS + SEARCHES, search, search.budget)
 
 
 def _everything(search: Search) -> None:
     """Search schedules and bounds of a problem from the beginning."""
     if search.problem.is_restricted:
-        run(RESTRICTED, search, search.remaining)
+        run(RESTRICTED, search, search.budget)
         auto(search, presolve=search.presolve)
     else:
         run(FIRST, search)
         _auto_in_parts(search)
 
 
-def bounding(search: Search, _: float = math.inf) -> None:
+def bounding(search: Search, _: Budget | None = None) -> None:
     """Bound by the size of the problem, without a search for schedules."""
     if search.problem.is_restricted and chains(search.problem) != [()]:
         restricted.bound_by_volume(search)
         is_shared, has_prices = _is_priced_by_blocks(search), restricted.has_prices(search)
-        seconds = share_of(search.remaining, 0.5 if is_shared or has_prices else 1.0)
-        restricted.bound_by_relaxation(search, seconds, _bounding_in_parts)
+        part = search.budget.part(0.5 if is_shared or has_prices else 1.0)
+        restricted.bound_by_relaxation(search, part, _bounding_in_parts)
         if has_prices:
-            restricted.bound_by_prices(search, share_of(search.remaining, 1 - is_shared / 2))
+            restricted.bound_by_prices(search, search.budget.part(1 - is_shared / 2))
         if is_shared:
-            restricted.bound_by_shared_prices(search, search.remaining)
+            restricted.bound_by_shared_prices(search, search.budget)
         return
     run(FIRST, search)
     run(CLOSING + BOUNDS, search)
@@ -427,13 +429,14 @@ def bounding(search: Search, _: float = math.inf) -> None:
 
 def explained(search: Search) -> Iterator[tuple[str, float]]:
     """Yield the rows that apply to a search, and the limit of each in seconds."""
+    left = search.budget.left
     if search.problem.is_restricted:
-        yield from _explained(RESTRICTED + SEARCHES_OF_RESTRICTED, search, search.remaining, "")
+        yield from _explained(RESTRICTED + SEARCHES_OF_RESTRICTED, search, left, "")
         return
     run(FIRST, search)
-    yield from _explained(IN_TIME, search, search.remaining, "")
+    yield from _explained(IN_TIME, search, left, "")
     yield from ((row.name, 0.0) for row in FIRST if row.supports(search))
-    yield from _explained(BOUNDS + SEARCHES, search, search.remaining, "")
+    yield from _explained(BOUNDS + SEARCHES, search, left, "")
 
 
 def _explained(
@@ -441,7 +444,7 @@ def _explained(
 ) -> Iterator[tuple[str, float]]:
     for row in rows:
         if row.supports(search):
-            seconds = row.seconds(search, left)
+            seconds = row.part(search, Budget(left)).left
             yield f"{indent}{row.name}", seconds
             if isinstance(row.work, tuple):
                 yield from _explained(row.work, search, seconds, indent + "  ")

@@ -143,9 +143,9 @@ def test_an_lp_that_ends_before_the_deadline_ran_out_of_time() -> None:
 
 def test_a_share_of_the_time_is_not_all_of_it() -> None:
     search = Search(hard_instance(), Limits(time_limit=100.0))
-    offer_lp_bound(search, time_limit=1e-3)
+    offer_lp_bound(search, budget=search.budget.part(most=1e-3))
     assert search.result("lp").stop_reason is StopReason.NO_ENGINE
-    assert not search.should_stop()
+    assert not search.budget.over()
 
 
 def test_no_time_and_no_quick_start_is_unknown_on_both_sides() -> None:

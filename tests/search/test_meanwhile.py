@@ -58,7 +58,7 @@ def test_a_solver_proves_what_waits_for_the_compiler(
     monkeypatch.setattr(meanwhile, "prover", lambda _: solver)
     search = search_of(5, workers=workers)
     with solver_while_compiling(search, presolve=True):
-        while not search.should_stop():
+        while not search.budget.over():
             time.sleep(0.01)
     assert search.proved
     assert search.bound_source is BoundSource.SOLVER
@@ -91,7 +91,7 @@ def test_the_solver_of_many_ends_when_the_others_are_ready(monkeypatch: pytest.M
         waits.clear()
         while works():
             time.sleep(0.01)
-    assert not search.should_stop()
+    assert not search.budget.over()
 
 
 @pytest.mark.usefixtures("compiling")
@@ -125,7 +125,7 @@ def test_nothing_is_begun_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPa
 def test_an_end_of_the_others_ends_the_solver() -> None:
     search = search_of(10)
     with solver_while_compiling(search, presolve=True):
-        search.interrupt()
+        search.granted.interrupt()
     assert not search.proved
 
 
@@ -139,7 +139,7 @@ def test_a_release_that_is_refused_is_missed_and_that_is_all(
         while not search.notes:
             time.sleep(0.01)
     assert "solver: highspy 1.14.0 returns wrong optima" in search.notes[0]
-    assert not search.should_stop()
+    assert not search.budget.over()
 
 
 @pytest.mark.thorough

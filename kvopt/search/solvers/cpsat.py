@@ -38,7 +38,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
     elif count * (count - 1) > LARGEST_PAIRS:
         search.note(f"{_NAME}: {count} requests make too many pairs for its model")
     else:
-        build = partial(pair_model, should_stop=search.should_stop)
+        build = partial(pair_model, should_stop=search.budget.over)
         with suppress(Stopped):
             _work(search, build, search.schedule, presolve=presolve)
 
@@ -62,7 +62,7 @@ def _work(
         is_valid = not built.model.validate()
     if not is_valid:
         search.note(f"{_NAME}: sums of its model could pass 2^63")
-    if search.should_stop() or not is_valid:
+    if search.budget.over() or not is_valid:
         return
     cp_model: Any = load_cp_model()
     solver = cp_model.CpSolver()
@@ -93,8 +93,8 @@ def _set_parameters(solver: Any, search: Search, presolve: bool) -> None:
     solver.parameters.random_seed = search.seed % 2**31
     solver.parameters.cp_model_presolve = presolve
     solver.parameters.catch_sigint_signal = False  # kvopt handles signals itself
-    if math.isfinite(search.remaining):
-        solver.parameters.max_time_in_seconds = search.remaining
+    if math.isfinite(search.budget.left):
+        solver.parameters.max_time_in_seconds = search.budget.left
 
 
 def _offer_bound(search: Search, bound: float) -> None:
@@ -109,7 +109,7 @@ def _conclude(cp_model: Any, solver: Any, status: Any, search: Search) -> None:
         _offer_bound(search, solver.best_objective_bound)
         # What else could end it, an interrupt or a stop criterion, goes first as a reason; where
         # it was stopped for its memory there is time for others.
-        if status in (cp_model.FEASIBLE, cp_model.UNKNOWN) and search.remaining < _SOON:
-            search.ran_out_of_time()
+        if status in (cp_model.FEASIBLE, cp_model.UNKNOWN) and search.budget.left < _SOON:
+            search.granted.expire()
     if status == cp_model.OPTIMAL and not search.proved:
         search.fault(f"CP-SAT claimed an optimum of {round(solver.objective_value)} unproved")

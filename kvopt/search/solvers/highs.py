@@ -35,10 +35,10 @@ def run(search: Search, *, presolve: bool = True) -> None:
     with search.timing("build"):
         windows = start_windows(search.instance, search.objective)
         refuse_large_numbers(search.instance, windows)
-        search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))
+        search.budget.refuse(_BYTES * cells * nonzeros(search.instance, windows))
         model = build(search.instance, windows)
         highs = to_highs(model)
-    if search.should_stop():
+    if search.budget.over():
         return
     set_options(
         highs,
@@ -49,7 +49,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
         # objective is not.
         mip_rel_gap=0.0,
         mip_abs_gap=0.5,
-        time_limit=search.remaining,
+        time_limit=search.budget.left,
     )
     if known is not None and (columns := model.columns_of(known)) is not None:
         solution = load_highspy().HighsSolution()
@@ -87,7 +87,7 @@ def _conclude(highs: Any, search: Search, offer: Callable[[Any], None]) -> None:
         offer(highs.getSolution().col_value)
     offer_bound(search, info.mip_dual_bound, "HiGHS")
     if status == known.kTimeLimit:
-        search.ran_out_of_time()
+        search.granted.expire()
     if status == known.kOptimal and search.objective is not None:
         claimed = round(info.objective_function_value)
         if claimed != search.objective and not search.proved:
