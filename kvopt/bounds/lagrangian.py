@@ -196,7 +196,7 @@ def offer_lagrangian_bound(
     from kvopt.bounds.scan import Scanner
 
     falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
-    scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.budget)
+    scanner = (PausedScanner if pauses else Scanner)(kinds, search.limits.threads, search.budget)
 
     offer = partial(_offer, search, pauses, scanner)
     try:
@@ -208,7 +208,7 @@ def offer_lagrangian_bound(
 
 def refuse_long(search: Search, instance: Instance) -> int:
     """Return the rounds that need prices, if these are not too many."""
-    longest = search.params.lagrangian_longest
+    longest = search.limits.params.lagrangian_longest
     if (rounds := fluid_end(instance)) > longest:
         raise TooLarge(f"schedules span {rounds:,} rounds; the limit is {longest:,}")
     search.budget.refuse(_BYTES * rounds)

@@ -74,7 +74,7 @@ def offer_slot_bound(search: Search, budget: Budget | None = None, least_gain: f
         for coarse in _finer_and_finer(search, budget):
             if coarse.share_of_slots < _LEAST_WORTH:
                 return False
-            scanner = SlotScanner(search.instance, coarse, search.threads, search.budget)
+            scanner = SlotScanner(search.instance, coarse, search.limits.threads, search.budget)
             first = first_prices(search.instance, coarse)
             found = Ascent(scanner.at(search.instance.total_memory), first)
             if best is None or found.value > best.value:

@@ -17,7 +17,6 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_remembered, waiting_within
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.dependencies import versions
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
@@ -26,7 +25,6 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.search import plan
 from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.policies.orders import Svf
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.base import Router
@@ -134,7 +132,6 @@ def certify(
     problem = as_problem(problem, scope=scope)
     share = 1 - plan.NARROWER_SHARE * bool(_narrower_scopes(problem.scope, needed))
     search = Search(problem, limits, budget=budget.part(share), checkable=True)
-    search.versions = versions()
     if schedule is not None:
         search.offer(schedule, "given schedule")
     with signals_remembered(budget.interrupt):
@@ -143,7 +140,7 @@ def certify(
                 refuse_misfit(instance, one, label, clock, router)
         if is_short := budget.left < _SHORT:
             _begin(search)
-            for_bounds = search.budget.part(search.params.portfolio_bound_share)
+            for_bounds = search.budget.part(search.limits.params.portfolio_bound_share)
             runs += _judged(search, labelled, router, for_bounds.left)
         try:
             with search.surviving("deadline"):
@@ -238,16 +235,14 @@ def _judged(
     router: str | Router,
     reserve: float = 0.0,
 ) -> Iterator[PolicyRun]:
-    """Run the policies until so many seconds remain; reuse the run of `svf` if it is known.
+    """Run the policies until so many seconds remain.
 
     The caller asked for these runs, so a proved optimum does not skip one.
     """
     search.engine = "policies"
     for label, policy in labelled:
         made: PolicyRun | str
-        if search.served is not None and not search.problem.is_fleet and policy == Svf():
-            made = PolicyRun.of(search.served, label)
-        elif isinstance(policy, Policy):
+        if isinstance(policy, Policy):
             made = attempt(search, policy, label, router, reserve)
         else:
             made = policy

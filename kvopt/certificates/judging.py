@@ -21,7 +21,6 @@ from kvopt.timetable.runs import PolicyRun
 
 def offer_run(search: Search, made: PolicyRun) -> None:
     """Offer the run of a policy as a schedule, in rounds without evicted work."""
-    search.judged.add(made.policy)
     if search.problem.in_seconds:
         search.offer(made, made.policy)
     elif made.schedule is not None:

@@ -167,7 +167,7 @@ def cover(
     for value, often in counts.items():
         built.add(sum(uses[value]) == often)
     solver = model.CpSolver()
-    solver.parameters.num_workers = search.threads
+    solver.parameters.num_workers = search.limits.threads
     solver.parameters.catch_sigint_signal = False
     if math.isfinite(seconds):
         solver.parameters.max_time_in_seconds = seconds

@@ -29,7 +29,7 @@ def set_options(highs: Highs, search: Search, **options: object) -> None:
     """
     highspy = load_highspy()
     highspy.Highs.resetGlobalScheduler(True)
-    common = {"threads": search.threads, "random_seed": search.seed % 2**31}
+    common = {"threads": search.limits.threads, "random_seed": search.limits.seed % 2**31}
     for name, value in {**common, **options}.items():
         if value != math.inf and highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise RuntimeError(f"HiGHS refused the option {name} = {value}")

@@ -31,7 +31,7 @@ def improve(search: Search, budget: Budget) -> None:
     """
     for attempt in count():
         began = wall_time()
-        _improve(search, budget, search.seed + attempt * _SEEDS)
+        _improve(search, budget, search.limits.seed + attempt * _SEEDS)
         if budget.left == math.inf or budget.over() or wall_time() - began < _NOTHING_TO_DO:
             return
 

@@ -113,7 +113,7 @@ def search_with_pauses(search: Search, budget: Budget) -> None:
     """Offer the schedules of good orders of priority, and improve the best for so long."""
     for order in usual_orders(search.instance):
         search.offer(schedule_by_order(search.instance, order), "orders with pauses")
-    search_reinsertions(search, budget, search.seed)
+    search_reinsertions(search, budget, search.limits.seed)
 
 
 def _passes(search: Search, seed: int) -> Iterator[None]:

@@ -40,20 +40,20 @@ def search_traces(search: Search, budget: Budget, seed: int = 0) -> None:
     instance = shared_out(search.instance)
     if search.schedule is None or len(instance) < 2:
         return
-    if fluid_end(instance.pooled()) > search.params.lagrangian_longest:
+    if fluid_end(instance.pooled()) > search.limits.params.lagrangian_longest:
         return
     (requests, keys), effort = requests_of(search.instance), 0.0
     widest = budget.memory_left // (_BYTES * len(instance))
-    widest = min(search.params.improve_widest_beam, widest)
+    widest = min(search.limits.params.improve_widest_beam, widest)
     random = np.random.default_rng(seed)
-    with ThreadPoolExecutor(search.threads) as pool:
+    with ThreadPoolExecutor(search.limits.threads) as pool:
         while widest and not budget.over():
             began = wall_time()
             trace, plan = drawn_trace(search, requests, keys, random), _plan(requests, random)
             each = _effort(requests, plan)
             width = min(max(1, int(effort / each)), widest)
             plan = plan._replace(width=width)
-            made = started_by_beam(pool, search.threads, trace, plan, budget)
+            made = started_by_beam(pool, search.limits.threads, trace, plan, budget)
             starts, workers = made.starts.tolist(), made.workers.tolist()
             search.offer_starts(starts, "beams over the whole trace", workers)
             effort = next_effort(width * each, wall_time() - began, budget.left)

@@ -23,6 +23,7 @@ from kvopt.incumbent.result import BoundSource, Progress, SolveResult, StageLog,
 from kvopt.kernels import memory
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
+from kvopt.kernels.dependencies import versions
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
@@ -33,7 +34,7 @@ _LOGGER = logging.getLogger("kvopt")
 
 
 class Search:
-    """Both sides of one search, and its limits.
+    """Both sides of one search: the best schedule, the best bound, and what was noted on the way.
 
     Thread-safe: solvers call back from threads of their own.
 
@@ -57,10 +58,6 @@ class Search:
         The best schedule.
     schedule
         The best schedule in rounds without pauses, given by its starts.
-    presolve
-        Whether solvers may simplify their models first.
-    served, judged
-        The list schedule `svf`, and the policies that were run.
     stages
         Stages that ran, with their times and gains.
     ceiling, best_in_time, most_attained
@@ -79,8 +76,6 @@ class Search:
         self.problem, self.checkable = as_problem(problem), checkable
         self.instance, self.clock = self.problem.instance, self.problem.clock
         self.limits = limits = limits or Limits()
-        self.seed, self.threads = limits.seed, limits.threads
-        self.params = limits.params
         self.granted = Budget(limits.time_limit, ram=limits.ram) if budget is None else budget
         self.budget = self.granted.part(until=self._is_settled)
         self.best: Schedule | None = None
@@ -90,16 +85,12 @@ class Search:
         self.found_by: str | None = None
         self.bounded_by: str | None = None
         self.engine = "start"
-        self.presolve = True
-        self.served: Schedule | None = None
-        self.judged: set[str] = set()
         self.stages: dict[str, StageLog] = {}
         self.ceiling: Ceiling | None = None
         self.best_in_time: PolicyRun | None = None
         self.most_attained = -1
         self.faults: list[str] = []
         self.notes: list[str] = []
-        self.versions: dict[str, str] = {}
         self.checked: CheckedBound | None = None
         self._criterion = limits.criterion
         self._failure: BaseException | None = None
@@ -212,7 +203,7 @@ class Search:
         asked = problem if isinstance(problem, Problem) else self.problem.of(problem)
         budget = self.budget.part() if budget is None else budget
         inner = Search(asked, limits, budget=budget, checkable=self.checkable)
-        inner.engine, inner.presolve = self.engine, self.presolve
+        inner.engine = self.engine
         return inner
 
     def work_inside(
@@ -361,9 +352,9 @@ class Search:
                 seconds=self.granted.spent,
                 build_seconds=self._spent["build"],
                 solve_seconds=self._spent["solve"],
-                seed=self.seed,
-                threads=self.threads,
-                versions=dict(self.versions),
+                seed=self.limits.seed,
+                threads=self.limits.threads,
+                versions=versions(),
                 signal_number=self.granted.signal_number,
                 checked=self.checked,
                 faults=tuple(self.faults),

@@ -43,7 +43,7 @@ def search_in_time(search: Search, budget: Budget) -> None:
     (deadline, allowed), model = _asked(search), search.clock.model
     costs, aim = search.ceiling.costs, deadline.aim
     limits: dict[str, Any] = {
-        "seed": search.seed,
+        "seed": search.limits.seed,
         "budget": search.granted.part(most=budget.left),
     }
     found: Attaining | None

@@ -67,7 +67,7 @@ class Divided:
             known = _prices_of_parts(prices)
             self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
         elif isinstance(prices, Prices):
-            search.offer_bound(bound_by(search.instance, prices, search.threads))
+            search.offer_bound(bound_by(search.instance, prices, search.limits.threads))
 
     def work(self, stage: Stage, budget: Budget | None = None) -> None:
         """Let a stage work on all of an instance, or on its open parts one after the other.
@@ -174,7 +174,7 @@ class _Side:
         self.found_by = "start on arrival"
         self.checked = CheckedBound(volume_bound(part.instance), "volume", _PLAIN)
         if prices is not None:
-            priced = bound_by(part.instance, prices, whole.threads)
+            priced = bound_by(part.instance, prices, whole.limits.threads)
             self.checked = max(self.checked, priced, key=lambda bound: bound.value)
         self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
         self._wants_volume = whole.checked is not None

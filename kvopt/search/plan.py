@@ -69,7 +69,7 @@ class Stage:
 
     def part(self, search: Search, budget: Budget) -> Budget:
         """Return its share of a budget."""
-        share = search.params.portfolio_bound_share if self.share is None else self.share
+        share = search.limits.params.portfolio_bound_share if self.share is None else self.share
         return budget.part(share)
 
 
@@ -359,7 +359,7 @@ def in_parts(
 
 
 def _auto_in_parts(search: Search) -> None:
-    divided(search).work(lambda part, _: auto(part, presolve=search.presolve))
+    divided(search).work(lambda part, _: auto(part))
 
 
 def _bounding_in_parts(search: Search) -> None:
@@ -376,7 +376,7 @@ def divided(search: Search, prices: Proof | None = None) -> Divided:
 
 def is_rushed(search: Search) -> bool:
     """Whether bounds by prices would get less time than the earlier stages took."""
-    share = search.budget.part(search.params.portfolio_bound_share)
+    share = search.budget.part(search.limits.params.portfolio_bound_share)
     return _alone(search) and share.left < search.granted.spent
 
 
@@ -389,15 +389,14 @@ def offer_nothing(search: Search) -> None:
         search.offer_checked(0, "empty instance", VolumeProof())
 
 
-def auto(search: Search, *, presolve: bool = True) -> None:
+def auto(search: Search) -> None:
     """Bound and search by the size of the problem."""
-    search.presolve = presolve
     if search.problem.is_restricted:
         run(SEARCHES_OF_RESTRICTED, search)
         return
     if search.schedule is None and _in_rounds(search):
         stages.offer_lists(search)
-    with solver_while_compiling(search, presolve):
+    with solver_while_compiling(search):
         run(BOUNDS + SEARCHES, search, search.budget)
 
 
@@ -405,7 +404,7 @@ def _everything(search: Search) -> None:
     """Search schedules and bounds of a problem from the beginning."""
     if search.problem.is_restricted:
         run(RESTRICTED, search, search.budget)
-        auto(search, presolve=search.presolve)
+        auto(search)
     else:
         run(FIRST, search)
         _auto_in_parts(search)

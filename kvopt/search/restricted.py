@@ -138,8 +138,8 @@ def improve_sharing(search: Search, budget: Budget) -> None:
     from kvopt.heuristics.trace_beams import search_traces
 
     def work() -> None:
-        search_traces(search, budget.part(SHARING_BEAMS), search.seed)
-        search_reinsertions(search, budget, search.seed)
+        search_traces(search, budget.part(SHARING_BEAMS), search.limits.seed)
+        search_reinsertions(search, budget, search.limits.seed)
 
     with search.surviving("beams"):
         run_in_thread(search, work)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,7 +15,7 @@ from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import Proof
 from kvopt.incumbent.result import BoundResult, SolveResult
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver, versions
+from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
@@ -133,9 +134,9 @@ def solve(
     _refuse(problem, engine, prices is not None)
     given = None if start is None else _given(problem, start)
     engines = Scope.RUNS if problem.is_restricted else problem.scope
-    work = engine_named(engine, presolve=presolve, pyomo_solver=solver, scope=engines)
-    search = Search(problem, limits_of(options), checkable=checkable)
-    search.versions, search.presolve = versions(), presolve
+    work = engine_named(engine, pyomo_solver=solver, scope=engines)
+    limits = replace(limits_of(options), presolve=presolve)
+    search = Search(problem, limits, checkable=checkable)
     if isinstance(prices, BoundResult):
         prices = None if prices.checked is None else prices.checked.proof
     with signals_interrupt(search):
@@ -239,7 +240,6 @@ def _on(work: Engine, part: Search, _: Budget) -> None:
 def engine_named(
     name: str,
     *,
-    presolve: bool = True,
     pyomo_solver: str = "highs",
     scope: Scope = Scope.RUNS,
 ) -> Engine:
@@ -251,4 +251,4 @@ def engine_named(
     if name == "pyomo":
         require_solver(pyomo_solver)
         work = partial(work, solver=pyomo_solver)
-    return partial(work, presolve=presolve)
+    return work

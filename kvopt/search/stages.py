@@ -84,11 +84,11 @@ def offer_staircases(search: Search, _: Budget | None = None) -> None:
 
 
 def offer_lists(search: Search, _: Budget | None = None) -> None:
-    """Offer list schedules, for blocks with longer prompts, and store the run of `svf`."""
+    """Offer list schedules, for blocks with longer prompts."""
     if search.problem.in_blocks:
-        as_longer_prompts(search, lambda inner: [offer_list_schedules(inner)])
+        as_longer_prompts(search, offer_list_schedules)
     else:
-        search.served = offer_list_schedules(search)
+        offer_list_schedules(search)
 
 
 def offer_one_after_another(search: Search, _: Budget | None = None) -> None:
@@ -209,7 +209,7 @@ def bound_shares(search: Search, budget: Budget) -> None:
 
 def run_exact(search: Search, _: Budget) -> None:
     """Run the exact engine, by configurations."""
-    engine_of("exact")(search, presolve=search.presolve)
+    engine_of("exact")(search)
 
 
 def search_tokens(search: Search, budget: Budget) -> None:
@@ -230,7 +230,7 @@ def prove(search: Search, _: Budget) -> None:
     """Run a solver for a proof."""
     search.engine = prover(search)
     with search.surviving():
-        engine_of(search.engine)(search, presolve=search.presolve)
+        engine_of(search.engine)(search)
 
 
 def search_orders_with_pauses(search: Search, budget: Budget) -> None:
@@ -280,8 +280,8 @@ def search_beams_in_seconds(search: Search, budget: Budget) -> None:
         search.clock,
         search.checked.proof.lines,
         budget=budget,
-        threads=search.threads,
-        seed=search.seed,
+        threads=search.limits.threads,
+        seed=search.limits.seed,
     )
     if made is not None:
         search.offer(made, "beams")

@@ -17,7 +17,6 @@ from kvopt.heuristics import reinsertion
 from kvopt.heuristics.reinsertion import schedule_by_order, search_with_pauses, usual_orders
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
-from kvopt.kernels.budget import Budget
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 
@@ -61,7 +60,7 @@ def searched(instance: Instance, seconds: float = math.inf, **limits: Any) -> Sc
     search = Search(Problem(instance, scope=Scope.PAUSES), Limits(**limits))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reinsertion, "_LONGEST_CYCLE", 2000)
-        search_with_pauses(search, Budget(seconds))
+        search_with_pauses(search, search.budget.part(most=seconds))
     assert not search.faults
     assert search.best is not None
     return search.best

@@ -163,7 +163,7 @@ def test_it_has_the_time_that_is_left_and_ends_with_the_whole() -> None:
     whole = Search(ONE, Limits(time_limit=50, seed=3, threads=1), checkable=True)
     inner = whole.inside(ONE)
     assert 0 < inner.budget.left <= 50
-    assert (inner.seed, inner.threads, inner.checkable) == (3, 1, True)
+    assert (inner.limits.seed, inner.limits.threads, inner.checkable) == (3, 1, True)
     assert not inner.budget.over()
     whole.granted.interrupt()
     assert inner.budget.over()

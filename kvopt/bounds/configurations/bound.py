@@ -104,7 +104,7 @@ def rising_bounds(
     """
     assert search.schedule is not None
     patient = budget.part(patience)
-    rising = Rising(search.instance, search.schedule.makespan, search.threads, budget)
+    rising = Rising(search.instance, search.schedule.makespan, search.limits.threads, budget)
     for stage in STAGES:
         if stage.window > STAGES[0].window:
             rising.budget = patient
@@ -129,7 +129,7 @@ def rising_large_bounds(search: Search, budget: Budget) -> Iterator[Knots]:
     """
     assert search.schedule is not None
     last = search.schedule.makespan
-    rising = Rising(search.instance, last, search.threads, budget, few_knots=True)
+    rising = Rising(search.instance, last, search.limits.threads, budget, few_knots=True)
     for stage in _STAGES_AT_FEW_KNOTS:
         if budget.over():
             return

@@ -84,7 +84,7 @@ def search_fluid_orders(search: Search, budget: Budget, seed: int = 0) -> None:
     """
     if len(search.instance) < 2:
         return
-    with ThreadPoolExecutor(search.threads) as pool:
+    with ThreadPoolExecutor(search.limits.threads) as pool:
         paces = _Paces(search, pool, budget)
         best = paces.first()
         step, orders, idle, turn = _FIRST_STEP, _FIRST_ORDERS, 0, 0

@@ -95,7 +95,7 @@ def search_runs(search: Search, _: Budget) -> None:
     search_routed(search)
     if not search.budget.over():
         search.engine = "moves"
-        search_moves(search, search.seed)
+        search_moves(search, search.limits.seed)
 
 
 def offer_one_by_one(search: Search) -> None:
@@ -123,10 +123,9 @@ def offer_one_by_one(search: Search) -> None:
 
 
 def offer_policies(search: Search, _: Budget) -> None:
-    """Offer the runs of policies, except those that were judged."""
+    """Offer the runs of policies."""
     for label in policies_for(search.instance):
-        if label not in search.judged:
-            _offer_policy(search, label, label)
+        _offer_policy(search, label, label)
 
 
 def offer_servers(search: Search, budget: Budget) -> None:

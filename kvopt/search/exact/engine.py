@@ -44,7 +44,7 @@ _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
 
-def run(search: Search, *, presolve: bool = True) -> None:
+def run(search: Search) -> None:
     """Bound, remove starts and search until a proof is found, then look for schedules.
 
     Presolve is the removal of starts.
@@ -53,10 +53,10 @@ def run(search: Search, *, presolve: bool = True) -> None:
         offer_list_schedules(search)
     search.engine = NAME
     # Compilation and compiled loops ignore signals: this thread watches for them.
-    run_in_thread(search, lambda: _run(search, presolve))
+    run_in_thread(search, lambda: _run(search))
 
 
-def _run(search: Search, presolve: bool) -> None:
+def _run(search: Search) -> None:
     assert search.schedule is not None
     is_priced = is_quick(search.instance, search.schedule.makespan)
     budget = search.budget
@@ -76,7 +76,7 @@ def _run(search: Search, presolve: bool) -> None:
         helper.start()
     with search.surviving(NAME), suppress(Stopped):
         if is_priced:
-            _bound_and_search(search, presolve)
+            _bound_and_search(search)
         else:
             search_by_tokens(search, search.budget)
     if helper.ident is not None:
@@ -87,12 +87,13 @@ def _run(search: Search, presolve: bool) -> None:
         improve(search, search.budget)
 
 
-def _bound_and_search(search: Search, presolve: bool) -> None:
+def _bound_and_search(search: Search) -> None:
     assert search.schedule is not None
     count, many = len(search.instance), has_many(search)
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
     patience = CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
     began, searching = wall_time(), 0.0
+    presolve = search.limits.presolve
     bounds = rising_bounds(search, search.budget, rule_out=presolve, patience=patience)
     try:
         for rising, evaluation in bounds:
@@ -103,7 +104,7 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             width = min(_FACTOR * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.
             since = wall_time()
-            if count <= search.params.exact_searchable and 2.0 * searching <= since - began:
+            if count <= search.limits.params.exact_searchable and 2.0 * searching <= since - began:
                 part = search.budget.part(0.5, 2.0 * (since - began))
                 if forward.raises(labels) or forward.excludes_all(label_limit(search), part):
                     optimum = search.schedule.objective

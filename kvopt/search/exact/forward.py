@@ -68,7 +68,7 @@ def label_limit(search: Search) -> int:
     count = len(search.instance)
     of_earlier_rounds = 4 + 8 * math.ceil(count / 64)  # the parent, and a bit for each request
     label = _BYTES + _BYTES_A_REQUEST * count + FULL_LAYERS * of_earlier_rounds
-    return min(search.params.exact_most_labels, search.budget.memory_left // label)
+    return min(search.limits.params.exact_most_labels, search.budget.memory_left // label)
 
 
 def has_many(search: Search) -> bool:
@@ -258,7 +258,7 @@ class Forward:
     @property
     def _checkable(self) -> int:
         """How many labels `kvopt verify` repeats in some minutes."""
-        return self._search.params.exact_checkable_labels // len(self._search.instance)
+        return self._search.limits.params.exact_checkable_labels // len(self._search.instance)
 
     def _offer(
         self, target: int, kept: Sequence[int], known: Completions | None, *, look_ahead: bool
@@ -315,7 +315,7 @@ class Forward:
             target,
             self._lookahead(horizon),
             self._completions if complete else None,
-            self._search.threads,
+            self._search.limits.threads,
         )
 
     def _lookahead(self, horizon: int) -> Lookahead | None:

@@ -26,7 +26,7 @@ _BYTES = 250
 """Bytes of HiGHS for each coefficient of an integer program, presolved and factored."""
 
 
-def run(search: Search, *, presolve: bool = True) -> None:
+def run(search: Search) -> None:
     """Work on a search with HiGHS until it has a proof or must stop."""
     build: Callable[[Instance, Windows], ScheduleProgram] = time_indexed_arrays
     known, cells = search.schedule, 1
@@ -44,7 +44,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
         highs,
         search,
         output_flag=False,
-        presolve="on" if presolve else "off",
+        presolve="on" if search.limits.presolve else "off",
         # Objectives are integers: a gap below 1 is a proof, the default 1e-4 of a large
         # objective is not.
         mip_rel_gap=0.0,

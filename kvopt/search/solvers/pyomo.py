@@ -29,7 +29,7 @@ _BYTES = 600
 """Bytes that Pyomo and a solver take for each coefficient, in their own process."""
 
 
-def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
+def run(search: Search, *, solver: str = DEFAULT_SOLVER) -> None:
     """Let a child process with a solver of Pyomo work on a search, and receive its findings."""
     require_solver(solver)
     pauses = search.problem.has_pauses
@@ -42,10 +42,10 @@ def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) 
         "windows": [[window[0], window[-1]] for window in windows],
         "pauses": pauses,
         "solver": solver,
-        "presolve": presolve,
-        "threads": search.threads,
+        "presolve": search.limits.presolve,
+        "threads": search.limits.threads,
         "ram": search.budget.ram,
-        "seed": search.seed,
+        "seed": search.limits.seed,
         "time_limit": search.budget.left if math.isfinite(search.budget.left) else None,
     }
     label = f"Pyomo with {solver}"
