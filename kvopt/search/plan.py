@@ -53,7 +53,7 @@ class Stage:
     work
         Its work within a budget, or the rows that share it.  True means that its work is complete.
     share
-        Share of the remaining time of the rows; None is that of the parameters for bounds.
+        Share of the remaining time of the rows, a function of the search where it varies.
     unless
         Rows above whose completion makes this one useless.
     at_once
@@ -63,14 +63,13 @@ class Stage:
     name: str
     supports: Callable[[Search], bool]
     work: Callable[[Search, Budget], object] | tuple[Stage, ...]
-    share: float | None = 1.0
+    share: float | Callable[[Search], float] = 1.0
     unless: tuple[str, ...] = ()
     at_once: bool = False
 
     def part(self, search: Search, budget: Budget) -> Budget:
         """Return its share of a budget."""
-        share = search.limits.params.portfolio_bound_share if self.share is None else self.share
-        return budget.part(share)
+        return budget.part(self.share(search) if callable(self.share) else self.share)
 
 
 # ---- conditions on a problem ------------------------------------------------------------------
@@ -176,6 +175,39 @@ def _is_priced_by_blocks(search: Search) -> bool:
     return _is_searched_by_beams(search) and restricted.is_apart(search)
 
 
+# ---- shares that vary ---------------------------------------------------------------------------
+
+
+def _share_of_bounds(search: Search) -> float:
+    return search.limits.params.portfolio_bound_share
+
+
+def _share_of_prices_with_pauses(search: Search) -> float:
+    """Where CP-SAT or all layers may prove the optimum, bounds get less."""
+    return 0.2 if _pauses(search) and not search.checkable else _share_of_bounds(search)
+
+
+def _share_before_proof(search: Search) -> float:
+    return 0.3 if _is_provable(search) else 1.0
+
+
+def _share_of_orders(search: Search) -> float:
+    return 0.05 if has_few_with_pauses(search) else 0.4
+
+
+def _share_of_relaxation(search: Search) -> float:
+    """Prices of shared blocks are better than the relaxation, and take the time."""
+    return 0.05 if _is_priced_by_blocks(search) else 0.3
+
+
+def _share_of_policies(search: Search) -> float:
+    return 0.05 if _is_priced_by_blocks(search) else 0.15
+
+
+def _share_of_beams(search: Search) -> float:
+    return 0.3 if _is_solved_by_program(search) else 1.0
+
+
 # ---- the tables ---------------------------------------------------------------------------------
 
 
@@ -223,14 +255,10 @@ PRICES = (
 
 BOUNDS = (
     Stage("states", lambda s: _fleet(s) and _is_priced_by_states(s),
-          stages.climb_states, None),
-    Stage("prices", _is_priced_by_tokens, PRICES, None),
-    Stage("prices with pauses", lambda s: _plain(s) and s.problem.has_pauses,
-          stages.climb, None),
-    Stage("prices with pauses", lambda s: _pauses(s) and s.checkable,
-          lambda s, t: in_parts(s, stages.climb, t), None),
-    Stage("prices with pauses", lambda s: _pauses(s) and not s.checkable,
-          lambda s, t: in_parts(s, stages.climb, t), 0.2),
+          stages.climb_states, _share_of_bounds),
+    Stage("prices", _is_priced_by_tokens, PRICES, _share_of_bounds),
+    Stage("prices with pauses", lambda s: _pauses(s) or (_plain(s) and s.problem.has_pauses),
+          lambda s, t: in_parts(s, stages.climb, t), _share_of_prices_with_pauses),
     Stage("blocks", _in_blocks, (
         Stage("states of tokens", lambda s: not s.problem.has_pauses and has_configurations(s),
               stages.climb_states_of_tokens, 0.5),
@@ -256,18 +284,13 @@ SEARCHES = (
     Stage("exact", lambda s: _alone(s) and has_configurations(s), stages.run_exact),
     Stage("search under prices", lambda s: _alone(s) and _is_large(s) and stages.has_few_starts(s),
           stages.search_tokens, 0.3),
-    Stage("better schedules", lambda s: _plain(s) and _is_large(s) and _is_provable(s)
+    Stage("better schedules", lambda s: _plain(s) and _is_large(s)
           and (s.problem.is_fleet or len(s.instance) > _PROVED_AT_ONCE),
-          stages.improve, 0.3),
-    Stage("better schedules", lambda s: _plain(s) and _is_large(s) and not _is_provable(s),
-          stages.improve),
+          stages.improve, _share_before_proof),
     Stage("proof by a solver", lambda s: s.problem.is_plain and _is_large(s)
           and (_is_provable(s) or not s.problem.is_fleet), stages.prove),
     Stage("better schedules", lambda s: _plain(s) and _has_time(s), stages.improve),
-    Stage("orders", lambda s: _pauses(s) and has_few_with_pauses(s),
-          stages.search_orders_with_pauses, 0.05),
-    Stage("orders", lambda s: _pauses(s) and not has_few_with_pauses(s),
-          stages.search_orders_with_pauses, 0.4),
+    Stage("orders", _pauses, stages.search_orders_with_pauses, _share_of_orders),
     Stage("longer prompts", _in_blocks, lambda s, _: stages.as_longer_prompts(s, _auto_in_parts)),
     *LAYERS,
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
@@ -288,29 +311,22 @@ RESTRICTED = (
     Stage("one after another", restricted.is_apart, restricted.offer_one_after_another,
           at_once=True),
     Stage("volume", restricted.is_apart, restricted.bound_by_volume, at_once=True),
-    Stage("relaxation", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
-          lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts), 0.3,
-          at_once=True),
-    Stage("relaxation", _is_priced_by_blocks,
-          lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts), 0.05,
-          at_once=True),
+    Stage("relaxation", restricted.is_apart,
+          lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts),
+          _share_of_relaxation, at_once=True),
     Stage("prices", lambda s: restricted.is_apart(s) and restricted.has_prices(s),
           restricted.bound_by_prices, 0.3),
-    Stage("policies", _is_priced_by_blocks, restricted.offer_policies, 0.05, at_once=True),
+    Stage("policies", restricted.is_apart, restricted.offer_policies, _share_of_policies,
+          at_once=True),
     Stage("prices of shared blocks", _is_priced_by_blocks,
           restricted.bound_by_shared_prices, 0.3),
-    Stage("policies", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
-          restricted.offer_policies, 0.15, at_once=True),
 )  # fmt: skip
 """First rows for problems with weights, a limit of active requests or shared prefixes."""
 
 SEARCHES_OF_RESTRICTED = (
     Stage("without the common prefix", _is_behind_a_prefix,
           lambda s, _: restricted.without_common_prefix(s, _auto_in_parts)),
-    Stage("beams", lambda s: _is_searched_by_beams(s) and _is_solved_by_program(s),
-          restricted.improve_sharing, 0.3),
-    Stage("beams", lambda s: _is_searched_by_beams(s) and not _is_solved_by_program(s),
-          restricted.improve_sharing),
+    Stage("beams", _is_searched_by_beams, restricted.improve_sharing, _share_of_beams),
     Stage("optimum with shares", lambda s: restricted.shares_prefixes(s)
           and restricted.is_apart(s) and _is_solved_by_program(s),
           lambda s, t: restricted.bound_by_relaxation(s, t, _auto_in_parts), 0.3),
@@ -392,7 +408,7 @@ def offer_nothing(search: Search) -> None:
 def auto(search: Search) -> None:
     """Bound and search by the size of the problem."""
     if search.problem.is_restricted:
-        run(SEARCHES_OF_RESTRICTED, search)
+        run(SEARCHES_OF_RESTRICTED, search, search.budget)
         return
     if search.schedule is None and _in_rounds(search):
         stages.offer_lists(search)
