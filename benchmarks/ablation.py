@@ -21,6 +21,7 @@ from unittest.mock import patch
 
 from kvopt import Instance, generate, read_instance, solve
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.pipes import writing_output
 from kvopt.search import plan
 from kvopt.search.restricted import bound_by_relaxation
@@ -52,10 +53,10 @@ def nothing(*_: object, **__: object) -> None:
     """Do nothing instead of a part."""
 
 
-def only_bounds(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
+def only_bounds(search: Search, budget: Budget, work: Callable[[Search], None]) -> None:
     """Bound by the problem of the papers, but do not solve it."""
     if work is plan._bounding_in_parts:
-        bound_by_relaxation(search, seconds, work)
+        bound_by_relaxation(search, budget, work)
 
 
 def library(*names: str) -> Iterator[tuple[str, Instance]]:

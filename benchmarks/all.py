@@ -37,6 +37,7 @@ from kvopt import Certificate, Instance, Schedule, bound, generate, run, solve
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.pipes import writing_output
 
 HERE = Path(__file__).resolve().parent
@@ -222,7 +223,7 @@ def beamed(instance: Instance, seconds: float) -> Schedule:
     """Return the best schedule that beams over the whole trace find."""
     search = Search(instance, Limits(threads=2))
     search.offer_starts(run(instance, "svf").starts, "svf")
-    search_traces(search, seconds)
+    search_traces(search, Budget(seconds))
     assert search.schedule is not None
     return search.schedule
 

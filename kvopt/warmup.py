@@ -6,7 +6,6 @@ of types.
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator
@@ -41,6 +40,7 @@ from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits, available_threads
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compile_here, folders, functions_compiled
 from kvopt.problem.clocks import Seconds
 from kvopt.search import plan
@@ -108,23 +108,23 @@ def _local() -> None:
     """Improve a schedule without a bound that meets it, so that no stage is skipped."""
     search = Search(_CHAT, _NARROW)
     offer_list_schedules(search)
-    search_traces(search, math.inf)
-    search_reinsertions(search, math.inf, most_passes=1)
+    search_traces(search, Budget())
+    search_reinsertions(search, Budget(), most_passes=1)
 
 
 def _configurations() -> None:
     """Bound as for many requests, without tables of all starts."""
     search = Search(generate("uniform", n=8, seed=1))
     offer_list_schedules(search)
-    next(rising_large_bounds(search))
+    next(rising_large_bounds(search, Budget()))
 
 
 def _completions() -> None:
     """Search with completion bounds of the first prices, whose gap is wide."""
     search = Search(_FEW)
     offer_list_schedules(search)
-    forward = Forward(search, *next(rising_bounds(search)))
-    forward.complete(math.inf)
+    forward = Forward(search, *next(rising_bounds(search, Budget())))
+    forward.complete(Budget())
     forward.search_with_beam(width=4, horizon=5)
     forward.raises(1000, look_ahead=True)
 
@@ -133,23 +133,23 @@ def _sharing() -> None:
     """Bound by prices of shared blocks, and improve a schedule that shares them."""
     search = Search(_SHARED, _NARROW)
     search.offer(one_after_another(search.instance), "one after another")
-    offer_shared_prices(search, 1.0)
-    search_traces(search, math.inf)
-    search_reinsertions(search, math.inf, most_passes=1)
+    offer_shared_prices(search, Budget(1.0))
+    search_traces(search, Budget())
+    search_reinsertions(search, Budget(), most_passes=1)
 
 
 def _fleets() -> None:
     """Improve a schedule of a fleet without a bound that meets it."""
     search = Search(replace(_CHAT, workers=2))
     search.offer(one_after_another(search.instance), "one after another")
-    search_traces(search, math.inf)
-    placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)
-    search_reinsertions(search, math.inf, most_passes=1)
+    search_traces(search, Budget())
+    placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), Budget())
+    search_reinsertions(search, Budget(), most_passes=1)
 
 
 def _pauses() -> None:
     """Improve a schedule with pauses; few requests are searched in groups."""
-    search_with_pauses(Search(Problem(_CHAT, scope=Scope.PAUSES)), 1.0)
+    search_with_pauses(Search(Problem(_CHAT, scope=Scope.PAUSES)), Budget(1.0))
     few = Problem(generate("arrival-1", n=4, seed=1), scope=Scope.PAUSES)
     plan.run(plan.LAYERS, Search(few))
 

@@ -8,7 +8,6 @@ it: prices are evaluated again in integers.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +16,7 @@ import numpy as np
 from kvopt.formulations.arrays import Program
 from kvopt.formulations.highs import solved_relaxation
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
@@ -91,7 +91,7 @@ def needs_of(instance: Instance, slots: Sequence[int]) -> Floats:
 
 
 def coarse_prices(
-    search: Search, slots: Sequence[int], *, sample: int, cells: int, time_limit: float = math.inf
+    search: Search, slots: Sequence[int], *, sample: int, cells: int, budget: Budget
 ) -> CoarsePrices | None:
     """Return the prices of a coarse program up to the end of the known schedule.
 
@@ -102,7 +102,7 @@ def coarse_prices(
     borders = _borders(search.schedule, cells)
     chosen, each = sampled(instance, sample)
     model = _program(chosen, each, needs_of(chosen, slots), borders)
-    highs = solved_relaxation(model, search, min(search.remaining, time_limit))
+    highs = solved_relaxation(model, search, budget)
     if highs is None or not highs.getSolution().dual_valid:
         return None
     duals = -np.array(highs.getSolution().row_dual)[len(chosen) :]

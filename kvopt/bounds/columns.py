@@ -29,7 +29,7 @@ from kvopt.bounds.prices import Sums, start_costs
 from kvopt.errors import TooLarge
 from kvopt.formulations.highs import interruptible, set_options
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
@@ -108,17 +108,17 @@ class Vertex(NamedTuple):
     is_optimal: bool
 
 
-def lp_vertex(search: Search, time_limit: float = math.inf) -> Vertex | None:
+def lp_vertex(search: Search, budget: Budget) -> Vertex | None:
     """Return an optimal vertex, or the last one in time, or None.
 
     Parameters
     ----------
     search
         The problem, and when to stop.
-    time_limit
-        Seconds for the LPs.
+    budget
+        Time for the LPs.
     """
-    averaged, deadline = averaged_minimisers(search.instance), wall_time() + time_limit
+    averaged = averaged_minimisers(search.instance)
     program, vertex = _RestrictedProgram(search, averaged.kinds), None
     fresh = {column for starts in averaged.starts for column in enumerate(starts.tolist())}
     end = fluid_end(search.instance)
@@ -127,7 +127,7 @@ def lp_vertex(search: Search, time_limit: float = math.inf) -> Vertex | None:
             program.add_rows(end)
             fresh |= program.columns_at_the_end()
         program.add_columns(fresh - {*program.columns})
-        if (solution := program.solved(deadline)) is None:
+        if (solution := program.solved(budget)) is None:
             return vertex
         fresh = {*program.cheaper_columns(solution)} - {*program.columns}
         if not fresh:
@@ -202,18 +202,16 @@ class _RestrictedProgram:
         if status == load_highspy().HighsStatus.kError:
             raise TooLarge("HiGHS refused a row or column of the LP: its numbers are too large")
 
-    def solved(self, deadline: float) -> _Solution | None:
+    def solved(self, budget: Budget) -> _Solution | None:
         """Return an optimum over the columns, None if there was no time for it."""
         statuses = load_highspy().HighsModelStatus
-        left = min(self._search.remaining, deadline - wall_time())
-        if left < math.inf:
-            limit = self._highs.getRunTime() + max(left, 0.0)
-            self._highs.setOptionValue("time_limit", limit)
+        if (left := budget.left) < math.inf:
+            self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
         if not self._run():
             return None
         if (status := self._highs.getModelStatus()) == statuses.kTimeLimit:
-            if self._search.remaining <= max(0.0, deadline - wall_time()):
-                self._search.ran_out_of_time()
+            if not budget.ends_before(self._search.granted):
+                self._search.granted.expire()
             return None
         if status != statuses.kOptimal:
             raise TooLarge(f"HiGHS found no optimum of an LP of {len(self.columns):,} columns")

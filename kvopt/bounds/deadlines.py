@@ -15,8 +15,7 @@ Prices are found in floats, by steps against a slope of the ceiling, and evaluat
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +26,7 @@ from kvopt.bounds.seconds_evaluation import shares
 from kvopt.bounds.shares import Processed, processed, shared_out
 from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import DeadlinePrices
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import columns_of
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
@@ -64,8 +63,7 @@ def deadline_ceiling(
     model: BatchTime | None = None,
     *,
     scope: Scope = Scope.RUNS,
-    time_limit: float = math.inf,
-    should_stop: Callable[[], bool] = lambda: False,
+    budget: Budget | None = None,
 ) -> Ceiling:
     """Return a proved ceiling on how many requests attain their deadlines.
 
@@ -80,8 +78,8 @@ def deadline_ceiling(
         Whether the first or the last token is due by then.
     scope
         Scope of the schedules.
-    time_limit, should_stop
-        When to end the search for prices.
+    budget
+        Time for the search for prices.
 
     Examples
     --------
@@ -90,7 +88,7 @@ def deadline_ceiling(
     >>> deadline_ceiling(three, [4, 4, 4]).value
     2
     """
-    end = wall_time() + time_limit
+    budget = budget or Budget()
     arrivals = [request.arrival for request in instance] if model is None else arrivals_ns(instance)
     chunks = scope.covers(Scope.CHUNKS)
     alone = least_times(instance, aim, model, chunks=chunks)
@@ -109,7 +107,7 @@ def deadline_ceiling(
         ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
         best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
         for _ in range(_STEPS):
-            if should_stop() or wall_time() > end or not ascent.step():
+            if budget.over() or not ascent.step():
                 break
         prices = ascent.prices
         costs[can] = best.least(prices)[0]

@@ -11,7 +11,6 @@ Floats only steer.  Prices are rounded to integers and evaluated in integers bef
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +22,7 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, proof_of, rounded_prices
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import Floats
 from kvopt.problem.instance import Instance
@@ -169,20 +169,20 @@ class Ascent:
 
 def offer_lagrangian_bound(
     search: Search,
-    time_limit: float = math.inf,
+    budget: Budget | None = None,
     least_gain: float = 0.0,
     *,
     pauses: bool = False,
 ) -> None:
     """Offer the fluid prices, then better and better ones, until the search has to stop.
 
-    The time limit is for the ascent alone, within the limit of the search; the least gain is that
-    of `ascend`.  Where memory has a block size, whole blocks are paid for.  With ``pauses`` what
-    prices prove is of schedules with pauses too.  On a backlog prices that fall are nearly as good
-    as any, and are evaluated as quickly as without pauses.
+    The budget is by default that of the search; the least gain is that of `ascend`.  Where memory
+    has a block size, whole blocks are paid for.  With ``pauses`` what prices prove is of schedules
+    with pauses too.  On a backlog prices that fall are nearly as good as any, and are evaluated as
+    quickly as without pauses.
     """
-    end = wall_time() + time_limit
-    if search.should_stop():
+    budget = budget or search.budget
+    if search.budget.over():
         return
     instance = search.instance.in_tokens()
     rounds = refuse_long(search, instance)
@@ -190,49 +190,45 @@ def offer_lagrangian_bound(
     costs = len(kinds) * rounds * (kinds.longest if pauses else 1)
     if costs <= _FIRST_COSTS:
         _offer(search, pauses, None, fluid_prices(instance))
-        if min(search.remaining, time_limit) < _LOADING:
+        if budget.left < _LOADING:
             return
     from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
     from kvopt.bounds.scan import Scanner
 
     falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
-    scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.should_stop)
+    scanner = (PausedScanner if pauses else Scanner)(kinds, search.limits.threads, search.budget)
 
     offer = partial(_offer, search, pauses, scanner)
     try:
         ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
-        ascend(search, ascent, offer, end - wall_time(), least_gain)
+        ascend(ascent, offer, budget, least_gain)
     except Stopped:
         return
 
 
 def refuse_long(search: Search, instance: Instance) -> int:
     """Return the rounds that need prices, if these are not too many."""
-    longest = search.params.lagrangian_longest
+    longest = search.limits.params.lagrangian_longest
     if (rounds := fluid_end(instance)) > longest:
         raise TooLarge(f"schedules span {rounds:,} rounds; the limit is {longest:,}")
-    search.refuse_beyond_budget(_BYTES * rounds)
+    search.budget.refuse(_BYTES * rounds)
     return rounds
 
 
 def ascend(
-    search: Search,
-    ascent: Ascent,
-    offer: Callable[[Floats], None],
-    seconds: float,
-    least_gain: float = 0.0,
+    ascent: Ascent, offer: Callable[[Floats], None], budget: Budget, least_gain: float = 0.0
 ) -> None:
-    """Offer the first prices of an ascent, then better and better ones, for so many seconds.
+    """Offer the first prices of an ascent, then better and better ones, while time is left.
 
     Whenever its time has doubled, the ascent must have gained that share of its value.
     """
     began = wall_time()
-    end, look, value = began + seconds, _FIRST_LOOK, ascent.value
+    look, value = _FIRST_LOOK, ascent.value
     offer(ascent.prices)
     offered, at = ascent.value, 0
     spare = 2 * (wall_time() - began) + 0.05  # for one more offer, and to spare
     for count in range(MOST_STEPS):
-        if min(search.remaining, end - wall_time()) < spare:
+        if budget.left < spare:
             break
         if (took := wall_time() - began) >= look and count + 1 >= _LEAST_STEPS:
             gained, look, value = ascent.value - value, 2 * took, ascent.value

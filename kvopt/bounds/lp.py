@@ -7,8 +7,6 @@ value of the relaxation up to rounding.  Nothing about the LP has to be trusted.
 
 from __future__ import annotations
 
-import math
-
 from kvopt.bounds.columns import lp_vertex
 from kvopt.bounds.fluid import fluid_end
 from kvopt.bounds.kinds import Kinds
@@ -16,6 +14,7 @@ from kvopt.bounds.prices import price_bound, rounded_prices
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices
+from kvopt.kernels.budget import Budget
 
 DENOMINATOR = 2**24
 """Denominator of prices: rounding loses less than 1e-7 of one, and sums stay inside 64 bits."""
@@ -28,25 +27,25 @@ _BYTES = 150
 
 
 def offer_lp_bound(
-    search: Search, largest_columns: int = 3_000_000, time_limit: float = math.inf
+    search: Search, largest_columns: int = 3_000_000, budget: Budget | None = None
 ) -> Prices | None:
     """Solve the relaxation and offer the bound of its duals; return them, or None.
 
-    The time limit is for the LP solver alone, within the limit of the search.
+    The budget is for the LP solver alone, by default that of the search.
 
     Raises
     ------
     TooLarge
         If it has more columns than that.
     """
-    if search.should_stop() or not len(search.instance):
+    if search.budget.over() or not len(search.instance):
         return None
     count = int((fluid_end(search.instance) - Kinds.of(search.instance).arrivals + 1).sum())
     if count > largest_columns:
         raise TooLarge(f"the LP would have {count:,} columns; the limit is {largest_columns:,}")
-    search.refuse_beyond_budget(_BYTES * count)
+    search.budget.refuse(_BYTES * count)
     with search.timing("solve"):
-        vertex = lp_vertex(search, time_limit)
+        vertex = lp_vertex(search, budget or search.budget)
     if vertex is None:
         return None
     prices = rounded_prices(vertex.prices, DENOMINATOR)

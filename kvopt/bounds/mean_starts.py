@@ -26,6 +26,7 @@ from kvopt.bounds.columns import averaged_minimisers, lp_vertex
 from kvopt.bounds.fluid import fluid_end
 from kvopt.bounds.kinds import Kind, Kinds
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 from kvopt.problem.parts import split
@@ -43,7 +44,7 @@ def lagrangian_mean_starts(instance: Instance) -> list[float]:
 
 
 def _lp_mean_starts(instance: Instance) -> Floats:
-    vertex = lp_vertex(Search(instance))
+    vertex = lp_vertex(Search(instance), Budget())
     assert vertex is not None, "there was no limit"
     owns = (vertex.places == place for place in range(len(Kinds.of(instance))))
     return _all_dealt(instance, ((vertex.starts[own], vertex.mass[own]) for own in owns))

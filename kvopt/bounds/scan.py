@@ -25,6 +25,7 @@ import numpy as np
 from kvopt.bounds.kinds import Kinds, begun_blocks
 from kvopt.bounds.prices import Sums
 from kvopt.errors import Stopped
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled, steering
 from kvopt.problem.arrays import Floats, Integers, Numbers
 
@@ -282,18 +283,16 @@ class Scanner:
         The requests.
     threads
         Threads that share the work.
-    should_stop
-        Asked at least twice a second; `Stopped` is raised when it turns true.
+    budget
+        Asked at least twice a second; `Stopped` is raised once it is over.
     """
 
     pauses = False
 
-    def __init__(
-        self, kinds: Kinds, threads: int = 1, should_stop: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, kinds: Kinds, threads: int = 1, budget: Budget | None = None) -> None:
         self.kinds = kinds
         self._threads = threads
-        self._should_stop = should_stop
+        self._budget = budget or Budget()
         self._guesses = kinds.arrivals
 
     def least_costs(
@@ -345,7 +344,7 @@ class Scanner:
         done: list[Any] = []
         with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
             for place in range(0, len(slices), threads):
-                if self._should_stop():
+                if self._budget.over():
                     raise Stopped
                 batch = slices[place : place + threads]
                 done += map(work, batch) if pool is None else pool.map(work, batch)

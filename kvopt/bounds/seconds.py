@@ -26,7 +26,7 @@ from kvopt.bounds.seconds_evaluation import (
 )
 from kvopt.bounds.shares import Processed, processed, shared_out
 from kvopt.incumbent.proofs import SharesProof
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
@@ -71,8 +71,7 @@ def seconds_bound(
     model: BatchTime,
     *,
     scope: Scope | str = Scope.PAUSES,
-    time_limit: float | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
+    budget: Budget | None = None,
 ) -> SecondsBound:
     """Return a proved lower bound on total latency in nanoseconds.
 
@@ -88,10 +87,8 @@ def seconds_bound(
         is of one worker, so a fleet has none.  With ``sharing`` a request holds its share of
         a prefix, and only work that is surely done counts (`kvopt.bounds.shares`): with pauses or
         pieces private tokens alone.
-    time_limit
-        Seconds for the search for weights; without it the search ends after some steps.
-    should_stop
-        Asked at every step; when it turns true, the search ends with its best weights.
+    budget
+        Time for the search for weights; without a limit it ends after some steps.
 
     Examples
     --------
@@ -102,17 +99,13 @@ def seconds_bound(
     3000
     """
     refuse_blocks(instance, "the bound in seconds")
-    began = wall_time()
     arrivals = arrivals_ns(instance)
     chunks, done = Scope.parse(scope).covers(Scope.CHUNKS), None
     if Scope.parse(scope).covers(Scope.SHARING) and "prefix" in instance.extras:
         done = processed(instance, arrivals, runs=Scope.parse(scope) is Scope.SHARING)
         instance = shared_out(instance, chunks=chunks)
 
-    def is_late() -> bool:
-        late = time_limit is not None and wall_time() - began > time_limit
-        return late or should_stop()
-
+    is_late = (budget or Budget()).over
     proofs = _proofs(instance, model, arrivals, chunks, done, is_late)
     _, best = max(proofs, key=itemgetter(0))
     value = shares_bound(instance, model, best, arrivals, chunks=chunks, done=done)

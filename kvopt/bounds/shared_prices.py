@@ -28,6 +28,7 @@ from kvopt.bounds.prices import finest_denominator, rounded_prices
 from kvopt.bounds.shares import most_together, shared_out
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SharedPrices
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
@@ -268,8 +269,8 @@ class _Climb(Ascent):
         self._shares.shares = self._shares.best[1]
 
 
-def offer_shared_prices(search: Search, seconds: float) -> None:
-    """Offer better and better prices with shares of nodes, for so many seconds."""
+def offer_shared_prices(search: Search, budget: Budget) -> None:
+    """Offer better and better prices with shares of nodes, while time is left."""
     plain = shared_out(search.instance)
     refuse_long(search, plain)
     prices = first_prices(plain.pooled())
@@ -282,4 +283,4 @@ def offer_shared_prices(search: Search, seconds: float) -> None:
         sure = sum((request.weight - 1) * request.output for request in search.instance)
         search.offer_checked(value + sure, "prices of shared blocks", proof)
 
-    ascend(search, _Climb(shares, prices), offer, seconds)
+    ascend(_Climb(shares, prices), offer, budget)

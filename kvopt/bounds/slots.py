@@ -24,8 +24,7 @@ means over some rounds: these prove a little more, and can be checked in half th
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -41,6 +40,7 @@ from kvopt.bounds.scan import Scanner, Steps
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SlotPrices
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Floats, Integers, Numbers
@@ -60,22 +60,21 @@ _MEANS = 1000
 """Prices of tokens are means over this share of all rounds before and after each."""
 
 
-def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: float = 0.0) -> bool:
+def offer_slot_bound(search: Search, budget: Budget | None = None, least_gain: float = 0.0) -> bool:
     """Offer better and better bounds by prices of tokens and slots; return whether slots gain.
 
-    The time limit is for all of it, within the limit of the search; the least gain is that of
-    `ascend`.
+    The budget is by default that of the search; the least gain is that of `ascend`.
     """
-    end = wall_time() + time_limit
-    if search.schedule is None or search.should_stop():
+    budget = budget or search.budget
+    if search.schedule is None or search.budget.over():
         return False
-    search.refuse_beyond_budget(_BYTES * refuse_long(search, search.instance))
+    search.budget.refuse(_BYTES * refuse_long(search, search.instance))
     best: Ascent | None = None
     with suppress(Stopped):
-        for coarse in _finer_and_finer(search, end):
+        for coarse in _finer_and_finer(search, budget):
             if coarse.share_of_slots < _LEAST_WORTH:
                 return False
-            scanner = SlotScanner(search.instance, coarse, search.threads, search.should_stop)
+            scanner = SlotScanner(search.instance, coarse, search.limits.threads, search.budget)
             first = first_prices(search.instance, coarse)
             found = Ascent(scanner.at(search.instance.total_memory), first)
             if best is None or found.value > best.value:
@@ -83,23 +82,21 @@ def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: f
                 offer(found.prices, reach=0)
         if best is not None:
             offer = partial(offer, reach=int(scanner.borders[-1]) // _MEANS)
-            ascend(search, best, offer, end - wall_time(), least_gain)
+            ascend(best, offer, budget, least_gain)
     return best is not None
 
 
-def _finer_and_finer(search: Search, end: float) -> Iterator[CoarsePrices]:
+def _finer_and_finer(search: Search, budget: Budget) -> Iterator[CoarsePrices]:
     """Yield prices of coarse programs, each with twice the requests and cells, while they gain."""
     finer, took, count = 1, 0.0, len(search.instance)
     assert search.schedule is not None
     makespan = search.schedule.makespan
-    while _GROWTH * took < 0.5 * min(search.remaining, end - wall_time()):
+    while _GROWTH * took < 0.5 * budget.left:
         began, sample = wall_time(), min(finer * _SAMPLE, count)
         cells = finer * _CELLS
         if finer > 1 and (sample * cells > _MOST_COLUMNS or cells > makespan):
             return
-        coarse = coarse_prices(
-            search, _SLOTS, sample=sample, cells=cells, time_limit=end - wall_time()
-        )
+        coarse = coarse_prices(search, _SLOTS, sample=sample, cells=cells, budget=budget)
         if coarse is None:
             return
         finer, took = 2 * finer, wall_time() - began
@@ -128,9 +125,9 @@ class SlotScanner(Scanner):
         instance: Instance,
         coarse: CoarsePrices,
         threads: int = 1,
-        should_stop: Callable[[], bool] = lambda: False,
+        budget: Budget | None = None,
     ) -> None:
-        super().__init__(Kinds.of(instance), threads, should_stop)
+        super().__init__(Kinds.of(instance), threads, budget)
         self.slots, self.borders = coarse.slots, coarse.halves()
         self._memory = instance.memory
 

@@ -42,7 +42,7 @@ def offer_staircase_bound(search: Search) -> None:
         return
     tried: dict[Staircase, Integers] = {}
     for staircase in _candidates(instance.memory):
-        if len(instance) > FEW_REQUESTS and search.should_stop():
+        if len(instance) > FEW_REQUESTS and search.budget.over():
             break
         tried[staircase] = _completions(instance, staircase)
     envelope, kept = _begin(instance), list[Staircase]()

@@ -16,8 +16,7 @@ from kvopt.incumbent.in_time import InTime, attained_in
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_remembered, waiting_within
 from kvopt.incumbent.limits import LimitOptions, limits_of
-from kvopt.incumbent.shares import share_of
-from kvopt.kernels.dependencies import versions
+from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
@@ -26,7 +25,6 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.search import plan
 from kvopt.simulate.policies.base import Policy
-from kvopt.simulate.policies.orders import Svf
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.base import Router
@@ -123,7 +121,7 @@ def certify(
     only_deadline, command = options.pop("only_deadline", False), options.pop("command", None)
     reserve = options.pop("reserve", 0.0)
     limits = limits_of(options)
-    seconds = max(limits.time_limit - reserve, 0.0)
+    budget = Budget(max(limits.time_limit - reserve, 0.0), ram=limits.ram)
     runs = [] if schedule is None else [PolicyRun.of(schedule, GIVEN)]
     chosen = [policies] if isinstance(policies, str) else policies  # no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
@@ -133,37 +131,36 @@ def certify(
         scope = least_scope([*needed, problem.scope])
     problem = as_problem(problem, scope=scope)
     share = 1 - plan.NARROWER_SHARE * bool(_narrower_scopes(problem.scope, needed))
-    search = Search(problem, replace(limits, time_limit=seconds * share), checkable=True)
-    search.versions = versions()
+    search = Search(problem, limits, budget=budget.part(share), checkable=True)
     if schedule is not None:
         search.offer(schedule, "given schedule")
-    with signals_remembered(search.interrupt):
+    with signals_remembered(budget.interrupt):
         for label, one in labelled:
             if not isinstance(one, PolicyRun):
                 refuse_misfit(instance, one, label, clock, router)
-        if is_short := seconds < _SHORT:
+        if is_short := budget.left < _SHORT:
             _begin(search)
-            for_bounds = share_of(search.remaining, search.params.portfolio_bound_share)
-            runs += _judged(search, labelled, router, for_bounds)
+            for_bounds = search.budget.part(search.limits.params.portfolio_bound_share)
+            runs += _judged(search, labelled, router, for_bounds.left)
         try:
             with search.surviving("deadline"):
                 in_time = plan.ONLY_IN_TIME if only_deadline else plan.IN_TIME
-                plan.run(in_time, search, search.remaining)
+                plan.run(in_time, search, search.budget)
         except Exception as error:  # it adds to a certificate: the rest is kept
             search.note(f"deadline: failed, {type(error).__name__}: {one_line(str(error))}")
         rest = list[Callable[[], None]]()
-        with waiting_within(search):
+        with waiting_within(search.granted):
             if not is_short:
                 _begin(search)
             rest.append(_bounded(search))
         if not is_short:
             runs += _judged(search, labelled, router)
         narrower = list[Optimum]()
-        with waiting_within(search):
+        with waiting_within(search.granted):
             if not only_deadline:
                 for work in rest:
                     work()
-                narrower += _narrower(search, runs, seconds - search.seconds)
+                narrower += _narrower(search, runs, budget)
     found = search.result("certify").certificate()
     limit = None if limits.time_limit == math.inf else limits.time_limit
     return replace(
@@ -184,12 +181,12 @@ def _begin(search: Search) -> None:
 def _bounded(search: Search) -> Callable[[], None]:
     """Compute bounds; return the search for schedules."""
     if search.problem.is_restricted:
-        plan.run(plan.RESTRICTED, search, search.remaining)
+        plan.run(plan.RESTRICTED, search, search.budget)
         return partial(plan.auto, search)
     divided = plan.divided(search)
     late: tuple[plan.Stage, ...] = plan.BOUNDS + plan.SEARCHES
     if not plan.is_rushed(search):
-        divided.work(partial(plan.run, plan.BOUNDS), search.remaining)
+        divided.work(partial(plan.run, plan.BOUNDS), search.budget)
         late = plan.SEARCHES
     return lambda: divided.work(partial(plan.run, late))
 
@@ -208,7 +205,7 @@ def _narrower_scopes(covered: Scope, used: Iterable[Scope]) -> list[Scope]:
     return [each for each in Scope if each in needed and not each.covers(covered)]
 
 
-def _narrower(search: Search, runs: Sequence[PolicyRun], seconds: float) -> Iterator[Optimum]:
+def _narrower(search: Search, runs: Sequence[PolicyRun], budget: Budget) -> Iterator[Optimum]:
     """Yield both sides of the scopes that suffice for runs, the narrowest first.
 
     A bound for the narrower scope is useful only above the bound for all schedules.
@@ -216,12 +213,7 @@ def _narrower(search: Search, runs: Sequence[PolicyRun], seconds: float) -> Iter
     problem, ended = search.problem, [run for run in runs if run.objective is not None]
     scopes = _narrower_scopes(problem.scope, [run.scope for run in ended])
     for left, scope in zip(range(len(scopes), 0, -1), scopes, strict=True):
-        began = search.seconds
-        inner = search.inside(
-            replace(problem, scope=scope),
-            seconds / left,
-            stop=lambda _: search.signal_number is not None,
-        )
+        inner = search.inside(replace(problem, scope=scope), budget.part(1 / left))
         for run in ended:
             if scope.covers(run.scope):
                 offer_run(inner, run)
@@ -235,7 +227,6 @@ def _narrower(search: Search, runs: Sequence[PolicyRun], seconds: float) -> Iter
         known = -1 if search.checked is None else search.checked.value
         if inner.checked is not None and inner.checked.value >= known:
             yield Optimum(scope, inner.best, inner.checked)
-        seconds -= search.seconds - began
 
 
 def _judged(
@@ -244,16 +235,14 @@ def _judged(
     router: str | Router,
     reserve: float = 0.0,
 ) -> Iterator[PolicyRun]:
-    """Run the policies until so many seconds remain; reuse the run of `svf` if it is known.
+    """Run the policies until so many seconds remain.
 
     The caller asked for these runs, so a proved optimum does not skip one.
     """
     search.engine = "policies"
     for label, policy in labelled:
         made: PolicyRun | str
-        if search.served is not None and not search.problem.is_fleet and policy == Svf():
-            made = PolicyRun.of(search.served, label)
-        elif isinstance(policy, Policy):
+        if isinstance(policy, Policy):
             made = attempt(search, policy, label, router, reserve)
         else:
             made = policy

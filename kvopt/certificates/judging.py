@@ -21,7 +21,6 @@ from kvopt.timetable.runs import PolicyRun
 
 def offer_run(search: Search, made: PolicyRun) -> None:
     """Offer the run of a policy as a schedule, in rounds without evicted work."""
-    search.judged.add(made.policy)
     if search.problem.in_seconds:
         search.offer(made, made.policy)
     elif made.schedule is not None:
@@ -58,28 +57,25 @@ def attempt(
     search: Search, policy: Policy, label: str, router: str | Router, reserve: float = 0.0
 ) -> PolicyRun | str:
     """Run a policy until so many seconds remain; return its run, or why it did not end."""
-
-    def is_over() -> bool:
-        return search.remaining <= reserve or search.signal_number is not None
-
+    budget = search.granted.part(most=search.granted.left - reserve)
     try:
-        if search.remaining <= reserve:
+        if not budget.left:
             return "was not run, as the limit came first"
-        if is_over():
+        if budget.over():
             raise Stopped
-        with waiting_within(search):
+        with waiting_within(search.granted):
             return run(
                 search.instance,
                 policy,
                 router=router,
                 clock=search.clock,
                 label=label,
-                should_stop=is_over,
+                should_stop=budget.over,
             )
     except KeyboardInterrupt:
-        if search.signal_number is not None:
+        if search.granted.is_interrupted:
             raise  # a second signal ends the work at once
-        search.interrupt(SIGINT)
+        search.granted.interrupt(SIGINT)
     except Stopped:
         pass
     except MemoryError:

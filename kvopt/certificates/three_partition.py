@@ -103,18 +103,18 @@ def decide(problem: ThreePartition, **options: Unpack[LimitOptions]) -> Reductio
     search = Search(instance, limits := limits_of(options))
     with signals_interrupt(search):
         search_triples(problem, search)
-    if search.signal_number is not None:
+    if search.granted.is_interrupted:
         return Reduction(problem, search.result(_TRIPLES), None)
-    left = search.remaining
+    left = search.granted.left
     if search.schedule is not None:  # a partition needs no more proof
-        left = min(search.remaining, _SECONDS_AFTER_YES)
+        left = min(left, _SECONDS_AFTER_YES)
     certificate = certify(instance, schedule=search.schedule, limits=limits, time_limit=left)
     if certificate.upper is not None:
         search.offer_starts(certificate.upper.starts, str(certificate.provenance["found_by"]))
     if certificate.lower is not None:
         search.offer_bound(certificate.lower)
     if certificate.signal_number is not None:
-        search.interrupt(certificate.signal_number)
+        search.granted.interrupt(certificate.signal_number)
     return Reduction(problem, search.result("reduce"), certificate)
 
 
@@ -124,7 +124,7 @@ def search_triples(problem: ThreePartition, search: Search) -> None:
     # round k, for any numbers.
     search.offer_claimed(problem.threshold, "at most three at a time")
     with suppress(Stopped), search.surviving(_TRIPLES):
-        triples = cover(problem, search, _COUNTING_SHARE * search.remaining)
+        triples = cover(problem, search, _COUNTING_SHARE * search.budget.left)
         if triples is None:
             search.offer_claimed(problem.threshold + 1, _TRIPLES)
         else:
@@ -167,7 +167,7 @@ def cover(
     for value, often in counts.items():
         built.add(sum(uses[value]) == often)
     solver = model.CpSolver()
-    solver.parameters.num_workers = search.threads
+    solver.parameters.num_workers = search.limits.threads
     solver.parameters.catch_sigint_signal = False
     if math.isfinite(seconds):
         solver.parameters.max_time_in_seconds = seconds

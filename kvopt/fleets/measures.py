@@ -16,6 +16,7 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.in_time import attained_in
+from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Aim, Deadline
@@ -136,7 +137,7 @@ class Latency:
         fleet = replace(self.instance, workers=workers)
         if (model := self.clock.model) is not None:
             tokens = fleet.in_tokens()
-            return seconds_bound(tokens, model, scope=scope, time_limit=0.0).value_ns
+            return seconds_bound(tokens, model, scope=scope, budget=Budget(0.0)).value_ns
         problem = Problem(fleet, scope=scope)
         wider, more = relaxed_by(problem, volume_chain(problem))
         return volume_bound(wider.instance) + more
@@ -237,7 +238,7 @@ class Misses:
         """Return how many miss by a ceiling of equal prices."""
         fleet, model = replace(self.instance, workers=workers), self.clock.model
         given = fleet, self._allowed, self.deadline.aim, model
-        return len(fleet) - deadline_ceiling(*given, scope=scope, time_limit=0.0).value
+        return len(fleet) - deadline_ceiling(*given, scope=scope, budget=Budget(0.0)).value
 
     def least(self) -> tuple[int, str]:
         """Return how many miss even with a machine of their own, and the text."""

@@ -11,6 +11,7 @@ import numpy as np
 from kvopt.formulations.arrays import Program, to_highs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.dependencies import load_highspy
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def set_options(highs: Highs, search: Search, **options: object) -> None:
     """
     highspy = load_highspy()
     highspy.Highs.resetGlobalScheduler(True)
-    common = {"threads": search.threads, "random_seed": search.seed % 2**31}
+    common = {"threads": search.limits.threads, "random_seed": search.limits.seed % 2**31}
     for name, value in {**common, **options}.items():
         if value != math.inf and highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise RuntimeError(f"HiGHS refused the option {name} = {value}")
@@ -46,7 +47,7 @@ def interrupt_of(highs: Highs) -> Callable[[], None]:
     return ask
 
 
-def solved_relaxation(model: Program, search: Search, time_limit: float = math.inf) -> Highs | None:
+def solved_relaxation(model: Program, search: Search, budget: Budget) -> Highs | None:
     """Return HiGHS after it has solved the relaxation, in which several of a kind may start.
 
     None if it did not return in time; within the limit it may have ended without an optimum.
@@ -61,7 +62,7 @@ def solved_relaxation(model: Program, search: Search, time_limit: float = math.i
         search,
         solver="simplex" if small else "ipm",
         run_crossover="off",
-        time_limit=time_limit,
+        time_limit=budget.left,
     )
     return highs if interruptible(highs, search)() else None
 

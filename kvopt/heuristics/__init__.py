@@ -10,7 +10,8 @@ from itertools import count
 
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.shares import PLACED_FEW, PLACED_MANY, TRACE_BEAMS, share_of
+from kvopt.incumbent.shares import PLACED_FEW, PLACED_MANY, TRACE_BEAMS
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 
 BEAM_REQUESTS = 200
@@ -23,40 +24,36 @@ _LONGER = 2.0
 """Most requests wait for long if the fluid takes so many times as long as the arrivals."""
 
 
-def improve(search: Search, seconds: float = math.inf) -> None:
+def improve(search: Search, budget: Budget) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more.
 
     All of the time is used: a strategy that ends is restarted with other random numbers.
     """
-    end = wall_time() + seconds
     for attempt in count():
         began = wall_time()
-        _improve(search, end - began, search.seed + attempt * _SEEDS)
-        left = end - wall_time()
-        if left == math.inf or left <= 0 or search.should_stop():
-            return
-        if wall_time() - began < _NOTHING_TO_DO:
+        _improve(search, budget, search.limits.seed + attempt * _SEEDS)
+        if budget.left == math.inf or budget.over() or wall_time() - began < _NOTHING_TO_DO:
             return
 
 
-def _improve(search: Search, seconds: float, seed: int) -> None:
+def _improve(search: Search, budget: Budget, seed: int) -> None:
     """Choose workers and an order of the requests, then improve the schedule by local search."""
     from kvopt.heuristics.reinsertion import search_reinsertions
     from kvopt.heuristics.trace_beams import search_traces
 
-    end, has_many = wall_time() + seconds, _has_many(search)
+    has_many = _has_many(search)
     if search.instance.workers > 1:
-        _place(search, share_of(seconds, PLACED_MANY if has_many else PLACED_FEW), seed)
+        _place(search, budget.part(PLACED_MANY if has_many else PLACED_FEW), seed)
     elif has_many:
-        search_traces(search, share_of(seconds, TRACE_BEAMS), seed)
-    search_reinsertions(search, end - wall_time(), seed)
+        search_traces(search, budget.part(TRACE_BEAMS), seed)
+    search_reinsertions(search, budget, seed)
 
 
 def _has_many(search: Search) -> bool:
     return len(search.instance) >= BEAM_REQUESTS
 
 
-def _place(search: Search, seconds: float, seed: int) -> None:
+def _place(search: Search, budget: Budget, seed: int) -> None:
     """Place all requests of a fleet again, for so long.
 
     Beams find more if most of many requests wait for long, as in a backlog; orders of fluids find
@@ -70,9 +67,9 @@ def _place(search: Search, seconds: float, seed: int) -> None:
     instance, has_many = search.instance, _has_many(search)
     if not has_many or fluid_end(instance.pooled()) < _LONGER * instance.last_arrival:
         try:
-            search_fluid_orders(search, seconds, seed)
+            search_fluid_orders(search, budget, seed)
             return
         except TooLarge as error:
             search.note(f"no orders of fluids: {error}")
     if has_many:
-        search_traces(search, seconds, seed)
+        search_traces(search, budget, seed)

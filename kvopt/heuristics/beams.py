@@ -54,7 +54,7 @@ def drawn_trace(
     share = min(1.0, filled_share(requests) * random.uniform(*_FILLED))
     plain = shared_out(search.instance)
     prices = fluid_prices(plain.pooled(), share)
-    return Trace(requests, worth_of(plain, prices, search.threads), keys)
+    return Trace(requests, worth_of(plain, prices, search.limits.threads), keys)
 
 
 def filled_share(requests: Requests) -> float:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled, with_names
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, reseed
@@ -293,12 +294,12 @@ def run_beam(
     beam: Beam,
     work: Work,
     plan: BeamPlan,
-    is_late: Callable[[], bool],
+    budget: Budget,
 ) -> tuple[Course, Beam | None]:
     """Run layers until all nodes are finished; return them, None if time runs out before."""
     kept, course, alive, until = beam.kept, Course([], [], []), 1, 0
     shared = rooms if len(kept.seen) >= SHARED else rooms[:1]
-    while not is_late():
+    while not budget.over():
         begin = work.begin(beam.here, alive, until)
         if begin is None:
             return course, beam

@@ -37,21 +37,15 @@ def one_after_another(instance: Instance) -> Schedule:
     return Schedule(instance, starts, workers)
 
 
-def offer_list_schedules(search: Search) -> Schedule | None:
-    """Offer a search a feasible schedule under any limit.
-
-    Returns the run of the usually best policy, None if it did not complete.
-    """
+def offer_list_schedules(search: Search) -> None:
+    """Offer a search a feasible schedule under any limit, and those of usually good policies."""
     instance = search.instance
     search.offer(one_after_another(instance), "one after another")
     tried = _POLICIES if len(instance) <= _FEW else _POLICIES[:1]
-    first: Schedule | None = None
     for policy in tried:
         try:
-            schedule = run(instance, policy(), should_stop=search.should_stop).schedule
+            schedule = run(instance, policy(), should_stop=search.budget.over).schedule
         except Stopped:
             break
         assert schedule is not None, "true outputs never overflow"
         search.offer(schedule, f"policy {policy.name}")
-        first = first or schedule
-    return first

@@ -26,7 +26,7 @@ import numpy as np
 
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into, order_of
 from kvopt.kernels.magnitudes import NEVER
@@ -102,23 +102,18 @@ class Placement(NamedTuple):
 
 
 def search_reinsertions(
-    search: Search, seconds: float, seed: int = 0, most_passes: int | None = None
+    search: Search, budget: Budget, seed: int = 0, most_passes: int | None = None
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
-    end = wall_time() + seconds
-
-    def is_late() -> bool:
-        return wall_time() >= end or search.should_stop()
-
-    if not is_late():
-        any(is_late() for _ in islice(_passes(search, seed), most_passes))
+    if not budget.over():
+        any(budget.over() for _ in islice(_passes(search, seed), most_passes))
 
 
-def search_with_pauses(search: Search, seconds: float) -> None:
+def search_with_pauses(search: Search, budget: Budget) -> None:
     """Offer the schedules of good orders of priority, and improve the best for so long."""
     for order in usual_orders(search.instance):
         search.offer(schedule_by_order(search.instance, order), "orders with pauses")
-    search_reinsertions(search, seconds, search.seed)
+    search_reinsertions(search, budget, search.limits.seed)
 
 
 def _passes(search: Search, seed: int) -> Iterator[None]:

@@ -6,7 +6,6 @@ They choose an order of thousands of waiting requests, by many nodes at a time
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 
 import numpy as np
@@ -24,6 +23,7 @@ from kvopt.heuristics.dispatch import Trace, room_for
 from kvopt.heuristics.layers import BeamPlan, go_again, next_effort, run_beam
 from kvopt.heuristics.nodes import Made, Requests, requests_of
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 
 _DRAWS, _STRETCHES, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
@@ -35,32 +35,28 @@ _BYTES = 100
 """Bytes that a node takes for each request."""
 
 
-def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
+def search_traces(search: Search, budget: Budget, seed: int = 0) -> None:
     """Improve the schedule of a search by wider and wider beams, while time and memory last."""
     instance = shared_out(search.instance)
     if search.schedule is None or len(instance) < 2:
         return
-    if fluid_end(instance.pooled()) > search.params.lagrangian_longest:
+    if fluid_end(instance.pooled()) > search.limits.params.lagrangian_longest:
         return
-    end, (requests, keys), effort = wall_time() + seconds, requests_of(search.instance), 0.0
-    widest = search.memory_left // (_BYTES * len(instance))
-    widest = min(search.params.improve_widest_beam, widest)
+    (requests, keys), effort = requests_of(search.instance), 0.0
+    widest = budget.memory_left // (_BYTES * len(instance))
+    widest = min(search.limits.params.improve_widest_beam, widest)
     random = np.random.default_rng(seed)
-
-    def is_late() -> bool:
-        return wall_time() >= end or search.should_stop()
-
-    with ThreadPoolExecutor(search.threads) as pool:
-        while widest and not is_late():
+    with ThreadPoolExecutor(search.limits.threads) as pool:
+        while widest and not budget.over():
             began = wall_time()
             trace, plan = drawn_trace(search, requests, keys, random), _plan(requests, random)
             each = _effort(requests, plan)
             width = min(max(1, int(effort / each)), widest)
             plan = plan._replace(width=width)
-            made = started_by_beam(pool, search.threads, trace, plan, is_late)
+            made = started_by_beam(pool, search.limits.threads, trace, plan, budget)
             starts, workers = made.starts.tolist(), made.workers.tolist()
             search.offer_starts(starts, "beams over the whole trace", workers)
-            effort = next_effort(width * each, wall_time() - began, end - wall_time())
+            effort = next_effort(width * each, wall_time() - began, budget.left)
             if width == widest or not effort:
                 return
 
@@ -80,12 +76,12 @@ def _effort(requests: Requests, plan: BeamPlan) -> float:
 
 
 def started_by_beam(
-    pool: Executor, threads: int, trace: Trace, plan: BeamPlan, is_late: Callable[[], bool]
+    pool: Executor, threads: int, trace: Trace, plan: BeamPlan, budget: Budget
 ) -> Made:
     """Start all requests; after the time limit the rest is started without other rules."""
     beam, work = beam_from(trace.requests, plan), work_on(trace, plan)
     rooms = [room_for(trace.requests) for _ in range(threads)]
-    course, ended = run_beam(pool, rooms, beam, work, plan, is_late)
+    course, ended = run_beam(pool, rooms, beam, work, plan, budget)
     row = 0  # the first is the cheapest
     if ended is not None:
         row = int(np.argmin(beam.kept.costs[: len(course.chosen[-1])]))

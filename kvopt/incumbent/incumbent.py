@@ -17,11 +17,13 @@ from dataclasses import replace
 
 from kvopt.errors import MissingSolver, SolverFault, Stopped, TooLarge
 from kvopt.incumbent.in_time import Ceiling, InTime, attained_in
-from kvopt.incumbent.limits import Limits, Observer, StopCriterion, ignore
+from kvopt.incumbent.limits import Limits, Observer, ignore, never
 from kvopt.incumbent.proofs import CheckedBound, Proof
 from kvopt.incumbent.result import BoundSource, Progress, SolveResult, StageLog, Status, StopReason
 from kvopt.kernels import memory
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
+from kvopt.kernels.dependencies import versions
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
@@ -32,7 +34,7 @@ _LOGGER = logging.getLogger("kvopt")
 
 
 class Search:
-    """Both sides of one search, and its limits.
+    """Both sides of one search: the best schedule, the best bound, and what was noted on the way.
 
     Thread-safe: solvers call back from threads of their own.
 
@@ -41,21 +43,21 @@ class Search:
     problem
         The problem to solve; an instance alone means rounds, without pauses.
     limits
-        Time counts from now.
+        Its options; time counts from now.
+    budget
+        What it may take, by default as the limits tell.
     checkable
         Whether bounds are wanted with a proof that can be checked again, even if that takes
         longer than to trust an exhaustive search.
 
     Attributes
     ----------
+    granted, budget
+        The budget that it was given, and the part of it that ends with a proof, or a small gap.
     best
         The best schedule.
     schedule
         The best schedule in rounds without pauses, given by its starts.
-    presolve
-        Whether solvers may simplify their models first.
-    served, judged
-        The list schedule `svf`, and the policies that were run.
     stages
         Stages that ran, with their times and gains.
     ceiling, best_in_time, most_attained
@@ -64,13 +66,18 @@ class Search:
     """
 
     def __init__(
-        self, problem: Problem | Instance, limits: Limits | None = None, *, checkable: bool = False
+        self,
+        problem: Problem | Instance,
+        limits: Limits | None = None,
+        *,
+        budget: Budget | None = None,
+        checkable: bool = False,
     ) -> None:
         self.problem, self.checkable = as_problem(problem), checkable
         self.instance, self.clock = self.problem.instance, self.problem.clock
         self.limits = limits = limits or Limits()
-        self.seed, self.threads = limits.seed, limits.threads
-        self.ram, self.params = limits.ram, limits.params
+        self.granted = Budget(limits.time_limit, ram=limits.ram) if budget is None else budget
+        self.budget = self.granted.part(until=self._is_settled)
         self.best: Schedule | None = None
         self.schedule: Schedule | None = None
         self.lower_bound: int | None = None
@@ -78,24 +85,14 @@ class Search:
         self.found_by: str | None = None
         self.bounded_by: str | None = None
         self.engine = "start"
-        self.presolve = True
-        self.served: Schedule | None = None
-        self.judged: set[str] = set()
         self.stages: dict[str, StageLog] = {}
         self.ceiling: Ceiling | None = None
         self.best_in_time: PolicyRun | None = None
         self.most_attained = -1
         self.faults: list[str] = []
         self.notes: list[str] = []
-        self.versions: dict[str, str] = {}
-        self.signal_number: int | None = None
         self.checked: CheckedBound | None = None
         self._criterion = limits.criterion
-        self._began = wall_time()
-        self._deadline = self._began + limits.time_limit
-        self._interrupted = threading.Event()
-        self._out_of_time = threading.Event()
-        self._out_of_memory = threading.Event()
         self._failure: BaseException | None = None
         self._lock = threading.RLock()
         self._spent = {"build": 0.0, "solve": 0.0}
@@ -191,54 +188,34 @@ class Search:
             if text not in self.notes:
                 self.notes.append(text)
 
-    def interrupt(self, signal_number: int | None = None) -> None:
-        """Ask for an end, as Ctrl-C does; safe in signal handlers."""
-        self.signal_number = signal_number
-        self._interrupted.set()
-
-    def ran_out_of_time(self) -> None:
-        """Record that a solver ended because of the remaining time as its limit.
-
-        Its clock is another one: it may end some milliseconds before the deadline.
-        """
-        self._out_of_time.set()
-
     def inside(
         self,
         problem: Problem | Instance,
-        seconds: float | None = None,
+        budget: Budget | None = None,
         *,
         observer: Observer = ignore,
-        stop: StopCriterion | None = None,
     ) -> Search:
-        """Return a search of another problem, with the engine and the limits of this one.
+        """Return a search of another problem, with the engine and the options of this one.
 
-        Its instance is that of a part, or in blocks.  It has the given time, by default all that
-        remains, and ends with this one, unless ``stop`` is given.
+        Its instance is that of a part, or in blocks.  By default it ends with this one.
         """
-        limits = replace(
-            self.limits,
-            time_limit=self.remaining if seconds is None else max(0.0, seconds),
-            observer=observer,
-            stop=stop or (lambda _: self.should_stop()),
-            gap=None,
-        )
+        limits = replace(self.limits, observer=observer, stop=never, gap=None)
         asked = problem if isinstance(problem, Problem) else self.problem.of(problem)
-        inner = Search(asked, limits, checkable=self.checkable)
-        inner.engine, inner.presolve = self.engine, self.presolve
+        budget = self.budget.part() if budget is None else budget
+        inner = Search(asked, limits, budget=budget, checkable=self.checkable)
+        inner.engine = self.engine
         return inner
 
     def work_inside(
         self,
         problem: Problem | Instance,
         work: Callable[[Search], object],
-        seconds: float | None = None,
+        budget: Budget | None = None,
         *,
         takes: Collection[str],
         known: bool = False,
         more: int = 0,
         relaxations: tuple[str, ...] = (),
-        stop: StopCriterion | None = None,
     ) -> None:
         """Run work on another problem, see `inside`, and take its results at once.
 
@@ -257,7 +234,7 @@ class Search:
             if "claims" in takes and inner.lower_bound is not None:
                 self.offer_claimed(inner.lower_bound + more, inner.bounded_by or inner.engine)
 
-        inner = self.inside(problem, seconds, observer=hear, stop=stop)
+        inner = self.inside(problem, budget, observer=hear)
         for each in (self.best, self.schedule) if known else ():
             if each is not None:
                 inner.offer(_moved(each, inner.instance), self.found_by or inner.engine)
@@ -318,16 +295,6 @@ class Search:
     # ---- questions of engines ---------------------------------------------------------
 
     @property
-    def seconds(self) -> float:
-        """Wall time since the search began."""
-        return wall_time() - self._began
-
-    @property
-    def remaining(self) -> float:
-        """Remaining seconds, infinite without a limit, never negative."""
-        return max(0.0, self._deadline - wall_time())
-
-    @property
     def objective(self) -> int | None:
         """Total latency of the best schedule, None without one."""
         return None if self.best is None else self.best.objective
@@ -341,58 +308,13 @@ class Search:
     def progress(self) -> Progress:
         """Schedule and bound so far."""
         with self._lock:
-            return Progress(self.objective, self.lower_bound, self.seconds, self.engine)
+            return Progress(self.objective, self.lower_bound, self.granted.spent, self.engine)
 
     @property
     def proved(self) -> bool:
         """Whether the schedule meets the bound."""
         with self._lock:
             return self.objective is not None and self.objective == self.lower_bound
-
-    @property
-    def is_out_of_time(self) -> bool:
-        """Whether the time limit ended it, or a solver that kept that limit."""
-        return self._out_of_time.is_set() or wall_time() >= self._deadline
-
-    def should_stop(self) -> bool:
-        """Whether engines have to return."""
-        return self._out_of_memory.is_set() or self._reason() is not None
-
-    # ---- memory -----------------------------------------------------------------------
-
-    @property
-    def memory_left(self) -> int:
-        """Remaining bytes of the memory budget."""
-        return max(0, self.ram - memory.used())
-
-    def refuse_beyond_budget(self, needed: float) -> None:
-        """Raise `TooLarge` if something needs more than the remaining memory budget."""
-        if needed > (left := self.memory_left):
-            raise TooLarge(
-                f"would take some {memory.in_words(needed)}, the memory budget of "
-                f"{memory.in_words(self.ram)} leaves {memory.in_words(left)}"
-            )
-
-    def is_beyond_budget(self) -> bool:
-        """Whether the process holds more than the memory budget."""
-        return memory.used() > self.ram
-
-    @property
-    def is_ended_for_memory(self) -> bool:
-        """Whether the current engine was asked to return because of its memory."""
-        return self._out_of_memory.is_set()
-
-    def end_for_memory(self) -> None:
-        """Ask only the current engine to return."""
-        self._out_of_memory.set()
-        self.note(
-            f"{self.engine}: stopped, as it passed the memory budget of {memory.in_words(self.ram)}"
-        )
-
-    def go_on_without_it(self) -> None:
-        """Allow other engines to work after one that took too much memory."""
-        memory.give_back()
-        self._out_of_memory.clear()
 
     @contextmanager
     def surviving(self, name: str | None = None) -> Iterator[None]:
@@ -427,13 +349,13 @@ class Search:
                 engine=engine,
                 found_by=self.found_by,
                 bounded_by=self.bounded_by,
-                seconds=self.seconds,
+                seconds=self.granted.spent,
                 build_seconds=self._spent["build"],
                 solve_seconds=self._spent["solve"],
-                seed=self.seed,
-                threads=self.threads,
-                versions=dict(self.versions),
-                signal_number=self.signal_number,
+                seed=self.limits.seed,
+                threads=self.limits.threads,
+                versions=versions(),
+                signal_number=self.granted.signal_number,
                 checked=self.checked,
                 faults=tuple(self.faults),
                 notes=tuple(self.notes),
@@ -451,17 +373,16 @@ class Search:
     def _reason(self) -> StopReason | None:
         if self.proved:
             return StopReason.PROVED
-        if self._interrupted.is_set() or self._failure is not None:
+        if self.granted.is_interrupted or self._failure is not None:
             return StopReason.INTERRUPTED
-        if self._asked(self._criterion):
+        if self._is_settled():
             return StopReason.GAP
-        if self.is_out_of_time:
-            return StopReason.TIME_LIMIT
-        return None
+        return None if self.granted.left else StopReason.TIME_LIMIT
 
-    def _asked(self, criterion: StopCriterion) -> bool:
+    def _is_settled(self) -> bool:
+        """Whether the answer suffices, or an error of a caller's function ended the search."""
         try:
-            return bool(criterion(self.progress))
+            return self.proved or self._failure is not None or self._criterion(self.progress)
         except Exception as error:
             self._failure = error  # raised by result(), not inside a solver's callback
             return True

@@ -11,7 +11,8 @@ from types import FrameType
 
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
-from kvopt.kernels import compiler
+from kvopt.kernels import compiler, memory
+from kvopt.kernels.budget import Budget
 
 _GRACE = 1.2
 """Seconds for a solver to return after a request; limits are kept within 2 s."""
@@ -56,17 +57,20 @@ def run_in_thread(
 
     thread = threading.Thread(target=guarded, name="kvopt-solver", daemon=True)
     thread.start()
+    budget = search.granted
     asked_at: float | None = None
     looked_at, is_full = time.monotonic(), False
     while thread.is_alive():
         thread.join(0.02)
         # A solver may run another one in a thread, which is watched as well: of both watchers only
         # the one that set the stop for memory clears it.
-        if time.monotonic() - looked_at > _LOOKS and not search.is_ended_for_memory:
+        if time.monotonic() - looked_at > _LOOKS and not budget.is_full:
             looked_at = time.monotonic()
-            if is_full := search.is_beyond_budget():
-                search.end_for_memory()
-        if asked_at is None and search.should_stop():
+            if is_full := not budget.memory_left:
+                budget.is_full = True
+                of = f"the memory budget of {memory.in_words(budget.ram)}"
+                search.note(f"{search.engine}: stopped, as it passed {of}")
+        if asked_at is None and search.budget.over():
             asked_at = time.monotonic()
         if asked_at is not None and cancel is not None:
             cancel()  # repeatedly: a solver that is about to begin ignores the first request
@@ -75,7 +79,8 @@ def run_in_thread(
         ):
             break
     if is_full and not thread.is_alive():  # else its memory stays in use, and others must wait
-        search.go_on_without_it()
+        memory.give_back()
+        budget.is_full = False
     if errors:
         raise errors[0]
     return not thread.is_alive()
@@ -87,16 +92,16 @@ def signals_interrupt(search: Search) -> Iterator[None]:
 
     If the block waits for the compiler then, or at its limit, it ends there.
     """
-    with signals_remembered(search.interrupt), waiting_within(search):
+    with signals_remembered(search.granted.interrupt), waiting_within(search.granted):
         yield
 
 
 @contextmanager
-def waiting_within(search: Search) -> Iterator[None]:
-    """Leave a block that waits for the compiler at the limit of a search, and at a signal."""
+def waiting_within(budget: Budget) -> Iterator[None]:
+    """Leave a block that waits for the compiler at the end of a budget, and at a signal."""
 
     def is_over() -> bool:
-        return search.signal_number is not None or not search.remaining
+        return budget.is_interrupted or not budget.left
 
     try:
         with compiler.wait_until(is_over):

@@ -66,6 +66,8 @@ class Limits:
         Called on improvements; returns whether to end.
     gap
         A certified gap that suffices.
+    presolve
+        Whether solvers may simplify their models first.
     """
 
     time_limit: float = math.inf
@@ -76,6 +78,7 @@ class Limits:
     observer: Observer = ignore
     stop: StopCriterion = never
     gap: float | None = None
+    presolve: bool = True
 
     def __post_init__(self) -> None:
         if not (isinstance(self.time_limit, Real) and self.time_limit >= 0):

@@ -35,8 +35,3 @@ ORDERS_IN_TIME = 0.3
 """Orders by deadline, before requests are exchanged."""
 RUNS_IN_TIME = 0.4
 """Moves between workers of a fleet in seconds, after each worker has searched by itself."""
-
-
-def share_of(seconds: float, share: float) -> float:
-    """Return a share of some seconds; a share of 0 is 0, also of infinitely many."""
-    return share * seconds if share else 0.0

@@ -10,6 +10,7 @@ from kvopt.bounds.relaxations import ceiling_chain
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.problem.deadlines import Deadline
 from kvopt.search.exact.runs import AllRuns
 from kvopt.timetable.schedule import Schedule
@@ -18,7 +19,7 @@ _SEARCHED = "search for deadlines"
 """Name of its schedules in results."""
 
 
-def bound_in_time(search: Search, seconds: float) -> None:
+def bound_in_time(search: Search, budget: Budget) -> None:
     """Find prices that prove a ceiling on the requests that attain the deadline."""
     deadline, allowed = _asked(search)
     ceiling = deadline_ceiling(
@@ -27,13 +28,12 @@ def bound_in_time(search: Search, seconds: float) -> None:
         deadline.aim,
         search.clock.model,
         scope=search.problem.scope,
-        time_limit=seconds,
-        should_stop=lambda: _is_ended(search),
+        budget=search.granted.part(most=budget.left),
     )
     search.ceiling = replace(ceiling, relaxations=ceiling_chain(search.problem))
 
 
-def search_in_time(search: Search, seconds: float) -> None:
+def search_in_time(search: Search, budget: Budget) -> None:
     """Search for a schedule in which many requests attain it; for few requests all schedules."""
     if search.ceiling is None or not len(search.instance):
         return
@@ -43,9 +43,8 @@ def search_in_time(search: Search, seconds: float) -> None:
     (deadline, allowed), model = _asked(search), search.clock.model
     costs, aim = search.ceiling.costs, deadline.aim
     limits: dict[str, Any] = {
-        "seed": search.seed,
-        "time_limit": seconds,
-        "should_stop": lambda: _is_ended(search),
+        "seed": search.limits.seed,
+        "budget": search.granted.part(most=budget.left),
     }
     found: Attaining | None
     if model is None:
@@ -56,7 +55,7 @@ def search_in_time(search: Search, seconds: float) -> None:
         better = AllRuns(search.instance, model, allowed, aim).best(
             found.count,
             search.ceiling.value,
-            lambda: _is_ended(search) or search.remaining <= 0,
+            search.granted.over,
         )
         found = better or found
     if found is not None and found.count >= 0:
@@ -77,8 +76,3 @@ def _asked(search: Search) -> tuple[Deadline, list[int]]:
     deadline = search.problem.deadline
     assert deadline is not None
     return deadline, deadline.allowed(search.instance, rounds=search.clock.is_even)
-
-
-def _is_ended(search: Search) -> bool:
-    """Whether a signal arrived; a proof of the least latency does not end this search."""
-    return search.signal_number is not None

@@ -16,8 +16,7 @@ from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.incumbent.result import BoundResult
-from kvopt.incumbent.shares import share_of
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
@@ -60,11 +59,11 @@ def lagrangian(search: Search) -> None:
     If the limit ends it before a first step, the volume bound replaces its result: that takes less
     time than the first prices.
     """
-    stages.climb(search)
+    stages.climb(search, search.budget)
     kinds = {(r.arrival, r.prompt, r.output) for r in search.instance}
-    if len(kinds) <= _LP_KINDS and search.problem.is_plain and not search.should_stop():
-        stages.solve_lp(search)
-    if search.checked is None and not search.remaining:
+    if len(kinds) <= _LP_KINDS and search.problem.is_plain and not search.budget.over():
+        stages.solve_lp(search, search.budget)
+    if search.checked is None and not search.budget.left:
         stages.offer_volume(search)
         search.note("lagrangian: nothing within the limit; this is the volume bound")
 
@@ -72,7 +71,7 @@ def lagrangian(search: Search) -> None:
 def slots(search: Search) -> None:
     """Climb with prices of slots, which need a schedule for their last time."""
     stages.offer_lists(search)
-    if not stages.climb_slots(search):
+    if not stages.climb_slots(search, search.budget):
         search.note("slots: no gain over prices of tokens, or no time")
 
 
@@ -82,7 +81,8 @@ def configuration(search: Search) -> None:
     A search for the optimum proves more than the last stages, in less time.
     """
     stages.offer_lists(search)
-    stages.climb_states(search, least_gain=_LEAST_GAIN if search.remaining == math.inf else 0.0)
+    least_gain = _LEAST_GAIN if search.budget.left == math.inf else 0.0
+    stages.climb_states(search, search.budget, least_gain=least_gain)
 
 
 def auto(search: Search) -> None:
@@ -142,10 +142,10 @@ def bound(
             if method in ("auto", "volume"):
                 bound_by_volume(search)
             known = has_prices(search) and method in ("auto", "lagrangian")
-            seconds = share_of(search.remaining, 0.5 if known else 1.0)
-            bound_by_relaxation(search, seconds, lambda inner: _in_parts(inner, work))
+            part = search.budget.part(0.5 if known else 1.0)
+            bound_by_relaxation(search, part, lambda inner: _in_parts(inner, work))
             if known:
-                bound_by_prices(search, search.remaining)
+                bound_by_prices(search, search.budget)
         elif problem.in_blocks and method not in _IN_BLOCKS:
             stages.bound_tokens(search, lambda inner: _in_parts(inner, work))
         else:
@@ -212,14 +212,15 @@ def bounds_by_workers(
     {1: 6, 2: 4, 3: 3}
     """
     problem = as_problem(instance, clock=clock, scope=scope)
-    limits, began = limits_of(options), wall_time()
+    limits = limits_of(options)
+    budget = Budget(limits.time_limit, ram=limits.ram)
     found: dict[int, CheckedBound] = {}
     best: CheckedBound | None = None
     left = sorted(set(counts), reverse=True)
     for place, workers in enumerate(left):
-        seconds = max(0.0, began + limits.time_limit - wall_time()) / (len(left) - place)
         fleet = problem.of(replace(problem.instance, workers=workers))
-        search = Search(fleet, replace(limits, time_limit=seconds), checkable=True)
+        part = budget.part(1 / (len(left) - place))
+        search = Search(fleet, limits, budget=part, checkable=True)
         if problem.is_restricted:
             plan.bounding(search)
         else:

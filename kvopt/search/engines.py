@@ -16,7 +16,7 @@ ENGINES = {
     "cpsat": "kvopt.search.solvers.cpsat:run",
     "pyomo": "kvopt.search.solvers.pyomo:run",
 }
-"""Functions of a `Search` with a parameter ``presolve``; ``pyomo`` has ``solver`` too."""
+"""Functions of a `Search`; ``pyomo`` has a parameter ``solver`` too."""
 
 METHODS = {
     name: f"kvopt.search.bounding:{name}"

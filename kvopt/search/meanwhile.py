@@ -25,7 +25,7 @@ _BETWEEN = 1.0
 
 
 @contextmanager
-def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
+def solver_while_compiling(search: Search) -> Iterator[None]:
     """Let a solver work in parallel once the block has to wait for the compiler.
 
     Both offer to one incumbent.  Of few requests it may prove the optimum; of more it ends once the
@@ -42,7 +42,7 @@ def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
         while not is_over.wait(_PAUSE):
             if compiler.is_running():
                 try:
-                    _prove(search, is_over, presolve)
+                    _prove(search, is_over)
                 except UnsupportedDependency as error:  # the requested engine continues
                     search.note(f"solver: {error}")
                 return
@@ -56,27 +56,27 @@ def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
     beside.result()
 
 
-def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
+def _prove(search: Search, is_over: threading.Event) -> None:
     """Solve on an inner search, whose end by its limit is none of the outer one."""
     is_few, waited = len(search.instance) <= FEW_REQUESTS, wall_time()
 
-    def has_to_end(_: object) -> bool:
+    def has_to_end() -> bool:
         nonlocal waited
         if compiler.is_running():
             waited = wall_time()
         is_ready = wall_time() - waited > _BETWEEN
-        return is_over.is_set() or search.should_stop() or (is_ready and not is_few)
+        return is_over.is_set() or (is_ready and not is_few)
 
     def work(inner: Search) -> None:
         inner.engine = prover(inner)
-        engine_of(inner.engine)(inner, presolve=presolve)
+        engine_of(inner.engine)(inner)
 
     search.work_inside(
         search.instance,
         work,
+        search.budget.part(until=has_to_end),
         takes=["schedules"] if search.checkable else ["schedules", "claims"],
         known=True,
-        stop=has_to_end,
     )
 
 

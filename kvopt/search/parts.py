@@ -27,7 +27,7 @@ from kvopt.incumbent.proofs import (
     VolumeProof,
 )
 from kvopt.incumbent.result import Progress
-from kvopt.incumbent.shares import share_of
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.parts import Part, split
 
@@ -39,8 +39,8 @@ _ROUND_SHARE = 0.1
 
 _PLAIN = VolumeProof()
 
-Stage = Callable[[Search, float], None]
-"""Works on a search, for so many seconds at most."""
+Stage = Callable[[Search, Budget], object]
+"""Works on a search within a budget."""
 
 
 class Divided:
@@ -67,62 +67,58 @@ class Divided:
             known = _prices_of_parts(prices)
             self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
         elif isinstance(prices, Prices):
-            search.offer_bound(bound_by(search.instance, prices, search.threads))
+            search.offer_bound(bound_by(search.instance, prices, search.limits.threads))
 
-    def work(self, stage: Stage, seconds: float = math.inf) -> None:
+    def work(self, stage: Stage, budget: Budget | None = None) -> None:
         """Let a stage work on all of an instance, or on its open parts one after the other.
 
         Small parts come first.  Parts that ran out of time are repeated while much time remains.
         """
-        search, began = self._search, wall_time()
-
-        def remaining() -> float:
-            return min(search.remaining, began + seconds - wall_time())
-
+        search, within = self._search, budget or self._search.budget
         if not self._sides:
             with search.surviving():
-                stage(search, remaining())
+                stage(search, within)
             return
         for side in self._sides:
             side.follow(search)
         open_sides = self._open()
         try:
-            while open_sides and not search.should_stop():
-                limit, left = remaining(), sum(len(s.part.members) for s in open_sides)
+            while open_sides and not search.budget.over():
+                limit, left = within.left, sum(len(s.part.members) for s in open_sides)
                 for side in open_sides:
                     count = len(side.part.members)
-                    self._work_on(side, stage, remaining() * count / left)
+                    self._work_on(side, stage, within.part(count / left))
                     left -= count
-                    if search.should_stop():
+                    if search.budget.over():
                         break
                 open_sides = [side for side in self._open() if side.ran_out]
-                if remaining() < share_of(limit, _ROUND_SHARE):
+                if within.left < _ROUND_SHARE * limit:
                     break
         finally:
             self._tell()
-        if open_sides and not search.proved and seconds == math.inf:
-            search.ran_out_of_time()
+        if open_sides and not search.proved and budget is None:
+            search.granted.expire()
 
     def _open(self) -> list[_Side]:
         """Return the parts without a proof, ordered so that later ones get the remaining time."""
         sides = [side for side in self._sides if not side.is_proved]
         return sorted(sides, key=lambda side: len(side.part.members))
 
-    def _work_on(self, side: _Side, stage: Stage, seconds: float) -> None:
+    def _work_on(self, side: _Side, stage: Stage, budget: Budget) -> None:
         whole = self._search
         search = whole.inside(
             side.part.instance,
-            seconds,
+            budget,
             observer=lambda progress: self._hear(side, search, progress),
         )
         try:
             side.tell(search)
-            if not search.should_stop():
+            if not search.budget.over():
                 with search.surviving():
-                    stage(search, search.remaining)
+                    stage(search, search.budget)
         finally:
             side.learn(search)
-            side.ran_out = search.is_out_of_time
+            side.ran_out = not budget.left
             whole.take_notes(search)
 
     def _hear(self, side: _Side, search: Search, progress: Progress) -> None:
@@ -178,7 +174,7 @@ class _Side:
         self.found_by = "start on arrival"
         self.checked = CheckedBound(volume_bound(part.instance), "volume", _PLAIN)
         if prices is not None:
-            priced = bound_by(part.instance, prices, whole.threads)
+            priced = bound_by(part.instance, prices, whole.limits.threads)
             self.checked = max(self.checked, priced, key=lambda bound: bound.value)
         self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
         self._wants_volume = whole.checked is not None

@@ -20,7 +20,7 @@ from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.seconds.runs import offer_policies, offer_servers, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
-from kvopt.incumbent.shares import share_of
+from kvopt.kernels.budget import Budget
 from kvopt.problem.scopes import Scope
 from kvopt.search import attaining, restricted, stages
 from kvopt.search.exact.runs import search_all
@@ -51,10 +51,9 @@ class Stage:
     supports
         Whether it applies, evaluated before it runs.
     work
-        Its work for so many seconds, or the rows that share them.  True means that its work is
-        complete.
+        Its work within a budget, or the rows that share it.  True means that its work is complete.
     share
-        Share of the remaining time of the rows; None is that of the parameters for bounds.
+        Share of the remaining time of the rows, a function of the search where it varies.
     unless
         Rows above whose completion makes this one useless.
     at_once
@@ -63,15 +62,14 @@ class Stage:
 
     name: str
     supports: Callable[[Search], bool]
-    work: Callable[[Search, float], object] | tuple[Stage, ...]
-    share: float | None = 1.0
+    work: Callable[[Search, Budget], object] | tuple[Stage, ...]
+    share: float | Callable[[Search], float] = 1.0
     unless: tuple[str, ...] = ()
     at_once: bool = False
 
-    def seconds(self, search: Search, left: float) -> float:
-        """Return its share of the remaining time."""
-        share = search.params.portfolio_bound_share if self.share is None else self.share
-        return share_of(left, share)
+    def part(self, search: Search, budget: Budget) -> Budget:
+        """Return its share of a budget."""
+        return budget.part(self.share(search) if callable(self.share) else self.share)
 
 
 # ---- conditions on a problem ------------------------------------------------------------------
@@ -121,7 +119,7 @@ def has_few_with_pauses(search: Search) -> bool:
 
 def _has_time(search: Search) -> bool:
     """Whether a limit is set and time remains that no other stage can use."""
-    return math.isfinite(search.remaining)
+    return math.isfinite(search.budget.left)
 
 
 def _is_priced_by_states(search: Search) -> bool:
@@ -177,6 +175,39 @@ def _is_priced_by_blocks(search: Search) -> bool:
     return _is_searched_by_beams(search) and restricted.is_apart(search)
 
 
+# ---- shares that vary ---------------------------------------------------------------------------
+
+
+def _share_of_bounds(search: Search) -> float:
+    return search.limits.params.portfolio_bound_share
+
+
+def _share_of_prices_with_pauses(search: Search) -> float:
+    """Where CP-SAT or all layers may prove the optimum, bounds get less."""
+    return 0.2 if _pauses(search) and not search.checkable else _share_of_bounds(search)
+
+
+def _share_before_proof(search: Search) -> float:
+    return 0.3 if _is_provable(search) else 1.0
+
+
+def _share_of_orders(search: Search) -> float:
+    return 0.05 if has_few_with_pauses(search) else 0.4
+
+
+def _share_of_relaxation(search: Search) -> float:
+    """Prices of shared blocks are better than the relaxation, and take the time."""
+    return 0.05 if _is_priced_by_blocks(search) else 0.3
+
+
+def _share_of_policies(search: Search) -> float:
+    return 0.05 if _is_priced_by_blocks(search) else 0.15
+
+
+def _share_of_beams(search: Search) -> float:
+    return 0.3 if _is_solved_by_program(search) else 1.0
+
+
 # ---- the tables ---------------------------------------------------------------------------------
 
 
@@ -184,9 +215,9 @@ def _in_time(share: float, most: float) -> tuple[Stage, ...]:
     """Return rows for a deadline, each with a share of the time, and at most so many seconds."""
     return (
         Stage("ceiling", _has_deadline,
-              lambda s, t: attaining.bound_in_time(s, min(t, most)), share, at_once=True),
+              lambda s, t: attaining.bound_in_time(s, t.part(most=most)), share, at_once=True),
         Stage("deadline", _has_deadline,
-              lambda s, t: attaining.search_in_time(s, min(t, most)), share, at_once=True),
+              lambda s, t: attaining.search_in_time(s, t.part(most=most)), share, at_once=True),
     )  # fmt: skip
 
 
@@ -224,14 +255,10 @@ PRICES = (
 
 BOUNDS = (
     Stage("states", lambda s: _fleet(s) and _is_priced_by_states(s),
-          stages.climb_states, None),
-    Stage("prices", _is_priced_by_tokens, PRICES, None),
-    Stage("prices with pauses", lambda s: _plain(s) and s.problem.has_pauses,
-          stages.climb, None),
-    Stage("prices with pauses", lambda s: _pauses(s) and s.checkable,
-          lambda s, t: in_parts(s, stages.climb, t), None),
-    Stage("prices with pauses", lambda s: _pauses(s) and not s.checkable,
-          lambda s, t: in_parts(s, stages.climb, t), 0.2),
+          stages.climb_states, _share_of_bounds),
+    Stage("prices", _is_priced_by_tokens, PRICES, _share_of_bounds),
+    Stage("prices with pauses", lambda s: _pauses(s) or (_plain(s) and s.problem.has_pauses),
+          lambda s, t: in_parts(s, stages.climb, t), _share_of_prices_with_pauses),
     Stage("blocks", _in_blocks, (
         Stage("states of tokens", lambda s: not s.problem.has_pauses and has_configurations(s),
               stages.climb_states_of_tokens, 0.5),
@@ -257,18 +284,13 @@ SEARCHES = (
     Stage("exact", lambda s: _alone(s) and has_configurations(s), stages.run_exact),
     Stage("search under prices", lambda s: _alone(s) and _is_large(s) and stages.has_few_starts(s),
           stages.search_tokens, 0.3),
-    Stage("better schedules", lambda s: _plain(s) and _is_large(s) and _is_provable(s)
+    Stage("better schedules", lambda s: _plain(s) and _is_large(s)
           and (s.problem.is_fleet or len(s.instance) > _PROVED_AT_ONCE),
-          stages.improve, 0.3),
-    Stage("better schedules", lambda s: _plain(s) and _is_large(s) and not _is_provable(s),
-          stages.improve),
+          stages.improve, _share_before_proof),
     Stage("proof by a solver", lambda s: s.problem.is_plain and _is_large(s)
           and (_is_provable(s) or not s.problem.is_fleet), stages.prove),
     Stage("better schedules", lambda s: _plain(s) and _has_time(s), stages.improve),
-    Stage("orders", lambda s: _pauses(s) and has_few_with_pauses(s),
-          stages.search_orders_with_pauses, 0.05),
-    Stage("orders", lambda s: _pauses(s) and not has_few_with_pauses(s),
-          stages.search_orders_with_pauses, 0.4),
+    Stage("orders", _pauses, stages.search_orders_with_pauses, _share_of_orders),
     Stage("longer prompts", _in_blocks, lambda s, _: stages.as_longer_prompts(s, _auto_in_parts)),
     *LAYERS,
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
@@ -289,29 +311,22 @@ RESTRICTED = (
     Stage("one after another", restricted.is_apart, restricted.offer_one_after_another,
           at_once=True),
     Stage("volume", restricted.is_apart, restricted.bound_by_volume, at_once=True),
-    Stage("relaxation", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
-          lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts), 0.3,
-          at_once=True),
-    Stage("relaxation", _is_priced_by_blocks,
-          lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts), 0.05,
-          at_once=True),
+    Stage("relaxation", restricted.is_apart,
+          lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts),
+          _share_of_relaxation, at_once=True),
     Stage("prices", lambda s: restricted.is_apart(s) and restricted.has_prices(s),
           restricted.bound_by_prices, 0.3),
-    Stage("policies", _is_priced_by_blocks, restricted.offer_policies, 0.05, at_once=True),
+    Stage("policies", restricted.is_apart, restricted.offer_policies, _share_of_policies,
+          at_once=True),
     Stage("prices of shared blocks", _is_priced_by_blocks,
           restricted.bound_by_shared_prices, 0.3),
-    Stage("policies", lambda s: restricted.is_apart(s) and not _is_priced_by_blocks(s),
-          restricted.offer_policies, 0.15, at_once=True),
 )  # fmt: skip
 """First rows for problems with weights, a limit of active requests or shared prefixes."""
 
 SEARCHES_OF_RESTRICTED = (
     Stage("without the common prefix", _is_behind_a_prefix,
           lambda s, _: restricted.without_common_prefix(s, _auto_in_parts)),
-    Stage("beams", lambda s: _is_searched_by_beams(s) and _is_solved_by_program(s),
-          restricted.improve_sharing, 0.3),
-    Stage("beams", lambda s: _is_searched_by_beams(s) and not _is_solved_by_program(s),
-          restricted.improve_sharing),
+    Stage("beams", _is_searched_by_beams, restricted.improve_sharing, _share_of_beams),
     Stage("optimum with shares", lambda s: restricted.shares_prefixes(s)
           and restricted.is_apart(s) and _is_solved_by_program(s),
           lambda s, t: restricted.bound_by_relaxation(s, t, _auto_in_parts), 0.3),
@@ -329,20 +344,23 @@ NARROWER_SHARE = 0.4
 # ---- reading the tables -------------------------------------------------------------------------
 
 
-def run(rows: tuple[Stage, ...], search: Search, seconds: float = math.inf) -> None:
-    """Run the rows that support a search, one after another."""
-    end, over = search.seconds + seconds, set[str]()
+def run(rows: tuple[Stage, ...], search: Search, budget: Budget | None = None) -> None:
+    """Run the rows that support a search, one after another.
+
+    They share a budget; without one each may take all of the remaining time.
+    """
+    over = set[str]()
     for row in rows:
-        is_late = search.should_stop() and not row.at_once
+        is_late = search.budget.over() and not row.at_once
         if is_late or over.intersection(row.unless) or not row.supports(search):
             continue
-        limit = row.seconds(search, end - search.seconds)
+        part = None if budget is None else row.part(search, budget)
         if isinstance(row.work, tuple):
-            run(row.work, search, limit)
+            run(row.work, search, part)
             over.add(row.name)
             continue
-        most = "" if limit == math.inf else f", {limit:.1f} s at most"
-        _LOGGER.debug("%s begins%s", row.name, most)
+        limit = part or search.budget
+        _LOGGER.debug("%s begins, %.1f s at most", row.name, limit.left)
         search.engine = row.name
         with search.surviving(row.name), search.counting(row.name):
             if row.work(search, limit) is True:
@@ -350,14 +368,14 @@ def run(rows: tuple[Stage, ...], search: Search, seconds: float = math.inf) -> N
 
 
 def in_parts(
-    search: Search, work: Callable[[Search, float], None], seconds: float = math.inf
+    search: Search, work: Callable[[Search, Budget], object], budget: Budget | None = None
 ) -> None:
     """Work on each part of a problem between idle gaps."""
-    Divided(search).work(work, seconds)
+    Divided(search).work(work, budget)
 
 
 def _auto_in_parts(search: Search) -> None:
-    divided(search).work(lambda part, _: auto(part, presolve=search.presolve))
+    divided(search).work(lambda part, _: auto(part))
 
 
 def _bounding_in_parts(search: Search) -> None:
@@ -374,8 +392,8 @@ def divided(search: Search, prices: Proof | None = None) -> Divided:
 
 def is_rushed(search: Search) -> bool:
     """Whether bounds by prices would get less time than the earlier stages took."""
-    share = share_of(search.remaining, search.params.portfolio_bound_share)
-    return _alone(search) and share < search.seconds
+    share = search.budget.part(search.limits.params.portfolio_bound_share)
+    return _alone(search) and share.left < search.granted.spent
 
 
 def offer_nothing(search: Search) -> None:
@@ -387,39 +405,38 @@ def offer_nothing(search: Search) -> None:
         search.offer_checked(0, "empty instance", VolumeProof())
 
 
-def auto(search: Search, *, presolve: bool = True) -> None:
+def auto(search: Search) -> None:
     """Bound and search by the size of the problem."""
-    search.presolve = presolve
     if search.problem.is_restricted:
-        run(SEARCHES_OF_RESTRICTED, search)
+        run(SEARCHES_OF_RESTRICTED, search, search.budget)
         return
     if search.schedule is None and _in_rounds(search):
         stages.offer_lists(search)
-    with solver_while_compiling(search, presolve):
-        run(BOUNDS + SEARCHES, search, search.remaining)
+    with solver_while_compiling(search):
+        run(BOUNDS + SEARCHES, search, search.budget)
 
 
 def _everything(search: Search) -> None:
     """Search schedules and bounds of a problem from the beginning."""
     if search.problem.is_restricted:
-        run(RESTRICTED, search, search.remaining)
-        auto(search, presolve=search.presolve)
+        run(RESTRICTED, search, search.budget)
+        auto(search)
     else:
         run(FIRST, search)
         _auto_in_parts(search)
 
 
-def bounding(search: Search, _: float = math.inf) -> None:
+def bounding(search: Search, _: Budget | None = None) -> None:
     """Bound by the size of the problem, without a search for schedules."""
     if search.problem.is_restricted and chains(search.problem) != [()]:
         restricted.bound_by_volume(search)
         is_shared, has_prices = _is_priced_by_blocks(search), restricted.has_prices(search)
-        seconds = share_of(search.remaining, 0.5 if is_shared or has_prices else 1.0)
-        restricted.bound_by_relaxation(search, seconds, _bounding_in_parts)
+        part = search.budget.part(0.5 if is_shared or has_prices else 1.0)
+        restricted.bound_by_relaxation(search, part, _bounding_in_parts)
         if has_prices:
-            restricted.bound_by_prices(search, share_of(search.remaining, 1 - is_shared / 2))
+            restricted.bound_by_prices(search, search.budget.part(1 - is_shared / 2))
         if is_shared:
-            restricted.bound_by_shared_prices(search, search.remaining)
+            restricted.bound_by_shared_prices(search, search.budget)
         return
     run(FIRST, search)
     run(CLOSING + BOUNDS, search)
@@ -427,13 +444,14 @@ def bounding(search: Search, _: float = math.inf) -> None:
 
 def explained(search: Search) -> Iterator[tuple[str, float]]:
     """Yield the rows that apply to a search, and the limit of each in seconds."""
+    left = search.budget.left
     if search.problem.is_restricted:
-        yield from _explained(RESTRICTED + SEARCHES_OF_RESTRICTED, search, search.remaining, "")
+        yield from _explained(RESTRICTED + SEARCHES_OF_RESTRICTED, search, left, "")
         return
     run(FIRST, search)
-    yield from _explained(IN_TIME, search, search.remaining, "")
+    yield from _explained(IN_TIME, search, left, "")
     yield from ((row.name, 0.0) for row in FIRST if row.supports(search))
-    yield from _explained(BOUNDS + SEARCHES, search, search.remaining, "")
+    yield from _explained(BOUNDS + SEARCHES, search, left, "")
 
 
 def _explained(
@@ -441,7 +459,7 @@ def _explained(
 ) -> Iterator[tuple[str, float]]:
     for row in rows:
         if row.supports(search):
-            seconds = row.seconds(search, left)
+            seconds = row.part(search, Budget(left)).left
             yield f"{indent}{row.name}", seconds
             if isinstance(row.work, tuple):
                 yield from _explained(row.work, search, seconds, indent + "  ")

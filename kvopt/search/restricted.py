@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf
 
 from kvopt.bounds.relaxations import chains, price_chain, relaxed_by, volume_chain
 from kvopt.bounds.volume import volume_bound
@@ -18,8 +17,8 @@ from kvopt.heuristics.seconds.runs import policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import VolumeProof
-from kvopt.incumbent.shares import SHARING_BEAMS, share_of
-from kvopt.kernels.clock import wall_time
+from kvopt.incumbent.shares import SHARING_BEAMS
+from kvopt.kernels.budget import Budget
 from kvopt.problem.scopes import Scope
 from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
@@ -32,22 +31,22 @@ _MOMENT = 0.5
 """Least seconds of schedulers: under a short limit their share is too little for a first run."""
 
 
-def bound_by_relaxation(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
+def bound_by_relaxation(search: Search, budget: Budget, work: Callable[[Search], None]) -> None:
     """Run work on each wider problem with bounds, and offer these."""
-    end, ways = wall_time() + seconds, chains(search.problem)
+    ways = chains(search.problem)
     for left, names in zip(range(len(ways), 0, -1), ways, strict=True):
         wider, more = relaxed_by(search.problem, names)
         search.work_inside(
             replace(wider, deadline=None),
             work,
-            (end - wall_time()) / left,
+            budget.part(1 / left),
             takes=["bounds"],
             more=more,
             relaxations=names,
         )
 
 
-def bound_by_volume(search: Search, _: float = 0.0) -> None:
+def bound_by_volume(search: Search, _: Budget | None = None) -> None:
     """Offer the bound of volumes, which know a limit of active requests."""
     names = volume_chain(search.problem)
     wider, more = relaxed_by(search.problem, names)
@@ -59,21 +58,20 @@ def has_prices(search: Search) -> bool:
     return price_chain(search.problem) not in chains(search.problem)
 
 
-def bound_by_prices(search: Search, seconds: float) -> None:
+def bound_by_prices(search: Search, budget: Budget) -> None:
     """Offer the bound of prices of tokens, which know weights and blocks."""
     names = price_chain(search.problem)
     wider, more = relaxed_by(search.problem, names)
     search.work_inside(
         replace(wider, deadline=None),
-        lambda inner: climb(inner, seconds),
-        seconds,
+        lambda inner: climb(inner, inner.budget.part(most=budget.left)),
         takes=["bounds"],
         more=more,
         relaxations=names,
     )
 
 
-def search_narrower(search: Search, seconds: float, work: Callable[[Search], None]) -> None:
+def search_narrower(search: Search, budget: Budget, work: Callable[[Search], None]) -> None:
     """Run work on a narrower problem, whose schedules are those of this one too.
 
     It has no pauses.  Instead of whole blocks prompts are longer, see `Instance.inflated`.
@@ -81,7 +79,7 @@ def search_narrower(search: Search, seconds: float, work: Callable[[Search], Non
     problem = search.problem
     scope = Scope.SHARING if problem.scope.covers(Scope.SHARING) else Scope.RUNS
     narrower = replace(problem, instance=search.instance.inflated(), scope=scope, deadline=None)
-    search.work_inside(narrower, work, seconds, takes=["schedules"])
+    search.work_inside(narrower, work, budget, takes=["schedules"])
 
 
 def is_wide(search: Search) -> bool:
@@ -89,12 +87,12 @@ def is_wide(search: Search) -> bool:
     return search.problem.has_pauses or search.problem.in_blocks
 
 
-def bound_by_shared_prices(search: Search, seconds: float) -> None:
+def bound_by_shared_prices(search: Search, budget: Budget) -> None:
     """Offer the bound of prices of tokens and of shares that change over time."""
     from kvopt.bounds.shared_prices import offer_shared_prices  # loads numba
 
     with search.surviving("prices of shared blocks"):
-        run_in_thread(search, lambda: offer_shared_prices(search, seconds))
+        run_in_thread(search, lambda: offer_shared_prices(search, budget))
 
 
 def is_apart(search: Search) -> bool:
@@ -114,21 +112,17 @@ def without_common_prefix(search: Search, work: Callable[[Search], object]) -> N
     search.work_inside(plain, work, takes=everything, known=True, relaxations=("shares",))
 
 
-def offer_one_after_another(search: Search, _: float = 0.0) -> None:
+def offer_one_after_another(search: Search, _: Budget) -> None:
     """Offer a schedule within moments, for any restriction or sharing."""
     search.offer(one_after_another(search.instance), "one after another")
 
 
-def offer_policies(search: Search, seconds: float = inf) -> None:
+def offer_policies(search: Search, budget: Budget) -> None:
     """Offer the runs of schedulers that end within so many seconds, or within moments."""
-    end = wall_time() + max(seconds, _MOMENT)
-
-    def is_late() -> bool:
-        return wall_time() >= end or search.should_stop()
-
+    part = search.budget.part(most=max(budget.left, _MOMENT))
     for name in policies_for(search.instance):
         try:
-            found = run(search.instance, name, should_stop=is_late)
+            found = run(search.instance, name, should_stop=part.over)
         except PolicyFault as fault:
             search.note(f"{name}: {fault}")
             continue
@@ -138,20 +132,19 @@ def offer_policies(search: Search, seconds: float = inf) -> None:
             search.offer(found.schedule, f"policy {name}")
 
 
-def improve_sharing(search: Search, seconds: float) -> None:
+def improve_sharing(search: Search, budget: Budget) -> None:
     """Search better schedules in which active requests share their nodes: beams, then moves."""
     from kvopt.heuristics.reinsertion import search_reinsertions  # they load numba
     from kvopt.heuristics.trace_beams import search_traces
 
     def work() -> None:
-        end = wall_time() + min(seconds, search.remaining)
-        search_traces(search, share_of(end - wall_time(), SHARING_BEAMS), search.seed)
-        search_reinsertions(search, end - wall_time(), search.seed)
+        search_traces(search, budget.part(SHARING_BEAMS), search.limits.seed)
+        search_reinsertions(search, budget, search.limits.seed)
 
     with search.surviving("beams"):
         run_in_thread(search, work)
 
 
-def prove(search: Search, _: float = 0.0) -> None:
+def prove(search: Search, _: Budget) -> None:
     """Search the best schedule with a solver."""
     engine_of(prover(search))(search)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -13,7 +14,8 @@ from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import Proof
 from kvopt.incumbent.result import BoundResult, SolveResult
-from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver, versions
+from kvopt.kernels.budget import Budget
+from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
 from kvopt.problem.deadlines import Deadline
@@ -132,19 +134,19 @@ def solve(
     _refuse(problem, engine, prices is not None)
     given = None if start is None else _given(problem, start)
     engines = Scope.RUNS if problem.is_restricted else problem.scope
-    work = engine_named(engine, presolve=presolve, pyomo_solver=solver, scope=engines)
-    search = Search(problem, limits_of(options), checkable=checkable)
-    search.versions, search.presolve = versions(), presolve
+    work = engine_named(engine, pyomo_solver=solver, scope=engines)
+    limits = replace(limits_of(options), presolve=presolve)
+    search = Search(problem, limits, checkable=checkable)
     if isinstance(prices, BoundResult):
         prices = None if prices.checked is None else prices.checked.proof
     with signals_interrupt(search):
         if given is not None:
             search.offer(given, "given schedule")
-        plan.run(plan.IN_TIME, search, search.remaining)
+        plan.run(plan.IN_TIME, search, search.budget)
         if not len(search.instance):
             plan.offer_nothing(search)
         elif problem.is_restricted:
-            plan.run(plan.RESTRICTED, search, search.remaining)
+            plan.run(plan.RESTRICTED, search, search.budget)
         elif quick_start:
             plan.run(plan.FIRST, search)
         search.engine = engine
@@ -210,17 +212,17 @@ def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> No
         )
     if problem.is_restricted and restricted.is_wide(search) and engine != "auto":
         restricted.search_narrower(
-            search, search.remaining, lambda inner: _on(work, inner, inner.remaining)
+            search, search.budget, lambda inner: _on(work, inner, inner.budget)
         )
         return
     if problem.in_blocks and engine != "auto":
-        plan.run(plan.BOUNDS, search, search.remaining)
+        plan.run(plan.BOUNDS, search, search.budget)
         stages.as_longer_prompts(search, lambda inner: plan.divided(inner).work(partial(_on, work)))
         plan.run(plan.LAYERS, search)
         return
     if problem.is_restricted and engine in restricted.ENGINES_THAT_KNOW:
         with search.surviving():
-            _on(work, search, search.remaining)
+            _on(work, search, search.budget)
         return
     if problem.is_restricted:
         restricted.without_common_prefix(
@@ -230,15 +232,14 @@ def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> No
     plan.divided(search, prices).work(partial(_on, work))
 
 
-def _on(work: Engine, part: Search, _: float) -> None:
-    if part.problem.in_seconds or not part.should_stop():  # it always has a bound
+def _on(work: Engine, part: Search, _: Budget) -> None:
+    if part.problem.in_seconds or not part.budget.over():  # it always has a bound
         work(part)
 
 
 def engine_named(
     name: str,
     *,
-    presolve: bool = True,
     pyomo_solver: str = "highs",
     scope: Scope = Scope.RUNS,
 ) -> Engine:
@@ -250,4 +251,4 @@ def engine_named(
     if name == "pyomo":
         require_solver(pyomo_solver)
         work = partial(work, solver=pyomo_solver)
-    return partial(work, presolve=presolve)
+    return work

@@ -1,12 +1,11 @@
 """Stages of the plan: each offers to one incumbent, and knows nothing of the others.
 
-Every function takes a search and its limit in seconds.  Only `kvopt.search.plan` decides when and
+Every function takes a search and its budget.  Only `kvopt.search.plan` decides when and
 how long it works.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -22,6 +21,7 @@ from kvopt.heuristics.seconds.runs import offer_one_by_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.proofs import Prices, SharesProof, VolumeProof
+from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.search.engines import engine_of
@@ -72,26 +72,26 @@ def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
 # ---- immediate results ------------------------------------------------------------------------
 
 
-def offer_volume(search: Search, _: float = 0.0) -> None:
+def offer_volume(search: Search, _: Budget | None = None) -> None:
     """Offer the volume bound, for blocks that of all their tokens."""
     value = volume_bound(search.instance.in_tokens())
     search.offer_checked(value, "volume", VolumeProof(), _tokens(search))
 
 
-def offer_staircases(search: Search, _: float = 0.0) -> None:
+def offer_staircases(search: Search, _: Budget | None = None) -> None:
     """Offer the bound by staircases."""
     offer_staircase_bound(search)
 
 
-def offer_lists(search: Search, _: float = 0.0) -> None:
-    """Offer list schedules, for blocks with longer prompts, and store the run of `svf`."""
+def offer_lists(search: Search, _: Budget | None = None) -> None:
+    """Offer list schedules, for blocks with longer prompts."""
     if search.problem.in_blocks:
-        as_longer_prompts(search, lambda inner: [offer_list_schedules(inner)])
+        as_longer_prompts(search, offer_list_schedules)
     else:
-        search.served = offer_list_schedules(search)
+        offer_list_schedules(search)
 
 
-def offer_one_after_another(search: Search, _: float = 0.0) -> None:
+def offer_one_after_another(search: Search, _: Budget | None = None) -> None:
     """Offer a run in seconds within moments."""
     offer_one_by_one(search)
 
@@ -99,7 +99,7 @@ def offer_one_after_another(search: Search, _: float = 0.0) -> None:
 # ---- bounds -----------------------------------------------------------------------------------
 
 
-def climb(search: Search, seconds: float = math.inf) -> None:
+def climb(search: Search, budget: Budget) -> None:
     """Climb with prices towards the LP bound of the scope, for blocks with prices of whole blocks.
 
     If they have only a share of the time, they end once they gain little.
@@ -107,15 +107,15 @@ def climb(search: Search, seconds: float = math.inf) -> None:
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
     problem = search.problem
-    gain = 0.0 if seconds == math.inf or problem.in_blocks else _LEAST_GAIN
+    gain = _LEAST_GAIN if budget.ends_before(search.granted) and not problem.in_blocks else 0.0
     run_watched(
         search,
         "lagrangian",
-        lambda: offer_lagrangian_bound(search, seconds, gain, pauses=problem.has_pauses),
+        lambda: offer_lagrangian_bound(search, budget, gain, pauses=problem.has_pauses),
     )
 
 
-def climb_slots(search: Search, seconds: float = math.inf) -> bool:
+def climb_slots(search: Search, budget: Budget) -> bool:
     """Climb with prices of tokens and slots; return whether slots gain.
 
     If they have only a share of the time, they end once they gain little.
@@ -123,13 +123,13 @@ def climb_slots(search: Search, seconds: float = math.inf) -> bool:
     from kvopt.bounds.slots import offer_slot_bound
 
     found: list[bool] = []
-    gain = 0.0 if seconds == math.inf else _LEAST_GAIN_OF_SLOTS
-    run_watched(search, "slots", lambda: found.append(offer_slot_bound(search, seconds, gain)))
+    gain = _LEAST_GAIN_OF_SLOTS if budget.ends_before(search.granted) else 0.0
+    run_watched(search, "slots", lambda: found.append(offer_slot_bound(search, budget, gain)))
     return any(found)
 
 
 def climb_states(
-    search: Search, seconds: float = math.inf, *, few_knots: bool = False, least_gain: float = 0.0
+    search: Search, budget: Budget, *, few_knots: bool = False, least_gain: float = 0.0
 ) -> None:
     """Climb with prices of states towards the configuration bound."""
     from kvopt.bounds.configurations.bound import offer_configuration_bound
@@ -138,34 +138,34 @@ def climb_states(
         search,
         "configuration",
         lambda: offer_configuration_bound(
-            search, seconds, few_knots=few_knots, least_gain=least_gain
+            search, budget, few_knots=few_knots, least_gain=least_gain
         ),
     )
 
 
-def climb_few_states(search: Search, seconds: float = math.inf) -> None:
+def climb_few_states(search: Search, budget: Budget) -> None:
     """Climb with prices of states at few knots."""
-    climb_states(search, seconds, few_knots=True)
+    climb_states(search, budget, few_knots=True)
 
 
-def solve_small_lp(search: Search, seconds: float = math.inf) -> bool:
+def solve_small_lp(search: Search, budget: Budget) -> bool:
     """Bound by the LP if it takes a second at most; return whether it was solved."""
-    return solve_lp(search, seconds, QUICK_COLUMNS)
+    return solve_lp(search, budget, QUICK_COLUMNS)
 
 
-def solve_lp(search: Search, seconds: float = math.inf, columns: int = _LP_COLUMNS) -> bool:
+def solve_lp(search: Search, budget: Budget, columns: int = _LP_COLUMNS) -> bool:
     """Bound by the LP, if it is small; return whether it was solved."""
     with search.surviving("lp"), suppress(TooLarge):
-        return offer_lp_bound(search, columns, max(seconds, 0.0)) is not None
+        return offer_lp_bound(search, columns, budget) is not None
     return False
 
 
 def bound_tokens(
-    search: Search, work: Callable[[Search], object], seconds: float = math.inf
+    search: Search, work: Callable[[Search], object], budget: Budget | None = None
 ) -> None:
     """Offer the token bounds for blocks: blocks only restrict."""
     search.work_inside(
-        search.instance.in_tokens(), work, seconds, takes=["bounds"], relaxations=_tokens(search)
+        search.instance.in_tokens(), work, budget, takes=["bounds"], relaxations=_tokens(search)
     )
 
 
@@ -174,76 +174,73 @@ def _tokens(search: Search) -> tuple[str, ...]:
     return ("tokens",) if search.problem.in_blocks else ()
 
 
-def climb_states_of_tokens(search: Search, seconds: float) -> None:
+def climb_states_of_tokens(search: Search, budget: Budget) -> None:
     """Climb with prices of states that count the tokens of all blocks."""
 
     def work(inner: Search) -> None:
         offer_list_schedules(inner)
-        climb_states(inner)
+        climb_states(inner, inner.budget)
 
-    bound_tokens(search, work, seconds)
+    bound_tokens(search, work, budget)
 
 
-def bound_shares(search: Search, seconds: float) -> None:
+def bound_shares(search: Search, budget: Budget) -> None:
     """Bound by shares of the machine, with some of the time for their weights.
 
     Its first step is completed under any limit: no other stage gives a bound.
     """
-    limit, began = min(seconds, search.remaining), search.seconds
     (names,) = chains(search.problem)
     problem, _ = relaxed_by(search.problem, names)
     bound = seconds_bound(
         problem.instance,
         search.clock.batch_time,
         scope=problem.scope,
-        time_limit=limit,
-        should_stop=search.should_stop,
+        budget=budget,
     )
     if "prefix" in problem.instance.extras:
         names = (*names, "shares")
     search.offer_checked(bound.value_ns, "shares", bound.proof, names)
-    if len(search.instance) and search.seconds - began < limit and not search.should_stop():
+    if len(search.instance) and not budget.over():
         search.note("the bound in seconds is final: more time can only improve the schedule")
 
 
 # ---- schedules and proofs ---------------------------------------------------------------------
 
 
-def run_exact(search: Search, _: float) -> None:
+def run_exact(search: Search, _: Budget) -> None:
     """Run the exact engine, by configurations."""
-    engine_of("exact")(search, presolve=search.presolve)
+    engine_of("exact")(search)
 
 
-def search_tokens(search: Search, seconds: float) -> None:
+def search_tokens(search: Search, budget: Budget) -> None:
     """Search all schedules within the gap of prices of tokens."""
     from kvopt.search.exact.token_search import search_by_tokens  # loads numba
 
-    run_watched(search, "exact", lambda: search_by_tokens(search, seconds))
+    run_watched(search, "exact", lambda: search_by_tokens(search, budget))
 
 
-def improve(search: Search, seconds: float = math.inf) -> None:
+def improve(search: Search, budget: Budget) -> None:
     """Search for better schedules, on one worker or in a fleet."""
     from kvopt.heuristics import improve as improve_schedule
 
-    seconds = min(search.remaining, seconds)
-    run_watched(search, "local search", lambda: improve_schedule(search, seconds))
+    run_watched(search, "local search", lambda: improve_schedule(search, budget))
 
 
-def prove(search: Search, _: float) -> None:
+def prove(search: Search, _: Budget) -> None:
     """Run a solver for a proof."""
     search.engine = prover(search)
     with search.surviving():
-        engine_of(search.engine)(search, presolve=search.presolve)
+        engine_of(search.engine)(search)
 
 
-def search_orders_with_pauses(search: Search, seconds: float) -> None:
+def search_orders_with_pauses(search: Search, budget: Budget) -> None:
     """Find schedules by orders; the first one is found under any limit."""
     from kvopt.heuristics.reinsertion import search_with_pauses  # it loads numba
 
-    run_watched(search, "orders with pauses", lambda: search_with_pauses(search, seconds))
+    run_watched(search, "orders with pauses", lambda: search_with_pauses(search, budget))
 
 
-def search_layers_with_pauses(search: Search, _: float) -> None:
+def search_layers_with_pauses(search: Search, _: Budget) -> None:
     """Search all schedules with pauses that are better than the known one."""
     from kvopt.search.exact.paused_layers import search_layers  # loads numba
 
@@ -254,7 +251,7 @@ def search_layers_with_pauses(search: Search, _: float) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        found = search_layers(search.instance, prices, upper, search.should_stop)
+        found = search_layers(search.instance, prices, upper, search.budget.over)
         if found is None:
             return
         if found.schedule is not None:
@@ -271,7 +268,7 @@ def as_longer_prompts(search: Search, work: Callable[[Search], object]) -> None:
     search.work_inside(search.instance.inflated(), work, takes=["schedules"])
 
 
-def search_beams_in_seconds(search: Search, seconds: float) -> None:
+def search_beams_in_seconds(search: Search, budget: Budget) -> None:
     """Offer the best run of some beams by the prices of the bound, until they find none better."""
     from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
 
@@ -282,11 +279,9 @@ def search_beams_in_seconds(search: Search, seconds: float) -> None:
         search.instance,
         search.clock,
         search.checked.proof.lines,
-        time_limit=min(seconds, search.remaining),
-        threads=search.threads,
-        seed=search.seed,
-        room=search.memory_left,
-        should_stop=search.should_stop,
+        budget=budget,
+        threads=search.limits.threads,
+        seed=search.limits.seed,
     )
     if made is not None:
         search.offer(made, "beams")

@@ -27,6 +27,7 @@ from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.labels import DONE
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
+from kvopt.kernels.budget import Budget
 
 Members = tuple[tuple[int, int], ...]
 """Peaks and completions of active requests, ascending."""
@@ -136,10 +137,6 @@ def budget_of(evaluation: Evaluation, target: int) -> int:
     return (target - 1) * evaluation.denominator - evaluation.total
 
 
-def never() -> bool:
-    return False
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("positive", [True, False])
 def test_it_is_the_least_cost_of_the_rest(positive: bool) -> None:
@@ -152,14 +149,14 @@ def test_it_is_the_least_cost_of_the_rest(positive: bool) -> None:
         literal = Literal(instance, evaluation, budget, told_apart=False)
         apart = Literal(instance, evaluation, budget, told_apart=True)
         whole = Completions(States.of(instance), evaluation, budget)
-        whole.fill(10**4, 10**7, never)
+        whole.fill(10**4, 10**7, Budget())
         least = min(literal.rest(0, ()), budget + 1)
         assert whole.rise == least if positive else whole.rise <= least
         assert least <= min(apart.rest(0, ()), budget + 1)
         merged += least < apart.rest(0, ())
         exact += whole.rise == least
         rough = Completions(States.of(instance), evaluation, budget)
-        rough.fill(source.choice((1, 2, 5, 20)), source.choice((1, 3, 12)), never)
+        rough.fill(source.choice((1, 2, 5, 20)), source.choice((1, 3, 12)), Budget())
         assert rough.rise <= whole.rise
         cut += rough.rise < whole.rise
     assert exact > 0
@@ -182,7 +179,7 @@ def test_no_schedule_pays_less(seed: int) -> None:
             continue
         target = optimum + source.choice((1, 3))
         rest = Completions(states, evaluation, budget_of(evaluation, target))
-        rest.fill(source.choice((1, 3, 10, 1000)), source.choice((1, 10, 1000)), never)
+        rest.fill(source.choice((1, 3, 10, 1000)), source.choice((1, 10, 1000)), Budget())
         costs = evaluation.reduced_costs
         for starts in all_below(instance, target):
             slacks = slacks_of(instance, starts, states, evaluation)
@@ -216,7 +213,7 @@ def test_searches_find_the_same(seed: int) -> None:
             )
             budget = budget_of(evaluation, forward.target)
             rest = Completions(forward.states, evaluation, budget)
-            rest.fill(source.choice((1, 5, 1000)), source.choice((1, 20, 1000)), never)
+            rest.fill(source.choice((1, 5, 1000)), source.choice((1, 20, 1000)), Budget())
             found = forward.search_exhaustively(LIMIT)
             helped = replace(forward, completions=rest)
             other = helped.search_exhaustively(LIMIT)
@@ -236,7 +233,7 @@ def test_more_sets_prove_more_and_leave_less_to_do() -> None:
     assert forward.search_exhaustively(10**6) is None
     rises, kept = [0], [sum(forward.kept)]
     for sets, window in ((10, 1), (100, budget // 4), (10_000, budget)):
-        rest.fill(sets, window, never)
+        rest.fill(sets, window, Budget())
         helped = replace(forward, completions=rest)
         assert helped.search_exhaustively(10**6) is None
         rises.append(rest.rise)
@@ -250,12 +247,12 @@ def test_what_is_said_to_fit_into_memory_does() -> None:
     instance, _, evaluation, optimum = climbed()
     budget = budget_of(evaluation, optimum)
     rest = Completions(States.of(instance), evaluation, budget)
-    rest.fill(500, budget // 4, never)
+    rest.fill(500, budget // 4, Budget())
     memory = 2_000_000
     sets = rest.sets_within(memory)
     assert sets > 500
     tracemalloc.start()
-    rest.fill(sets, budget // 4, never)
+    rest.fill(sets, budget // 4, Budget())
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 1.5 * memory
@@ -269,7 +266,7 @@ def test_members_that_are_alike_are_counted_not_told_apart() -> None:
     prices = np.zeros((len(knots.times), len(states.holds)), dtype=np.int64)
     evaluation = evaluate(states, knots, states.all_starts(8), prices + 1, 1)
     rest = Completions(states, evaluation, 10**6)
-    rest.fill(200, 10**6, never)
+    rest.fill(200, 10**6, Budget())
     assert rest.rise >= 0
 
 
@@ -287,7 +284,7 @@ def test_no_set_has_more_members_than_requests_can_be_active(
     prices = np.ones((len(knots.times), len(states.holds)), dtype=np.int64)
     evaluation = evaluate(states, knots, states.all_starts(7), prices, 1)
     rest = Completions(states, evaluation, 20)
-    rest.fill(1000, 20, never)
+    rest.fill(1000, 20, Budget())
     literal = Literal(instance, evaluation, 20, told_apart=False)
     assert rest.rise == literal.rest(0, ())
 
@@ -295,11 +292,11 @@ def test_no_set_has_more_members_than_requests_can_be_active(
 def test_it_stops_when_asked() -> None:
     instance, _, evaluation, optimum = climbed()
     rest = Completions(States.of(instance), evaluation, budget_of(evaluation, optimum))
-    rest.fill(1000, 1000, never)
+    rest.fill(1000, 1000, Budget())
     known = rest.rise
     left = iter(range(3))
     with pytest.raises(Stopped):
-        rest.fill(1000, 10**6, lambda: next(left, None) is None)
+        rest.fill(1000, 10**6, Budget(until=lambda: next(left, None) is None))
     assert rest.rise == known
 
 

@@ -14,13 +14,14 @@ import brute_force
 import pytest
 from effort import many
 from strategies import instance_of, plain
-from test_completion import Literal, budget_of, drawn, never
+from test_completion import Literal, budget_of, drawn
 from test_forward_search import LIMIT, lookahead_of, tel_of
 
 from kvopt import Instance
 from kvopt.bounds.configurations.completion import Completions
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.states import States
+from kvopt.kernels.budget import Budget
 
 _MEMORY = 12
 _SHAPES = ((5, 1), (0, 6), (4, 2), (3, 3), (1, 1), (6, 6))
@@ -49,7 +50,7 @@ def test_completion_bounds_are_those_by_definition(seed: int) -> None:
         evaluation = drawn(source, instance, positive=True)
         budget = source.choice((5, 30, 10**6))
         rest = Completions(States.of(instance), evaluation, budget)
-        rest.fill(10**4, 10**7, never)
+        rest.fill(10**4, 10**7, Budget())
         literal = Literal(instance, evaluation, budget, told_apart=False)
         assert rest.rise == min(literal.rest(0, ()), budget + 1)
         compared += rest.rise > 0
@@ -68,7 +69,7 @@ def test_searches_find_the_same(seed: int) -> None:
         states, target = States.of(instance), optimum + source.choice((0, 1, 3))
         plainly = ForwardSearch(states, twins_of(instance), evaluation, target)
         rest = Completions(states, evaluation, budget_of(evaluation, target))
-        rest.fill(source.choice((1, 5, 1000)), source.choice((1, 20, 1000)), never)
+        rest.fill(source.choice((1, 5, 1000)), source.choice((1, 20, 1000)), Budget())
         looking = lookahead_of(plainly, target, source.choice((1, 4, 20)))
         least = tel_of(requests, plainly.search_exhaustively(LIMIT))
         assert least is None or optimum <= least < target  # more where starts are ruled out

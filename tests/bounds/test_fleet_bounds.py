@@ -99,10 +99,8 @@ def test_parts_between_idle_gaps() -> None:
 def test_a_fleet_has_a_schedule_to_start_from() -> None:
     for instance in fleets(50, 3, most_requests=9):
         search = Search(instance)
-        schedule = offer_list_schedules(search)
-        assert schedule is not None
-        assert schedule.check().feasible
-        assert known(search.schedule).objective <= schedule.objective
+        offer_list_schedules(search)
+        assert known(search.schedule).check().feasible
 
 
 @pytest.mark.slow

@@ -32,6 +32,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.kernels import parallel
+from kvopt.kernels.budget import Budget
 
 LIMIT = 100_000
 
@@ -171,9 +172,9 @@ class TestSweep:
             States.of(instance), twins_of(instance), without_prices(instance, 60), 1000
         )
         with pytest.raises(Stopped):
-            forward.search_exhaustively(10**6, lambda: next(left, None) is None)
+            forward.search_exhaustively(10**6, Budget(until=lambda: next(left, None) is None))
         with pytest.raises(Stopped):
-            forward.search_with_beam(100, lambda: True)
+            forward.search_with_beam(100, Budget(0.0))
 
     @pytest.mark.slow
     def test_better_prices_leave_less_to_do(self) -> None:
@@ -260,7 +261,7 @@ def climbed() -> tuple[Instance, Evaluation, Evaluation, int]:
     """Return an instance, its first prices and later ones, and its optimum."""
     instance = generate("arrival-1", 12, seed=1)
     optimum = known(solve(instance, "exact").objective)
-    first, *_, last = (found for _, found in islice(rising_bounds(searched(instance)), 5))
+    first, *_, last = (found for _, found in islice(rising_bounds(searched(instance), Budget()), 5))
     assert last.bound < optimum
     return instance, first, last, optimum
 
@@ -331,7 +332,7 @@ class TestRising:
             if number % 2:
                 search.offer_starts(best, "test")
             seen = 0
-            for rising, evaluation in rising_bounds(search, rule_out=number % 3 > 0):
+            for rising, evaluation in rising_bounds(search, search.budget, rule_out=number % 3 > 0):
                 assert search.lower_bound is not None
                 assert search.lower_bound <= optimum
                 assert search.lower_bound >= seen
@@ -348,9 +349,9 @@ class TestRising:
     def test_a_bound_of_many_requests_keeps_its_limit(self) -> None:
         search = Search(generate("arrival-1", 40, seed=2), Limits(time_limit=20))
         offer_list_schedules(search)
-        for _ in rising_bounds(search, time_limit=0.5):
+        for _ in rising_bounds(search, search.budget.part(most=0.5)):
             pass
-        assert search.seconds < 8
+        assert search.granted.spent < 8
         assert search.lower_bound is None or search.lower_bound <= objective(search)
 
     @pytest.mark.parametrize(
@@ -367,7 +368,7 @@ class TestRising:
     def test_what_is_too_large_is_refused_before_memory_is_taken(self, instance: Instance) -> None:
         search = searched(instance)
         with pytest.raises(TooLarge):
-            next(iter(rising_bounds(search)))
+            next(iter(rising_bounds(search, search.budget)))
 
 
 def objective_end(instance: Instance) -> int:
@@ -378,7 +379,7 @@ def objective_end(instance: Instance) -> int:
 def test_closed_starts_cost_more_than_any_budget() -> None:
     instance = generate("arrival-2", 20, seed=1)
     search = searched(instance)
-    rising, evaluation = next(iter(rising_bounds(search)))
+    rising, evaluation = next(iter(rising_bounds(search, search.budget)))
     rising.rule_out(evaluation, objective(search))
     left = evaluate(
         rising.states,

@@ -27,6 +27,7 @@ from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.incumbent.result import Progress
+from kvopt.kernels.budget import Budget
 from kvopt.search import stages
 from kvopt.search.stages import climb
 
@@ -204,14 +205,14 @@ def test_a_climb_with_a_share_of_the_time_ends_once_it_gains_too_little(
     instance, values = generate("arrival-1", 30, seed=1), []
     for seconds in (math.inf, 600.0):
         search = Search(instance)
-        climb(search, seconds)
+        climb(search, search.budget.part(most=seconds))
         values.append(known(search.checked).value)
     assert volume_bound(instance) <= values[1] < values[0]
 
 
 def test_a_scan_stops_when_asked() -> None:
     instance = generate("arrival-1", 20, seed=1)
-    scanner = Scanner(Kinds.of(instance), should_stop=lambda: True)
+    scanner = Scanner(Kinds.of(instance), budget=Budget(0.0))
     with pytest.raises(Stopped):
         scanner.least_costs(np.ones(10), 1)
 

@@ -24,6 +24,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
+from kvopt.kernels.budget import Budget
 from kvopt.search import plan
 
 
@@ -80,7 +81,7 @@ def test_few_completions_steer_by_their_own_gradient_and_prove_nothing() -> None
 def test_bounds_are_never_above_the_optimum_and_the_verifier_finds_the_same() -> None:
     for instance in random_instances(many(60), 21, least_requests=1):
         search = searched(instance)
-        list(rising_large_bounds(search))
+        list(rising_large_bounds(search, search.budget))
         known = search.checked
         assert known is not None
         assert isinstance(known.proof, ConfigurationProof)
@@ -110,7 +111,7 @@ def test_what_is_too_large_to_search_is_bounded_at_few_knots(
 @pytest.mark.usefixtures("processor_clock")
 def test_many_requests_are_priced_at_few_knots_even_where_all_starts_fit() -> None:
     search = searched(generate("uniform", n=85, seed=1), time_limit=3, threads=1)
-    plan.run(plan.PRICES, search, 1.5)
+    plan.run(plan.PRICES, search, search.budget.part(most=1.5))
     known = search.checked
     assert known is not None
     assert isinstance(known.proof, ConfigurationProof)
@@ -132,9 +133,9 @@ def test_it_ends_when_the_time_is_over_and_keeps_what_was_proved() -> None:
     instance = generate("uniform", n=60, seed=1)
     is_enough = False
     search = searched(instance, stop=lambda _: is_enough, threads=1)
-    rising = rising_large_bounds(search)
+    rising = rising_large_bounds(search, search.budget)
     next(rising)
     is_enough = True
     assert next(rising, None) is None
     assert search.checked is not None
-    assert not list(rising_large_bounds(searched(instance, threads=1), 0.0))
+    assert not list(rising_large_bounds(searched(instance, threads=1), Budget(0.0)))

@@ -16,6 +16,7 @@ from kvopt.bounds.fluid import fluid_end
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.mean_starts import lp_mean_starts
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 
 LATE_STARTS = instance_of(8, [(0, 0, 5), (0, 2, 5)])
 """A list schedule ends before half a request of the LP does."""
@@ -51,7 +52,7 @@ def test_mean_starts_have_the_value_of_the_lp() -> None:
 def test_vertices_keep_to_the_memory_after_the_fluid_too() -> None:
     longer = 0
     for instance in random_instances(60, 13, least_requests=3, most_memory=14):
-        vertex = lp_vertex(Search(instance))
+        vertex = lp_vertex(Search(instance), Budget())
         assert vertex is not None
         assert vertex.is_optimal
         kinds, held = list(Kinds.of(instance).rows()), Counter[int]()

@@ -24,6 +24,7 @@ from kvopt.bounds.mean_starts import (
 )
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.problem.families import generate
 
 
@@ -36,7 +37,7 @@ def test_a_vertex_of_the_lp_is_found_at_the_size_of_table_4() -> None:
     """155,964 columns; an interior-point method on another form of the LP gave the value."""
     instance = generate("uniform", n=100, memory=100, seed=0)
     assert latency(instance, lp_mean_starts(instance)) == pytest.approx(34172.1126)
-    vertex = lp_vertex(Search(instance))
+    vertex = lp_vertex(Search(instance), Budget())
     assert vertex is not None
     rows = len(Kinds.of(instance)) + len(vertex.prices)
     assert (vertex.mass > 0).sum() <= rows  # what no vertex has more of

@@ -19,6 +19,7 @@ from kvopt.bounds.volume import volume_bound
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices
+from kvopt.kernels.budget import Budget
 
 pytestmark = pytest.mark.usefixtures("few_steps")
 
@@ -76,7 +77,7 @@ def test_what_is_reported_names_its_scope(method: str) -> None:
 
 
 def test_a_scan_stops_when_asked() -> None:
-    scanner = PausedScanner(Kinds.of(RISING), should_stop=lambda: True)
+    scanner = PausedScanner(Kinds.of(RISING), budget=Budget(0.0))
     with pytest.raises(Stopped):
         scanner.lagrangian(np.array([0.0, 1.0]), 3)
 

@@ -19,6 +19,7 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, parts_of, served, shares, shares_bound
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.proofs import SharesProof
+from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.simulate.running import run as simulate
 
@@ -262,7 +263,7 @@ def test_company_counts_prompts_that_others_wait_for() -> None:
     run = simulate(instance, "fcfs", clock=Seconds(A100))
     assert any(found.proof.company)
     assert 1.1 * alone < found.value_ns <= known(run.objective)
-    without = seconds_bound(instance, A100, time_limit=0)
+    without = seconds_bound(instance, A100, budget=Budget(0.0))
     assert not without.proof.company
     assert without.value_ns < found.value_ns
 
@@ -282,7 +283,7 @@ def test_parts_count_the_work_of_tokens_and_rounds_that_take_their_time() -> Non
 
 def test_a_limit_is_kept_and_gives_a_bound() -> None:
     instance = generate("conversation", 3000, 16_492, seed=1)
-    found = seconds_bound(instance, A100, time_limit=0)
+    found = seconds_bound(instance, A100, budget=Budget(0.0))
     assert found.proof.weights == ()
     assert found.value_ns == shares_bound(instance, A100, found.proof)
 

@@ -22,6 +22,7 @@ from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
 from kvopt.incumbent.proofs import CheckedBound, SharedPrices
+from kvopt.kernels.budget import Budget
 from kvopt.problem.problem import as_problem
 from kvopt.verify.problem import Problem, problem_of
 from kvopt.verify.proofs import value_of_proof
@@ -40,7 +41,7 @@ def shared(seed: int) -> Instance | None:
 
 def offered(instance: Instance, seconds: float = 0.05) -> CheckedBound:
     search = Search(as_problem(instance), limits_of({}), checkable=True)
-    offer_shared_prices(search, seconds)
+    offer_shared_prices(search, Budget(seconds))
     assert search.checked is not None
     return search.checked
 

@@ -196,7 +196,7 @@ def test_the_coarse_program_stands_for_all_requests() -> None:
     instance = crowded(200)
     search = Search(instance)
     offer_list_schedules(search)
-    coarse = coarse_prices(search, (1, 2), sample=50, cells=20)
+    coarse = coarse_prices(search, (1, 2), sample=50, cells=20, budget=search.budget)
     assert coarse is not None
     assert coarse.borders[0] == 0
     assert (np.diff(coarse.borders) > 0).all()

@@ -41,7 +41,7 @@ def proofs_of(instance: Instance, rule_out: bool) -> Iterator[tuple[int, Configu
     """Yield each bound on the way, bound-only and searched, with its proof."""
     search = Search(instance)
     offer_list_schedules(search)
-    for rising, evaluation in rising_bounds(search, rule_out=rule_out):
+    for rising, evaluation in rising_bounds(search, search.budget, rule_out=rule_out):
         assert search.schedule is not None
         target = search.schedule.objective
         yield rising.proved(evaluation, target)
@@ -139,7 +139,7 @@ class TestReplay:
         instance = generate("arrival-2", n, seed=2)
         search = Search(instance, Limits(time_limit=20))
         offer_list_schedules(search)
-        for count, _ in enumerate(rising_bounds(search)):
+        for count, _ in enumerate(rising_bounds(search, search.budget)):
             if count == 1:
                 break
         assert search.checked is not None

@@ -194,7 +194,7 @@ def test_prices_that_are_kept_take_fewer_bytes_and_stay_valid(tmp_path: Path) ->
     instance, path = generate("arrival-1", 14, seed=2), tmp_path / "certificate.json"
     search = Search(instance)
     offer_list_schedules(search)
-    for rising, evaluation in islice(rising_bounds(search), 3):
+    for rising, evaluation in islice(rising_bounds(search, search.budget), 3):
         value, proof = rising.proved(evaluation, 10**6)
     write_certificate(
         Certificate(instance, None, CheckedBound(value, "configuration", proof)), path

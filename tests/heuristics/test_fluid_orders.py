@@ -14,6 +14,7 @@ from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
+from kvopt.kernels.budget import Budget
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -48,7 +49,7 @@ def fits(instance: Instance, members: list[int], starts: list[int]) -> bool:
 def test_one_order_is_the_plain_rule(instance: Instance) -> None:
     fluid = fluid_of(instance, 0.9)
     assert sorted(fluid.order) == list(range(len(instance)))
-    found = placed(instance, fluid, Tries(1, 0), lambda: False)
+    found = placed(instance, fluid, Tries(1, 0), Budget())
     assert found == by_hand(instance, fluid.order.tolist())
 
 
@@ -56,21 +57,21 @@ def test_one_order_is_the_plain_rule(instance: Instance) -> None:
 def test_more_orders_are_better_and_repeatable(instance: Instance) -> None:
     fluid, totals = fluid_of(instance, 0.95), []
     for orders in (1, 4, 64):
-        found, again = (placed(instance, fluid, Tries(orders, 7), lambda: False) for _ in range(2))
+        found, again = (placed(instance, fluid, Tries(orders, 7), Budget()) for _ in range(2))
         assert found is not None
         assert found == again
         schedule = Schedule(instance, *found)
         assert schedule.check().feasible
         totals.append(schedule.objective)
     assert totals[2] < totals[1] < totals[0]
-    assert placed(instance, fluid, Tries(4, 7), lambda: True) is None
+    assert placed(instance, fluid, Tries(4, 7), Budget(0.0)) is None
 
 
 def test_no_schedule_is_below_brute_force() -> None:
     for seed in range(30):
         instance = drawn_fleet(seed)
         search = Search(instance)
-        search_fluid_orders(search, 0.02, seed)
+        search_fluid_orders(search, Budget(0.02), seed)
         if len(instance) < 2:
             assert search.schedule is None
             continue
@@ -87,14 +88,14 @@ def test_they_beat_a_scheduler_near_saturation() -> None:
     rows = [(int(span * i / 600), r.prompt, r.output) for i, r in enumerate(chat)]
     busy = Instance(chat.memory, [Request(*row) for row in rows], workers=3)
     orders = Search(busy)
-    search_fluid_orders(orders, 0.5)
+    search_fluid_orders(orders, Budget(0.5))
     assert orders.objective is not None
     assert orders.objective < 0.985 * run(busy, "svf").objective
 
 
 def test_it_ends_when_nothing_improves() -> None:
     search = Search(drawn_fleet(5))
-    search_fluid_orders(search, float("inf"))
+    search_fluid_orders(search, search.budget)
     assert search.schedule is not None
 
 
@@ -103,7 +104,7 @@ def test_times_count_from_the_first_arrival() -> None:
     values = []
     for requests in (LATE.requests, late):
         search = Search(Instance(30, requests, workers=2))
-        search_fluid_orders(search, 0.0)
+        search_fluid_orders(search, Budget(0.0))
         values.append(search.objective)
     assert values[0] == values[1] is not None
 
@@ -113,8 +114,8 @@ def test_arrivals_too_far_apart_are_noted() -> None:
     search = Search(apart)
     search.offer(one_after_another(apart), "one after another")
     with pytest.raises(TooLarge, match="more than the limit"):
-        search_fluid_orders(search, 0.0)
-    improve(search, 0.1)
+        search_fluid_orders(search, Budget(0.0))
+    improve(search, Budget(0.1))
     assert any("no orders of fluids" in note for note in search.notes)
     assert search.objective == 8
 
@@ -128,5 +129,5 @@ def test_beams_place_a_backlog_and_orders_what_is_served_as_it_comes(spread: int
         instance, Limits(time_limit=3.0, observer=lambda _: found.append(search.found_by))
     )
     search.offer(one_after_another(instance), "one after another")
-    improve(search, 1.0)
+    improve(search, Budget(1.0))
     assert ("beams over the whole trace" in found) == (spread == 0)

@@ -27,6 +27,7 @@ from kvopt.heuristics.reinsertion import (
 )
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -129,7 +130,7 @@ def test_no_schedule_that_shares_is_below_the_optimum(seed: int) -> None:
     instance = drawn_with_prefixes(seed, 4, is_common=seed % 4 == 0)
     search = Search(instance)
     search.offer(one_after_another(instance), "one after another")
-    search_reinsertions(search, 10.0, most_passes=50)
+    search_reinsertions(search, Budget(10.0), most_passes=50)
     assert search.faults == []
     assert search.objective == optimum_of(instance)
 
@@ -138,7 +139,7 @@ def test_no_schedule_that_shares_is_below_the_optimum(seed: int) -> None:
 @given(instance=instances(most_requests=5))
 def test_small_instances_stay_above_the_optimum(instance: Instance) -> None:
     search = started(instance)
-    search_reinsertions(search, 10.0, most_passes=50)
+    search_reinsertions(search, Budget(10.0), most_passes=50)
     assert search.faults == []
     assert search.progress.objective is not None
     assert search.progress.objective >= brute_force.optimum(*plain(instance))
@@ -152,7 +153,7 @@ def test_most_small_optima_are_found() -> None:
             Request(rng.randint(0, 4), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(5)
         ])  # fmt: skip
         search = started(instance)
-        search_reinsertions(search, 5.0, most_passes=50)
+        search_reinsertions(search, Budget(5.0), most_passes=50)
         found += search.progress.objective == brute_force.optimum(*plain(instance))
     assert found >= 18
 
@@ -169,7 +170,7 @@ def test_same_seed_same_schedule() -> None:
     found = []
     for _ in range(2):
         search = started(instance)
-        search_reinsertions(search, 60.0, most_passes=50)
+        search_reinsertions(search, Budget(60.0), most_passes=50)
         assert search.schedule is not None
         found.append(search.schedule.starts)
     assert found[0] == found[1]
@@ -181,7 +182,7 @@ def test_local_search_improves_on_the_policies() -> None:
     search = started(instance)
     assert search.schedule is not None
     before = search.schedule.objective
-    search_reinsertions(search, 60.0, most_passes=100)
+    search_reinsertions(search, Budget(60.0), most_passes=100)
     assert search.schedule.objective < before
     assert search.faults == []
 
@@ -191,14 +192,14 @@ def test_a_limit_is_kept() -> None:
     # The second is kept within some tenths where nobody else needs the cores.
     began = wall_time()
     search = started(generate("conversation", 1000, 16492, seed=1), time_limit=0.5)
-    improve(search)
+    improve(search, search.budget)
     assert wall_time() - began < 10.0
     assert search.result("auto").stop_reason is StopReason.TIME_LIMIT
 
 
 def test_too_long_horizons_are_left_alone() -> None:
     search = started(Instance(10**9, [Request(0, 0, 10**8)] * 3))
-    search_reinsertions(search, 1.0)
+    search_reinsertions(search, Budget(1.0))
     assert any("local search" in note for note in search.notes)
 
 

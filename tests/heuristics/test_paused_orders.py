@@ -60,7 +60,7 @@ def searched(instance: Instance, seconds: float = math.inf, **limits: Any) -> Sc
     search = Search(Problem(instance, scope=Scope.PAUSES), Limits(**limits))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reinsertion, "_LONGEST_CYCLE", 2000)
-        search_with_pauses(search, seconds)
+        search_with_pauses(search, search.budget.part(most=seconds))
     assert not search.faults
     assert search.best is not None
     return search.best

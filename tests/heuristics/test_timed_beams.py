@@ -26,6 +26,7 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.heuristics.seconds import searching
 from kvopt.heuristics.seconds.beams import run_of_beam
 from kvopt.heuristics.seconds.searching import beams_in_seconds
+from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.timetable.runs import PolicyRun
 
@@ -108,12 +109,12 @@ def widths_of(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[int]:
 
 def test_beams_widen_within_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert widths_of(monkeypatch)[-1] == searching.WIDEST_WITHOUT_LIMIT
-    assert max(widths_of(monkeypatch, time_limit=2.0)) > searching.WIDEST_WITHOUT_LIMIT
-    assert max(widths_of(monkeypatch, time_limit=1.0, room=0)) == 1
+    assert max(widths_of(monkeypatch, budget=Budget(2.0))) > searching.WIDEST_WITHOUT_LIMIT
+    assert max(widths_of(monkeypatch, budget=Budget(1.0, ram=0))) == 1
 
 
 def test_a_beam_that_has_to_stop_makes_a_whole_run() -> None:
-    found = made_by_beams(MIXED, ROOF, should_stop=lambda: True)
+    found = made_by_beams(MIXED, ROOF, budget=Budget(0.0))
     assert found.completed == len(MIXED)
 
 

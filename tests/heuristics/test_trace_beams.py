@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import ThreadPoolExecutor
-from math import inf
 
 import numpy as np
 import pytest
@@ -38,6 +37,7 @@ from kvopt.heuristics.trace_beams import search_traces, started_by_beam
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
+from kvopt.kernels.budget import Budget
 
 _NARROW = SolveParams(improve_widest_beam=16)
 
@@ -67,7 +67,7 @@ def test_tiny_optima_are_found_and_never_passed() -> None:
         ])  # fmt: skip
         search = Search(instance, Limits(params=_NARROW))
         search.offer(one_after_another(instance), "one after another")
-        search_traces(search, inf, seed)
+        search_traces(search, search.budget, seed)
         assert search.faults == []
         assert search.objective is not None
         least = optimum(*plain(instance))
@@ -168,7 +168,7 @@ def test_small_beams_make_schedules_at_any_prices(workers: int) -> None:
         trace = Trace(requests, worth_of(instance, prices), keys)
         plan = BeamPlan(4, 5, rng.randint(1, 4), rng.randint(1, 6), rng.randint(0, 99), 2.0)
         with ThreadPoolExecutor(2) as pool:
-            one, two = (started_by_beam(pool, each, trace, plan, lambda: False) for each in (1, 2))
+            one, two = (started_by_beam(pool, each, trace, plan, Budget()) for each in (1, 2))
         schedule = Schedule(instance, one.starts.tolist(), one.workers.tolist())
         assert schedule.check().feasible
         assert workers > 1 or schedule.objective >= optimum(*plain(instance))
@@ -181,7 +181,7 @@ def test_they_beat_lists_and_repeat_themselves(workers: int, arrivals: bool) -> 
     for threads in (1, 3):  # which share the rows of a beam
         search = begun(chat(arrivals, workers), threads=threads)
         before = search.objective
-        search_traces(search, inf)
+        search_traces(search, search.budget)
         assert search.found_by == "beams over the whole trace"
         assert search.objective is not None
         assert before is not None
@@ -197,23 +197,23 @@ def test_one_that_has_to_stop_ends_with_a_whole_schedule(workers: int) -> None:
     requests, keys = requests_of(instance)
     trace = Trace(requests, worth_nothing(len(instance)), keys)
     with ThreadPoolExecutor(2) as pool:
-        made = started_by_beam(pool, 2, trace, BeamPlan(9, 3, 40, 60, 1), lambda: True)
+        made = started_by_beam(pool, 2, trace, BeamPlan(9, 3, 40, 60, 1), Budget(0.0))
     assert Schedule(instance, made.starts.tolist(), made.workers.tolist()).check().feasible
 
 
 def test_one_request_is_left_alone() -> None:
     search = begun(generate("uniform", n=1, memory=100, seed=1))
     before = search.objective
-    search_traces(search, inf)
+    search_traces(search, search.budget)
     assert search.objective == before
 
 
 def test_an_interrupt_ends_them() -> None:
     search = begun(chat(arrivals=True))
     before = search.objective
-    search.interrupt()
-    search_traces(search, inf)
-    improve(search, inf)
+    search.granted.interrupt()
+    search_traces(search, search.budget)
+    improve(search, search.budget)
     assert search.objective == before
 
 
@@ -222,8 +222,8 @@ def test_an_interrupt_ends_them() -> None:
 def test_improve_begins_with_them_and_keeps_its_limit(arrivals: bool) -> None:
     search = begun(chat(arrivals))
     before = search.objective
-    improve(search, 1.0)
-    assert search.seconds < 20
+    improve(search, Budget(1.0))
+    assert search.granted.spent < 20
     assert search.faults == []
     assert search.objective is not None
     assert before is not None

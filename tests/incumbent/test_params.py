@@ -24,7 +24,7 @@ from kvopt.bounds.lagrangian import refuse_long
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
-from kvopt.incumbent.shares import share_of
+from kvopt.kernels.budget import Budget
 from kvopt.problem.instance_files import write_instance
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -109,18 +109,18 @@ def test_answers_are_true_whatever_they_are() -> None:
 
 def test_no_share_of_no_limit_is_no_time() -> None:
     """Zero times infinity is not a number, which no clock ever reaches."""
-    assert (share_of(math.inf, 0.0), share_of(math.inf, 0.5)) == (0.0, math.inf)
-    assert (share_of(8.0, 0.0), share_of(8.0, 0.5)) == (0.0, 4.0)
+    assert (Budget().part(0.0).left, Budget().part(0.5).left) == (0.0, math.inf)
+    assert (Budget(8.0).part(0.0).left, round(Budget(8.0).part(0.5).left)) == (0.0, 4)
 
 
 def test_time_is_divided_by_shares_with_names() -> None:
     """Those of stages stand in the plan, those of their steps in `kvopt.incumbent.shares`."""
     source = Path(kvopt.__file__).parent
-    for path in source.rglob("*.py"):
-        if path != source / "search" / "plan.py":
+    for folder in ("bounds", "heuristics"):
+        for path in (source / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "share_of":
-                    assert not isinstance(node.args[1], ast.Constant), f"{path}:{node.lineno}"
+                if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "part":
+                    assert not any(isinstance(a, ast.Constant) for a in node.args), path
 
 
 @pytest.mark.slow
@@ -162,15 +162,15 @@ ONE = Instance(3, [Request(0, 1, 2)])
 def test_it_has_the_time_that_is_left_and_ends_with_the_whole() -> None:
     whole = Search(ONE, Limits(time_limit=50, seed=3, threads=1), checkable=True)
     inner = whole.inside(ONE)
-    assert 0 < inner.remaining <= 50
-    assert (inner.seed, inner.threads, inner.checkable) == (3, 1, True)
-    assert not inner.should_stop()
-    whole.interrupt()
-    assert inner.should_stop()
+    assert 0 < inner.budget.left <= 50
+    assert (inner.limits.seed, inner.limits.threads, inner.checkable) == (3, 1, True)
+    assert not inner.budget.over()
+    whole.granted.interrupt()
+    assert inner.budget.over()
 
 
 def test_time_that_it_is_given_counts_though_the_whole_has_none() -> None:
     whole = Search(ONE, Limits(time_limit=0))
-    inner = whole.inside(ONE, 5.0, stop=lambda _: False)
-    assert inner.remaining > 1
-    assert not inner.should_stop()
+    inner = whole.inside(ONE, Budget(5.0))
+    assert inner.budget.left > 1
+    assert not inner.budget.over()

@@ -184,7 +184,7 @@ def never(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 
 def test_the_wait_ends_with_the_limit(never: Place) -> None:
     search = Search(SMALL, Limits(time_limit=0.2))
-    with waiting_within(search):
+    with waiting_within(search.granted):
         search.offer_starts((0, 1, 3, 6), "test")
         compile_elsewhere(never, ())
     assert search.result("auto").stop_reason == "time-limit"
@@ -193,7 +193,7 @@ def test_the_wait_ends_with_the_limit(never: Place) -> None:
 
 
 def test_an_inner_error_is_not_the_end_of_the_limit() -> None:
-    with pytest.raises(Stopped), waiting_within(Search(SMALL)):
+    with pytest.raises(Stopped), waiting_within(Search(SMALL).granted):
         raise Stopped
 
 
@@ -218,7 +218,7 @@ def test_a_search_goes_on_to_its_answer(never: Place) -> None:
     with signals_interrupt(search):
         search.offer_starts((0, 1, 3, 6), "test")
         compile_elsewhere(never, ())
-    assert search.signal_number == signal.SIGINT
+    assert search.granted.signal_number == signal.SIGINT
     assert search.result("auto").schedule is not None
 
 

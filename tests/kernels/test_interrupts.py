@@ -209,7 +209,7 @@ def test_ctrl_c_while_modules_are_loaded() -> None:
 
 def test_a_solver_that_begins_late_is_asked_again_to_return() -> None:
     search = Search(Instance(7, [Request(0, 1, 2)]))
-    search.interrupt()
+    search.granted.interrupt()
     has_begun, is_asked = threading.Event(), threading.Event()
 
     def cancel() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from math import inf
 
 import pytest
 from brute_force import Server, most_in_time, optimum, tel
@@ -29,6 +28,7 @@ from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
+from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.deadlines import Aim
 from kvopt.problem.problem import Problem
@@ -88,7 +88,7 @@ def test_pauses_are_searched_in_full() -> None:
             assert found[0] == least
         assert best_below(memory, requests, least, pauses=True) is None
         search = Search(Problem(instance, scope=Scope.PAUSES), Limits(params=BRIEF))
-        search_with_pauses(search, inf)
+        search_with_pauses(search, search.budget)
         assert (search.objective or 0) >= least
 
 
@@ -122,11 +122,11 @@ def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
     least = optimum(memory, requests, workers=instance.workers)
     search = Search(instance, Limits(params=BRIEF))
     search.offer(one_after_another(instance), "one after another")
-    search_traces(search, inf, seed)
-    search_reinsertions(search, inf, most_passes=1)
+    search_traces(search, search.budget, seed)
+    search_reinsertions(search, search.budget, most_passes=1)
     assert search.faults == []
     assert (search.objective or 0) >= least
-    made = placed(instance, fluid_of(instance, 0.9), Tries(3, seed), lambda: False)
+    made = placed(instance, fluid_of(instance, 0.9), Tries(3, seed), Budget())
     assert made is not None
     schedule = Schedule(instance, *made)
     assert schedule.check().feasible
@@ -139,7 +139,7 @@ def test_prices_of_states_for_many_requests() -> None:
         least = optimum(*plain(instance))
         search = Search(instance, Limits(params=BRIEF, threads=1))
         offer_list_schedules(search)
-        for _, _ in zip(rising_large_bounds(search), range(2), strict=False):
+        for _, _ in zip(rising_large_bounds(search, search.budget), range(2), strict=False):
             pass
         assert search.faults == []
         assert (search.lower_bound or 0) <= least
@@ -194,7 +194,7 @@ def test_local_search_is_feasible_and_not_below_the_optimum() -> None:
     for instance in drawn(6, 8):
         search = Search(instance, Limits(params=BRIEF, threads=1))
         search.offer(one_after_another(instance), "one after another")
-        search_reinsertions(search, inf, most_passes=2)
+        search_reinsertions(search, search.budget, most_passes=2)
         assert search.faults == []
         assert search.schedule is not None
         assert Schedule(instance, search.schedule.starts).check().feasible

@@ -33,6 +33,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.incumbent.result import BoundSource, Progress, StopReason
+from kvopt.kernels.budget import Budget
 from kvopt.search.solvers.pyomo_worker import _EXACT
 from kvopt.search.solving import engine_named
 from kvopt.timetable.schedule import Schedule
@@ -113,20 +114,29 @@ def test_a_limit_keeps_both_sides(engine: str) -> None:
     assert known(result.lower_bound) <= known(result.objective)
 
 
-class FastClock(Search):
+class FastClock(Budget):
     """Solvers are told of less time than there is, as if their clocks were fast."""
 
-    told = 0.3
+    told: float
 
     @property
-    def remaining(self) -> float:
-        return self.told
+    def left(self) -> float:
+        return min(self.told, super().left)
+
+
+def hurried(n: int, told: float) -> Search:
+    """Return a search whose solvers have a fast clock."""
+    clock = FastClock(100.0)
+    clock.told = told
+    search = Search(hard_instance(n), budget=clock)
+    search.budget = clock
+    return search
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", [name for name in ALL if name not in ("auto", "exact")])
 def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> None:
-    search = FastClock(hard_instance(25), Limits(time_limit=100.0))
+    search = hurried(25, 0.3)
     offer_list_schedules(search)
     engine_named(engine)(search)
     result = search.result(engine)
@@ -135,17 +145,16 @@ def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> 
 
 
 def test_an_lp_that_ends_before_the_deadline_ran_out_of_time() -> None:
-    search = FastClock(hard_instance(), Limits(time_limit=100.0))
-    search.told = 1e-3
+    search = hurried(40, 1e-3)
     offer_lp_bound(search)
     assert search.result("lp").stop_reason is StopReason.TIME_LIMIT
 
 
 def test_a_share_of_the_time_is_not_all_of_it() -> None:
     search = Search(hard_instance(), Limits(time_limit=100.0))
-    offer_lp_bound(search, time_limit=1e-3)
+    offer_lp_bound(search, budget=search.budget.part(most=1e-3))
     assert search.result("lp").stop_reason is StopReason.NO_ENGINE
-    assert not search.should_stop()
+    assert not search.budget.over()
 
 
 def test_no_time_and_no_quick_start_is_unknown_on_both_sides() -> None:

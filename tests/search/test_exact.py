@@ -41,6 +41,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.incumbent.result import BoundSource, StopReason
+from kvopt.kernels.budget import Budget
 from kvopt.search.exact import engine as exact
 from kvopt.search.exact import forward as forward_search
 from kvopt.search.exact.forward import Forward
@@ -150,11 +151,11 @@ def test_completion_bounds_are_offered_with_a_proof(completed: Callable[[int], N
     for checkable in (False, True):
         search = Search(instance, Limits(params=UNCHECKABLE), checkable=checkable)
         offer_list_schedules(search)
-        rising, evaluation = next(rising_bounds(search))
+        rising, evaluation = next(rising_bounds(search, search.budget))
         forward = Forward(search, rising, evaluation)
-        forward.complete(10.0)
+        forward.complete(Budget(10.0))
         bounds.append(known(search.lower_bound) - evaluation.bound)
-        forward.complete(0.0)  # no time, no harm
+        forward.complete(Budget(0.0))  # no time, no harm
         assert search.checked is not None
         assert search.checked.value == search.lower_bound
     assert bounds[0] == bounds[1] > 0
@@ -174,9 +175,9 @@ def test_a_bound_below_the_optimum_is_a_proof_with_fewer_labels_alone(
         params = SolveParams(exact_checkable_labels=labels)
         search = Search(instance, Limits(params=params), checkable=True)
         search.offer_starts(best.starts, "optimum")
-        rising, evaluation = next(rising_bounds(search))
+        rising, evaluation = next(rising_bounds(search, search.budget))
         forward = Forward(search, rising, evaluation)
-        forward.complete(10.0)
+        forward.complete(Budget(10.0))
         kept = forward.exclude(target, 10**6, look_ahead=True)
         return kept * len(instance), known(search.lower_bound)
 
@@ -225,7 +226,7 @@ def test_a_limit_keeps_both_sides(presolve: bool, n: int) -> None:
 def test_an_interrupt_keeps_both_sides(after: float) -> None:
     search = Search(hard_instance(), Limits(time_limit=60))
     offer_list_schedules(search)
-    timer = threading.Timer(after, search.interrupt)
+    timer = threading.Timer(after, search.granted.interrupt)
     timer.start()
     exact.run(search)
     timer.join()
@@ -342,13 +343,13 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
         optimum = brute_force.optimum(*plain(instance))
         search = Search(instance, checkable=True)
         offer_list_schedules(search)
-        first = next(iter(rising_bounds(search)), None)
+        first = next(iter(rising_bounds(search, search.budget)), None)
         if first is None:  # the list schedule meets its bound
             continue
         rising, evaluation = first
         drawn += 1
         for target in range(evaluation.bound, optimum + 2):
-            if search.should_stop():  # both sides have met
+            if search.budget.over():  # both sides have met
                 break
             expected = max(evaluation.bound, min(target, optimum))
             Forward(search, rising, evaluation).exclude(target, 10_000, look_ahead=False)
@@ -379,9 +380,9 @@ def test_bounds_rise_until_all_is_excluded_or_labels_or_time_run_out(
 ) -> None:
     search = Search(generate("arrival-1", 12, seed=1))
     offer_list_schedules(search)
-    rising, evaluation = list(islice(rising_bounds(search), 4))[-1]
-    forward = Forward(search, rising, evaluation)
-    monkeypatch.setattr(forward, "_affordable", lambda: 0.0)
+    rising, evaluation = list(islice(rising_bounds(search, search.budget), 4))[-1]
+    forward = Forward(search, rising, evaluation, Budget(600.0))
+    monkeypatch.setattr("kvopt.search.exact.forward._MARGIN", 0.0)
     assert not forward.raises(200_000)
     assert evaluation.bound < known(search.lower_bound) < known(search.schedule).objective
     monkeypatch.undo()

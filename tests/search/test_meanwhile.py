@@ -57,8 +57,8 @@ def test_a_solver_proves_what_waits_for_the_compiler(
 ) -> None:
     monkeypatch.setattr(meanwhile, "prover", lambda _: solver)
     search = search_of(5, workers=workers)
-    with solver_while_compiling(search, presolve=True):
-        while not search.should_stop():
+    with solver_while_compiling(search):
+        while not search.budget.over():
             time.sleep(0.01)
     assert search.proved
     assert search.bound_source is BoundSource.SOLVER
@@ -69,7 +69,7 @@ def test_a_solver_proves_what_waits_for_the_compiler(
 def test_no_claim_takes_the_place_of_a_proof_that_can_be_checked() -> None:
     search = search_of(5, checkable=True)
     before, optimum = search.lower_bound, solve(search.instance, "cpsat").objective
-    with solver_while_compiling(search, presolve=True):
+    with solver_while_compiling(search):
         while search.objective != optimum:
             time.sleep(0.01)
     assert (search.lower_bound, search.proved) == (before, False)
@@ -85,13 +85,13 @@ def test_the_solver_of_many_ends_when_the_others_are_ready(monkeypatch: pytest.M
         return any(thread.name == "kvopt-solver" for thread in threading.enumerate())
 
     search = search_of(40)
-    with solver_while_compiling(search, presolve=True):
+    with solver_while_compiling(search):
         while not works():
             time.sleep(0.01)
         waits.clear()
         while works():
             time.sleep(0.01)
-    assert not search.should_stop()
+    assert not search.budget.over()
 
 
 @pytest.mark.usefixtures("compiling")
@@ -108,7 +108,7 @@ def test_the_optimum_of_starts_is_claimed_of_nothing_else(
 ) -> None:
     begun: list[Search] = []
     monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
-    with solver_while_compiling(Search(problem), presolve=True):
+    with solver_while_compiling(Search(problem)):
         time.sleep(0.1)
     assert not begun
 
@@ -116,7 +116,7 @@ def test_the_optimum_of_starts_is_claimed_of_nothing_else(
 def test_nothing_is_begun_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[Search] = []
     monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
-    with solver_while_compiling(search_of(5), presolve=True):
+    with solver_while_compiling(search_of(5)):
         time.sleep(0.1)
     assert not begun
 
@@ -124,8 +124,8 @@ def test_nothing_is_begun_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPa
 @pytest.mark.usefixtures("compiling")
 def test_an_end_of_the_others_ends_the_solver() -> None:
     search = search_of(10)
-    with solver_while_compiling(search, presolve=True):
-        search.interrupt()
+    with solver_while_compiling(search):
+        search.granted.interrupt()
     assert not search.proved
 
 
@@ -135,11 +135,11 @@ def test_a_release_that_is_refused_is_missed_and_that_is_all(
 ) -> None:
     monkeypatch.setattr(dependencies, "installed_version", lambda _: "1.14.0")
     search = search_of(5)
-    with solver_while_compiling(search, presolve=True):
+    with solver_while_compiling(search):
         while not search.notes:
             time.sleep(0.01)
     assert "solver: highspy 1.14.0 returns wrong optima" in search.notes[0]
-    assert not search.should_stop()
+    assert not search.budget.over()
 
 
 @pytest.mark.thorough

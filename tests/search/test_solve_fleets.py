@@ -29,6 +29,7 @@ from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.timetable.schedule_files import schedule_of_solution
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -84,8 +85,8 @@ def test_more_workers_are_never_worse() -> None:
 @pytest.mark.parametrize(
     "way",
     [
-        lambda search: search_reinsertions(search, 9.0, most_passes=100),
-        lambda search: search_traces(search, 0.5),
+        lambda search: search_reinsertions(search, Budget(9.0), most_passes=100),
+        lambda search: search_traces(search, Budget(0.5)),
     ],
     ids=["moves", "beams"],
 )

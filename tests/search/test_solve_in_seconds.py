@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from kvopt import (
 from kvopt.heuristics.seconds.runs import offer_servers, search_moves, search_routed
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
+from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
@@ -150,7 +150,9 @@ def test_limits_and_interrupts_keep_both_sides() -> None:
     enough = solve(FLEET, clock=CLOCK, stop=gap_below(0.99))
     checked(enough)
     assert str(enough.stop_reason) == "gap"
-    search: Search = Search(Problem(FLEET, CLOCK), Limits(observer=lambda _: search.interrupt(2)))
+    search: Search = Search(
+        Problem(FLEET, CLOCK), Limits(observer=lambda _: search.granted.interrupt(2))
+    )
     search_routed(search)
     first = search.objective
     search_moves(search)
@@ -220,7 +222,7 @@ def test_servers_with_other_budgets_are_among_the_first_schedules(instance: Inst
     """Their rounds process prompts in pieces, which no other first schedule does."""
     problem = Problem(instance, clock=CLOCK, scope=Scope.PAUSES_AND_CHUNKS)
     search = Search(problem, Limits())
-    offer_servers(search, math.inf)
+    offer_servers(search, search.budget)
     assert search.best is not None
     assert search.found_by is not None
     router = "least-requests" if instance.workers > 1 else "central"
@@ -245,5 +247,5 @@ def test_servers_are_tried_where_prompts_may_be_in_pieces(scope: str, is_tried: 
 def test_servers_end_with_their_share_of_the_time() -> None:
     problem = Problem(HUMPS, clock=CLOCK, scope=Scope.PAUSES_AND_CHUNKS)
     search = Search(problem, Limits())
-    offer_servers(search, 0.0)
+    offer_servers(search, Budget(0.0))
     assert search.best is None

@@ -9,7 +9,7 @@ many take the last per cent.  The result is the best exact value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from kvopt.bounds.configurations.smoothing import (
     sums_along_lives,
 )
 from kvopt.bounds.configurations.states import Knots, States
+from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Flags, Floats, Integers
 
 _HOTTER = 1.25
@@ -199,7 +200,7 @@ def climb_stage(
     prices: Floats,
     stage: Stage,
     value: int,
-    should_stop: Callable[[], bool],
+    budget: Budget,
 ) -> tuple[Floats, Floats]:
     """Climb until the gain per step is small; return the best prices and the last ones.
 
@@ -211,7 +212,7 @@ def climb_stage(
         at = there
         if at.hard > best.hard:
             best = at
-        if should_stop():
+        if budget.over():
             break
         if count % stage.window == 0:
             if at.smooth - before < stage.gain * value:

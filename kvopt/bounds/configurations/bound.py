@@ -5,7 +5,6 @@ For thousands of requests in a small cache prices have few knots, and no start i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 
 from kvopt.bounds.configurations.ascent import Stage
@@ -15,8 +14,7 @@ from kvopt.bounds.configurations.stages import Rising
 from kvopt.bounds.configurations.states import Knots
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.shares import share_of
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget
 
 _FINE = 64
 """Refinement at which all times are knots, for instances that can be proved."""
@@ -49,7 +47,7 @@ _STAGES_AT_FEW_KNOTS = (
 
 def offer_configuration_bound(
     search: Search,
-    time_limit: float = math.inf,
+    budget: Budget | None = None,
     *,
     few_knots: bool = False,
     least_gain: float = 0.0,
@@ -62,8 +60,8 @@ def offer_configuration_bound(
     ----------
     search
         The problem, and when to stop.
-    time_limit
-        Seconds for it.
+    budget
+        By default that of the search.
     few_knots
         Whether prices have few knots; they also have if there are too many starts.
     least_gain
@@ -82,7 +80,7 @@ def offer_configuration_bound(
             few_knots = True
     rise: Callable[..., Iterator[object]] = rising_large_bounds if few_knots else rising_bounds
     values: list[int] = []
-    for _ in rise(search, time_limit):
+    for _ in rise(search, budget or search.budget):
         assert search.checked is not None
         values.append(search.checked.value)
         if len(values) > 2 and values[-1] - values[-3] < least_gain * values[-1]:
@@ -95,7 +93,7 @@ def offer_configuration_bound(
 
 def rising_bounds(
     search: Search,
-    time_limit: float = math.inf,
+    budget: Budget,
     *,
     rule_out: bool = True,
     patience: float = 1.0,
@@ -105,29 +103,23 @@ def rising_bounds(
     Patient stages end after that share of the time, so that callers can use the rest.
     """
     assert search.schedule is not None
-    began, limit = wall_time(), min(time_limit, search.remaining)
-    share = 1.0
-
-    def is_over() -> bool:
-        return search.should_stop() or wall_time() - began >= share_of(limit, share)
-
-    last = search.schedule.makespan
-    rising = Rising(search.instance, last, search.threads, is_over)
+    patient = budget.part(patience)
+    rising = Rising(search.instance, search.schedule.makespan, search.limits.threads, budget)
     for stage in STAGES:
         if stage.window > STAGES[0].window:
-            share = patience
-        if is_over():
+            rising.budget = patient
+        if rising.budget.over():
             return
         evaluation = rising.climb(stage, search.schedule.objective)
         value, proof = rising.proved(evaluation, search.schedule.objective)
         search.offer_checked(value, "configuration", proof)
-        if not search.should_stop():
+        if not search.budget.over():
             yield rising, evaluation
-        if rule_out and not search.should_stop():
+        if rule_out and not search.budget.over():
             rising.rule_out(evaluation, search.schedule.objective)
 
 
-def rising_large_bounds(search: Search, time_limit: float = math.inf) -> Iterator[Knots]:
+def rising_large_bounds(search: Search, budget: Budget) -> Iterator[Knots]:
     """Climb stage by stage; offer each bound, yield the knots of the prices that prove it.
 
     Raises
@@ -136,15 +128,10 @@ def rising_large_bounds(search: Search, time_limit: float = math.inf) -> Iterato
         If states and times take too much memory, or too long to check.
     """
     assert search.schedule is not None
-    end = wall_time() + min(time_limit, search.remaining)
-
-    def is_over() -> bool:
-        return search.should_stop() or wall_time() >= end
-
     last = search.schedule.makespan
-    rising = Rising(search.instance, last, search.threads, is_over, few_knots=True)
+    rising = Rising(search.instance, last, search.limits.threads, budget, few_knots=True)
     for stage in _STAGES_AT_FEW_KNOTS:
-        if is_over():
+        if budget.over():
             return
         objective = search.schedule.objective
         value = rising.climb_with_all_starts(stage, objective)

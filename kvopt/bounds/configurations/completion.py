@@ -12,8 +12,6 @@ at most theirs.  That this is valid is Claim 13 of docs/configurations.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from kvopt.bounds.configurations.carried import Sets, extend, go_through, table_of
@@ -30,6 +28,7 @@ from kvopt.bounds.configurations.requests import (
 )
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
+from kvopt.kernels.budget import Budget
 
 _ROOM = 3
 """Slots of the hash table, as a multiple of the most sets that are kept at a time."""
@@ -102,7 +101,7 @@ class Completions:
         cells = int(states.outputs.sum()) * (states.most + 1) * (states.memory + 1)
         return states.workers == 1 and cells <= _MOST_CELLS
 
-    def fill(self, most_sets: int, window: int, should_stop: Callable[[], bool]) -> None:
+    def fill(self, most_sets: int, window: int, limit: Budget) -> None:
         """Go backwards through all times.
 
         Parameters
@@ -111,6 +110,8 @@ class Completions:
             The most sets to keep at each time.
         window
             Sets are kept that cost less than so much more than the cheapest.
+        limit
+            When to stop.
 
         Raises
         ------
@@ -123,7 +124,7 @@ class Completions:
         cut, least, narrowed = 0, 0, float(window)
         for now in range(self._last, 0, -1):
             below = min(least + int(narrowed), self._budget + 1)
-            below = self._go_back(now, sets, cut, least, below, others, most_sets, should_stop)
+            below = self._go_back(now, sets, cut, least, below, others, most_sets, limit)
             if others.number > most_sets:
                 below = others.drop_dearest(most_sets)
             narrowed = float(max(below - least, 1))
@@ -145,7 +146,7 @@ class Completions:
         below: int,
         found: Sets,
         most_sets: int,
-        should_stop: Callable[[], bool],
+        limit: Budget,
     ) -> int:
         """Compute the carried sets of a time below a cost limit; return the limit used."""
         shown = np.empty((self._requests.outputs.sum(), END + 1), dtype=np.int64)
@@ -166,7 +167,7 @@ class Completions:
                     below = cut + (below - cut) // 4
                     continue
             for begin in range(0, max(1, sets.number), _PART):
-                if should_stop():
+                if limit.over():
                     raise Stopped
                 part = (begin, min(begin + _PART, sets.number))
                 if not extend(self._requests, now, sets, part, ending, below, found):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from kvopt.bounds.configurations.labels import (
@@ -17,6 +15,7 @@ from kvopt.bounds.configurations.labels import (
 )
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import copy_into
 from kvopt.kernels.parallel import map_ranges
@@ -36,7 +35,7 @@ def next_layer(
     step: Round,
     layer: Layer,
     label_limit: int,
-    should_stop: Callable[[], bool],
+    limit: Budget,
     threads: int = 1,
 ) -> Layer:
     """Return all extensions of a label whose least cost is within the budget.
@@ -62,7 +61,7 @@ def next_layer(
             slots = np.full(1 << (2 * size).bit_length(), -1, dtype=np.int32)
             count = 0
             for begin in range(first, last, _PART):
-                if should_stop():
+                if limit.over():
                     raise Stopped
                 part = (begin, min(begin + _PART, last))
                 count = _expand(states, step, layer, part, found, count, slots)

@@ -11,7 +11,6 @@ the budget, or when another label dominates it (`kvopt.bounds.configurations.dom
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +28,7 @@ from kvopt.bounds.configurations.labels import (
 from kvopt.bounds.configurations.lookahead import Lookahead
 from kvopt.bounds.configurations.states import States
 from kvopt.errors import Stopped
+from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Integers
 from kvopt.problem.instance import Instance
 
@@ -88,7 +88,7 @@ class ForwardSearch:
     def search_exhaustively(
         self,
         label_limit: int,
-        should_stop: Callable[[], bool] = lambda: False,
+        limit: Budget | None = None,
         *,
         in_all: int | None = None,
     ) -> tuple[int, ...] | None:
@@ -103,11 +103,9 @@ class ForwardSearch:
         """
         if in_all is None:
             in_all = max(_LABELS_IN_ALL, FULL_LAYERS * label_limit)
-        return self._run(label_limit, None, in_all, should_stop)
+        return self._run(label_limit, None, in_all, limit or Budget())
 
-    def search_with_beam(
-        self, width: int, should_stop: Callable[[], bool] = lambda: False
-    ) -> tuple[int, ...] | None:
+    def search_with_beam(self, width: int, limit: Budget | None = None) -> tuple[int, ...] | None:
         """Return the starts of a good schedule: each round keeps the ``width`` best labels only.
 
         A result of None proves nothing.
@@ -119,10 +117,10 @@ class ForwardSearch:
         Stopped
             If it was asked to stop.
         """
-        return self._run(_CHILDREN * width, width, _LABELS_IN_ALL, should_stop)
+        return self._run(_CHILDREN * width, width, _LABELS_IN_ALL, limit or Budget())
 
     def _run(
-        self, label_limit: int, width: int | None, in_all: int, should_stop: Callable[[], bool]
+        self, label_limit: int, width: int | None, in_all: int, limit: Budget
     ) -> tuple[int, ...] | None:
         evaluation = self.evaluation
         budget = (self.target - 1) * evaluation.denominator - evaluation.total
@@ -137,11 +135,11 @@ class ForwardSearch:
         trail = [(layer.waiting(), layer.parents)]
         self.kept = []
         for step in steps:
-            if should_stop():
+            if limit.over():
                 raise Stopped
             if self.completions is not None:
                 step = step._replace(completions=self.completions.after(step.now))
-            layer = self._next(step, layer, label_limit, width is not None, should_stop)
+            layer = self._next(step, layer, label_limit, width is not None, limit)
             one_more = width is None and self.lookahead is not None
             layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
             if width is not None and len(layer.spent) > width:
@@ -160,14 +158,14 @@ class ForwardSearch:
         layer: Layer,
         label_limit: int,
         is_beam: bool,
-        should_stop: Callable[[], bool],
+        limit: Budget,
     ) -> Layer:
         """Return the next layer; a beam keeps its better part if it would be too wide."""
         if self.lookahead is not None and not is_beam:
             step = step._replace(horizon=self.lookahead.after(step.now))
         while True:
             try:
-                return next_layer(self.states, step, layer, label_limit, should_stop, self.threads)
+                return next_layer(self.states, step, layer, label_limit, limit, self.threads)
             except TooWide:
                 if not is_beam:
                     raise

@@ -8,7 +8,6 @@ fewer requests can be in a state, so fewer configurations remain.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from kvopt.bounds.configurations.size import check_large, check_size
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
+from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Flags, Floats, Integers
 from kvopt.problem.instance import Instance
 
@@ -47,8 +47,8 @@ class Rising:
         The last time at which states have prices: the makespan of a good schedule.
     threads
         Threads that share the work.
-    should_stop
-        Asked after every step.
+    budget
+        Asked after every step; it may be changed between stages.
     few_knots
         Whether prices have few knots, for thousands of requests: then no start is removed, so
         no table of all starts at all times is needed.
@@ -71,14 +71,14 @@ class Rising:
         instance: Instance,
         last: int,
         threads: int = 1,
-        should_stop: Callable[[], bool] = lambda: False,
+        budget: Budget | None = None,
         *,
         few_knots: bool = False,
     ) -> None:
         (check_large if few_knots else check_size)(instance, last)
         self.states, self._few_knots = States.of(instance), few_knots
         self.starts: Flags = self.states.all_starts(last)
-        self._last, self._threads, self._should_stop = last, threads, should_stop
+        self._last, self._threads, self.budget = last, threads, budget or Budget()
         # A power of two, for so many knots at least.
         least = _FEW_KNOTS if few_knots else _FIRST_KNOTS
         self._coarsest = 1 << int(math.log2(max(1.0, last / least)))
@@ -105,7 +105,7 @@ class Rising:
         copies = knots.copies_by_arrival(states) if self._few_knots else None
         looks = max(1, apart // _LOOKS)
         evaluator = Evaluator(states, knots, self.starts, tau, self._threads, copies, looks)
-        best, self._prices = climb_stage(evaluator, prices, stage, value, self._should_stop)
+        best, self._prices = climb_stage(evaluator, prices, stage, value, self.budget)
         denominator = denominator_for(states, knots, best)
         numerators = rounded(best, denominator)
         self._latest = state_prices(states, knots, numerators, denominator)

@@ -9,11 +9,9 @@ one, and insert them again together with it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -21,7 +19,7 @@ import numpy as np
 
 from kvopt.errors import TooLarge
 from kvopt.incumbent.shares import ORDERS_IN_TIME
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.deadlines import Aim
 from kvopt.problem.instance import Instance
@@ -71,8 +69,7 @@ def attaining_in_rounds(
     costs: Floats,
     *,
     seed: int = 0,
-    time_limit: float = math.inf,
-    should_stop: Callable[[], bool] = lambda: False,
+    budget: Budget | None = None,
 ) -> Attaining | None:
     """Return the best schedule of some orders, None if there are too many rounds for a profile.
 
@@ -84,21 +81,16 @@ def attaining_in_rounds(
         Payment of each request at the prices of the ceiling; infinite for a sure miss.
     seed
         Seed of varied costs.
-    time_limit, should_stop
+    budget
         When to return the best so far.
     """
     empty = _empty(instance, allowed, aim)
     if empty is None:
         return None
-    began = wall_time()
-
-    def is_over(share: float = 1.0) -> bool:
-        return should_stop() or wall_time() > began + share * time_limit
-
-    random, orders_over = np.random.default_rng(seed), partial(is_over, ORDERS_IN_TIME)
-    places, count = _filled(instance, empty, costs, random, orders_over)
+    random, budget = np.random.default_rng(seed), budget or Budget()
+    places, count = _filled(instance, empty, costs, random, budget.part(ORDERS_IN_TIME))
     late = np.flatnonzero((places.starts < 0) & np.isfinite(costs))
-    count += _exchanged(places, late, seed, is_over)
+    count += _exchanged(places, late, seed, budget)
     return _completed(instance, places, count)
 
 
@@ -123,7 +115,7 @@ def _filled(
     empty: Placement,
     costs: Floats,
     random: np.random.Generator,
-    is_over: Callable[[], bool],
+    budget: Budget,
 ) -> tuple[Placement, int]:
     """Return the best of some orders, and how many attain."""
     from kvopt.heuristics.reinsertion import fill
@@ -135,18 +127,18 @@ def _filled(
         count = fill(places, order, np.array([1]))
         if count > most:
             best, most = places, int(count)
-        if most == np.isfinite(costs).sum() or is_over():
+        if most == np.isfinite(costs).sum() or budget.over():
             break
     return best, most
 
 
-def _exchanged(places: Placement, late: Integers, seed: int, is_over: Callable[[], bool]) -> int:
+def _exchanged(places: Placement, late: Integers, seed: int, budget: Budget) -> int:
     """Exchange requests until none is late or nothing improves; return how many more attain."""
     from kvopt.heuristics.reinsertion import reinsert, without_loads
 
     random, idle, before = np.array([seed]), 0, len(late)
     kept, starts = without_loads(places), places.starts
-    while len(late) and idle < _IDLE * len(starts) and not is_over():
+    while len(late) and idle < _IDLE * len(starts) and not budget.over():
         line = np.argsort(starts, kind="stable")
         line = line[starts[line] >= 0]
         left = reinsert(places, kept, line, late, random, (1.0, 1.0), _STEPS)

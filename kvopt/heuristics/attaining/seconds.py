@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ import numpy as np
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.incumbent.shares import RUNS_IN_TIME
-from kvopt.kernels.clock import wall_time
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.magnitudes import LARGEST_SUM, fits
 from kvopt.problem.arrays import Flags, Floats, Integers, columns_of
 from kvopt.problem.batch_time import BatchTime
@@ -75,8 +74,7 @@ def attaining_in_seconds(
     costs: Floats,
     *,
     seed: int = 0,
-    time_limit: float = math.inf,
-    should_stop: Callable[[], bool] = lambda: False,
+    budget: Budget | None = None,
 ) -> Attaining | None:
     """Return the best of some runs, None if times do not fit into 64 bits.
 
@@ -85,10 +83,10 @@ def attaining_in_seconds(
     table = Table.of(instance, model, allowed, costs)
     if table is None:
         return None
-    began, workers = wall_time(), instance.workers
-
-    def is_over(share: float = 1.0) -> bool:
-        return should_stop() or wall_time() > began + share * time_limit
+    budget, workers = budget or Budget(), instance.workers
+    # Moves between workers have the time that each worker by itself leaves.
+    alone = budget.part(1.0 - RUNS_IN_TIME) if workers > 1 else budget
+    first = budget.part(RUNS_IN_TIME)
 
     def served(members: Integers, way: Way = _FIRST_WAY) -> Server:
         return Server(table.some(members), instance.memory, model, aim, seed, way)
@@ -98,14 +96,13 @@ def attaining_in_seconds(
         fleet = _Fleet(_dealt(table, instance, limit), workers, served)
         if best is None or fleet.count > best.count:
             best = fleet
-        if workers == 1 or is_over(RUNS_IN_TIME) or best.count == best.most:
+        if workers == 1 or first.over() or best.count == best.most:
             break
     assert best is not None, "there is a limit at least"
-    alone = 1.0 - RUNS_IN_TIME if workers > 1 else 1.0
-    for place, server in enumerate(best.servers):
-        server.search(partial(is_over, alone * (place + 1) / workers))
+    for left, server in zip(range(workers, 0, -1), best.servers, strict=True):
+        server.search(alone.part(1 / left))
     if workers > 1:
-        best.move(table, np.random.default_rng(seed), is_over)
+        best.move(table, np.random.default_rng(seed), budget)
     return best.together()
 
 
@@ -175,13 +172,13 @@ class Server:
         self.in_time: Flags = np.zeros(0, dtype=np.bool_)
         self.tried(self.way)
 
-    def search(self, is_over: Callable[[], bool]) -> None:
+    def search(self, budget: Budget) -> None:
         """Vary one of the best parameters after the other, until nothing improves any more."""
         for _ in range(_TURNS):
             before = self.best.count
             for name, values in _CHOICES.items():
                 for value in values:
-                    if is_over() or self.best.count == self.most:
+                    if budget.over() or self.best.count == self.most:
                         return
                     changed: dict[str, Any] = {name: value}
                     self.tried(replace(self.way, **changed))
@@ -252,10 +249,10 @@ class _Fleet:
         """Return how many can attain alone."""
         return sum(server.most for server in self.servers)
 
-    def move(self, table: Table, random: np.random.Generator, is_over: Callable[[], bool]) -> None:
+    def move(self, table: Table, random: np.random.Generator, budget: Budget) -> None:
         """Move late requests and some near them, unless fewer attain then."""
         idle = 0
-        while idle < _IDLE * len(self._on) and self.count < self.most and not is_over():
+        while idle < _IDLE * len(self._on) and self.count < self.most and not budget.over():
             before = self.count
             late = np.flatnonzero(~self._in_time() & np.isfinite(table.costs))
             i = int(random.choice(late))

@@ -13,7 +13,7 @@ with the number of orders.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from kvopt.heuristics.fleets.placing import Placing, Tries, place_next
 from kvopt.heuristics.reduced_costs import summed
 from kvopt.heuristics.reinsertion import nowhere, refuse_too_long
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.arrays import Floats, Integers, columns_of
 from kvopt.problem.instance import Instance
@@ -71,7 +72,7 @@ def fluid_of(instance: Instance, pace: float) -> Fluid:
     return Fluid(order, *summed(fluid_prices(slower)))
 
 
-def search_fluid_orders(search: Search, seconds: float, seed: int = 0) -> None:
+def search_fluid_orders(search: Search, budget: Budget, seed: int = 0) -> None:
     """Try paces, then more and more orders at the best ones, for so long.
 
     The first paces are never cut short.  Without a limit the search ends if nothing improves.
@@ -83,18 +84,17 @@ def search_fluid_orders(search: Search, seconds: float, seed: int = 0) -> None:
     """
     if len(search.instance) < 2:
         return
-    end = wall_time() + seconds
-    with ThreadPoolExecutor(search.threads) as pool:
-        paces = _Paces(search, pool, end)
+    with ThreadPoolExecutor(search.limits.threads) as pool:
+        paces = _Paces(search, pool, budget)
         best = paces.first()
         step, orders, idle, turn = _FIRST_STEP, _FIRST_ORDERS, 0, 0
-        while idle < _IDLE_TURNS and not paces.is_over():
+        while idle < _IDLE_TURNS and not budget.over():
             began, before, turn = wall_time(), search.objective, turn + 1
             found = paces.best_of([best, best + step], Tries(orders, seed + turn))
             step = max(step / 2, _LEAST_STEP) if found == best else step
             best = found
             idle = idle + 1 if search.objective == before else 0
-            orders = _next_orders(orders, wall_time() - began, end - wall_time())
+            orders = _next_orders(orders, wall_time() - began, budget.left)
 
 
 def _next_orders(orders: int, took: float, left: float) -> int:
@@ -107,23 +107,19 @@ def _next_orders(orders: int, took: float, left: float) -> int:
 class _Paces:
     """Place requests at different paces, and offer the results."""
 
-    def __init__(self, search: Search, pool: ThreadPoolExecutor, end: float) -> None:
-        self._search, self._pool, self._end = search, pool, end
+    def __init__(self, search: Search, pool: ThreadPoolExecutor, budget: Budget) -> None:
+        self._search, self._pool, self._budget = search, pool, budget
         self._first = search.instance.first_arrival
         self._shifted = search.instance.shifted(-self._first)
         self._fluids: dict[float, Fluid] = {}
         # Too early for prices of all these rounds.
         refuse_too_long(self._shifted.workers, fluid_end(self._shifted.pooled()))
 
-    def is_over(self) -> bool:
-        """Whether time is up, or the search has to stop."""
-        return wall_time() >= self._end or self._search.should_stop()
-
     def first(self) -> float:
         """Return the best of the first paces, without other orders."""
         values: list[float] = []
         for pace in _PACES:
-            values.append(self._offer(self._made(pace, Tries(1, 0), self._search.should_stop)))
+            values.append(self._offer(self._made(pace, Tries(1, 0), self._search.budget)))
             if values[-1] == math.inf or len(values) - values.index(min(values)) > 2:
                 break
         return _PACES[values.index(min(values))]
@@ -131,16 +127,16 @@ class _Paces:
     def best_of(self, paces: Sequence[float], tries: Tries) -> float:
         """Offer the schedule of each pace; return the best pace, the first one in a tie."""
         kept = [pace for pace in paces if pace <= 1]
-        work = [self._pool.submit(self._made, pace, tries, self.is_over) for pace in kept]
+        work = [self._pool.submit(self._made, pace, tries, self._budget) for pace in kept]
         values = [self._offer(part.result()) for part in work]
         return kept[values.index(min(values))]
 
-    def _made(self, pace: float, tries: Tries, should_stop: Callable[[], bool]) -> Found | None:
-        if should_stop():
+    def _made(self, pace: float, tries: Tries, budget: Budget) -> Found | None:
+        if budget.over():
             return None
         if pace not in self._fluids:
             self._fluids[pace] = fluid_of(self._shifted, pace)
-        return placed(self._shifted, self._fluids[pace], tries, should_stop)
+        return placed(self._shifted, self._fluids[pace], tries, budget)
 
     def _offer(self, found: Found | None) -> float:
         """Offer a schedule; return the sum of its starts."""
@@ -151,9 +147,7 @@ class _Paces:
         return sum(starts)
 
 
-def placed(
-    instance: Instance, fluid: Fluid, tries: Tries, should_stop: Callable[[], bool]
-) -> Found | None:
+def placed(instance: Instance, fluid: Fluid, tries: Tries, budget: Budget) -> Found | None:
     """Return the placement of requests, None if the search had to stop before its end.
 
     Raises
@@ -164,7 +158,7 @@ def placed(
     placing = _nothing_placed(instance, fluid)
     reached, count = placing.reached, len(instance)
     while reached[0] < count:
-        if should_stop():
+        if budget.over():
             return None
         until = min(count, int(reached[0]) + max(1, _SLICE // tries.orders))
         place_next(placing, tries, until)

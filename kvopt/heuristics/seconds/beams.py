@@ -6,7 +6,6 @@ the same time instead of the same round: rounds of two runs differ in length.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import partial
 
@@ -39,6 +38,7 @@ from kvopt.heuristics.seconds.dispatch import (
     empty_node,
     run_on,
 )
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.magnitudes import NEVER
 from kvopt.kernels.random_numbers import State, factor, normal, uniform
@@ -79,14 +79,14 @@ def run_of_beam(
     rooms: list[Room],
     server: Server,
     plan: BeamPlan,
-    is_late: Callable[[], bool],
+    budget: Budget,
 ) -> TimedNode:
     """Return the end of the best run of a beam; its events are in the first work array.
 
     After the time limit the cheapest node is completed without other rules.
     """
     beam = _beam_for(server, plan)
-    course, ended = run_beam(pool, rooms, beam, _work_on(server, plan), plan, is_late)
+    course, ended = run_beam(pool, rooms, beam, _work_on(server, plan), plan, budget)
     if ended is None:
         return _made_again(server, plan, rooms[0], course.past(0))  # the first is the cheapest
     latencies = ended.here.counts[: len(course.chosen[-1]), LATENCY]

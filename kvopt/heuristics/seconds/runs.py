@@ -19,6 +19,7 @@ from random import Random
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
@@ -89,12 +90,12 @@ def policies_for(instance: Instance) -> tuple[str, ...]:
     return (*POLICIES, "svf-private", "lpm") if "prefix" in instance.extras else POLICIES
 
 
-def search_runs(search: Search, _: float) -> None:
+def search_runs(search: Search, _: Budget) -> None:
     """Search for better runs: orders behind routers, then moves between workers."""
     search_routed(search)
-    if not search.should_stop():
+    if not search.budget.over():
         search.engine = "moves"
-        search_moves(search, search.seed)
+        search_moves(search, search.limits.seed)
 
 
 def offer_one_by_one(search: Search) -> None:
@@ -121,37 +122,35 @@ def offer_one_by_one(search: Search) -> None:
     search.offer(joined_run(search, name, starts, workers, resumed, began), name)
 
 
-def offer_policies(search: Search, _: float) -> None:
-    """Offer the runs of policies, except those that were judged."""
+def offer_policies(search: Search, _: Budget) -> None:
+    """Offer the runs of policies."""
     for label in policies_for(search.instance):
-        if label not in search.judged:
-            _offer_policy(search, label, label)
+        _offer_policy(search, label, label)
 
 
-def offer_servers(search: Search, seconds: float) -> None:
+def offer_servers(search: Search, budget: Budget) -> None:
     """Offer the runs of servers with several budgets, then with other limits of requests.
 
     A small budget keeps rounds short, and a large one begins prompts early; few active requests
     are rarely better than many.  In a fleet each server has a line of its own.
     """
-    end = search.seconds + seconds
     for server in _SERVERS:
-        labels = {budget: f"{server},budget={budget}" for budget in _BUDGETS}
+        labels = {tokens: f"{server},budget={tokens}" for tokens in _BUDGETS}
         totals = {
-            budget: _offer_server(search, f"{label},max_seqs={_CAP}", end)
-            for budget, label in labels.items()
+            tokens: _offer_server(search, f"{label},max_seqs={_CAP}", budget)
+            for tokens, label in labels.items()
         }
         best = min(_BUDGETS, key=totals.__getitem__)
         for cap in _CAPS:
             if cap <= best:
-                _offer_server(search, f"{labels[best]},max_seqs={cap}", end)
+                _offer_server(search, f"{labels[best]},max_seqs={cap}", budget)
 
 
-def _offer_server(search: Search, server: str, end: float) -> float:
+def _offer_server(search: Search, server: str, budget: Budget) -> float:
     """Offer the run of a server; return its total latency, infinite if the time is over."""
     is_fleet, router = search.problem.is_fleet, "least-requests"
     label = f"{server} behind {router}" if is_fleet else server
-    made = _offer_policy(search, server, label, router if is_fleet else "central", end)
+    made = _offer_policy(search, server, label, router if is_fleet else "central", budget)
     return math.inf if made is None else made.objective
 
 
@@ -171,14 +170,11 @@ def _offer_policy(
     policy: str | Policy,
     label: str,
     router: str = "central",
-    end: float = math.inf,
+    budget: Budget | None = None,
 ) -> PolicyRun | None:
     """Offer the run of a policy and return it, None if the time is over before it ends."""
-
-    def is_over() -> bool:
-        return search.should_stop() or search.seconds >= end
-
-    if is_over():
+    budget = budget or search.budget
+    if budget.over():
         return None
     with suppress(Stopped):
         made = run(
@@ -187,7 +183,7 @@ def _offer_policy(
             router=router,
             clock=search.clock,
             label=label,
-            should_stop=is_over,
+            should_stop=budget.over,
         )
         search.offer(made, label)
         return made
@@ -201,11 +197,11 @@ def search_moves(search: Search, seed: int = 0) -> None:
         return
     count, workers = len(search.instance), search.instance.workers
     most_idle = max(10, min(_IDLE_STEPS * workers, _IDLE_WORK // count))
-    if search.remaining < math.inf:
+    if search.budget.left < math.inf:
         most_idle *= 10
     state, random, idle = _Dealt(search, made), Random(seed), 0
     try:
-        while idle < most_idle and not search.should_stop():
+        while idle < most_idle and not search.budget.over():
             idle = 0 if state.step(random) else idle + 1
     except Stopped:
         return
@@ -259,7 +255,7 @@ class _Dealt:
         search = self._search
         policy = Order("start", self._keys, 1, 0).policy(members)
         part = search.instance.of_one_worker(members)
-        return run(part, policy, clock=search.clock, should_stop=search.should_stop)
+        return run(part, policy, clock=search.clock, should_stop=search.budget.over)
 
     def _whole(self) -> PolicyRun:
         """Return the runs of all workers as one run."""

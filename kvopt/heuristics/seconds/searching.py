@@ -8,7 +8,7 @@ fit its times better.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -23,6 +23,7 @@ from kvopt.heuristics.seconds.beams import (
 )
 from kvopt.heuristics.seconds.dispatch import LATENCY, WAITS, TimedNode
 from kvopt.heuristics.seconds.servers import server_of
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.clocks import Seconds, arrivals_ns
@@ -52,11 +53,9 @@ def beams_in_seconds(
     clock: Seconds,
     lines: Sequence[int],
     *,
-    time_limit: float = math.inf,
+    budget: Budget | None = None,
     threads: int = 1,
     seed: int = 0,
-    room: int = _ROOM,
-    should_stop: Callable[[], bool] = lambda: False,
 ) -> PolicyRun | None:
     """Return the best run of wider and wider beams; None if they would be too large.
 
@@ -66,37 +65,29 @@ def beams_in_seconds(
         The requests, on one worker, and how long rounds last.
     lines
         Positions of the lines of the bound.
-    time_limit
-        Seconds; without a limit beams remain narrow.
+    budget
+        Time and memory; without a limit of time beams remain narrow.
     threads
         Threads that share the expansions of a beam.
     seed
         Seed of the random generator.
-    room
-        Bytes that the nodes of a beam may take.
-    should_stop
-        Checked now and then.
     """
-    start = wall_time()
-    end = start + time_limit
-    beams = _beams_of(instance, clock, lines, threads, seed, room)
+    start, budget = wall_time(), budget or Budget()
+    beams = _beams_of(instance, clock, lines, threads, seed, min(budget.memory_left, _ROOM))
     if beams is None:
         return None
 
-    def is_over() -> bool:
-        return should_stop() or wall_time() >= end
-
     turn, idle, effort, widest = 0, 0, 0.0, beams.widest
-    if time_limit == math.inf:
+    if is_unlimited := budget.left == math.inf:
         widest = max(1, min(WIDEST_WITHOUT_LIMIT, _MOST_WITHOUT_LIMIT // len(instance), widest))
     with ThreadPoolExecutor(threads) as pool:
-        while idle < IDLE_TURNS and not is_over():
+        while idle < IDLE_TURNS and not budget.over():
             began, before, each = wall_time(), beams.best.objective, beams.effort(turn)
             width = max(1, min(int(effort / each), widest))
-            beams.search(pool, turn, width, is_over)
+            beams.search(pool, turn, width, budget)
             turn, idle = turn + 1, 0 if beams.best.objective != before else idle + 1
-            effort = next_effort(width * each, wall_time() - began, end - wall_time())
-            if not effort or (time_limit == math.inf and width == widest):
+            effort = next_effort(width * each, wall_time() - began, budget.left)
+            if not effort or (is_unlimited and width == widest):
                 break
     return replace(beams.best, wall_seconds=wall_time() - start)
 
@@ -133,7 +124,7 @@ class _Beams:
         self._priced = partial(server_of, instance, clock.batch_time, lines, arrivals, part)
         server = self._priced(SLOWER[0])
         self._rooms = [room_for(server) for _ in range(threads)]
-        self.widest = max(1, min(WIDEST, min(room, _ROOM) // bytes_of_node(server)))
+        self.widest = max(1, min(WIDEST, room // bytes_of_node(server)))
         self.best = self._as_run(run_alone(server, self._rooms[0]))
         self._between = float(part.takes.mean()) / instance.memory  # start-up on a busy machine
         self._alone = float(part.alone.mean())
@@ -143,11 +134,11 @@ class _Beams:
         stretch, ahead = self._horizons(turn)
         return DRAWS * (1 + ahead / stretch)
 
-    def search(self, pool: Executor, turn: int, width: int, is_over: Callable[[], bool]) -> None:
+    def search(self, pool: Executor, turn: int, width: int, budget: Budget) -> None:
         """Keep the run of a beam if it is the best one."""
         plan = BeamPlan(width, DRAWS, *self._horizons(turn), self._seed + turn)
         server = self._priced(SLOWER[turn % len(SLOWER)])
-        node = run_of_beam(pool, self._rooms, server, plan, is_over)
+        node = run_of_beam(pool, self._rooms, server, plan, budget)
         if node.counts[LATENCY] < (self.best.objective or math.inf):
             self.best = self._as_run(node)
 

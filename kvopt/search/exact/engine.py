@@ -19,7 +19,7 @@ from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.shares import CLIMB_BEFORE_SEARCH, LOCAL_SEARCH_BESIDE, share_of
+from kvopt.incumbent.shares import CLIMB_BEFORE_SEARCH, LOCAL_SEARCH_BESIDE
 from kvopt.kernels.clock import wall_time
 from kvopt.search.exact.forward import (
     FIRST_WIDTH,
@@ -44,7 +44,7 @@ _HORIZON = 5
 """Rounds of the look-ahead of beam searches for many requests."""
 
 
-def run(search: Search, *, presolve: bool = True) -> None:
+def run(search: Search) -> None:
     """Bound, remove starts and search until a proof is found, then look for schedules.
 
     Presolve is the removal of starts.
@@ -53,21 +53,21 @@ def run(search: Search, *, presolve: bool = True) -> None:
         offer_list_schedules(search)
     search.engine = NAME
     # Compilation and compiled loops ignore signals: this thread watches for them.
-    run_in_thread(search, lambda: _run(search, presolve))
+    run_in_thread(search, lambda: _run(search))
 
 
-def _run(search: Search, presolve: bool) -> None:
+def _run(search: Search) -> None:
     assert search.schedule is not None
     is_priced = is_quick(search.instance, search.schedule.makespan)
-    seconds = search.remaining
+    budget = search.budget
     if is_priced and len(search.instance) <= MOST_REQUESTS:
-        seconds = max(share_of(seconds, LOCAL_SEARCH_BESIDE), _AID_LEAST)
+        budget = budget.part(most=max(LOCAL_SEARCH_BESIDE * budget.left, _AID_LEAST))
     errors: list[Exception] = []
 
     def aid() -> None:
         try:
             with search.surviving("local search"):
-                improve(search, seconds)
+                improve(search, budget)
         except Exception as error:  # raised in the watching thread
             errors.append(error)
 
@@ -76,25 +76,27 @@ def _run(search: Search, presolve: bool) -> None:
         helper.start()
     with search.surviving(NAME), suppress(Stopped):
         if is_priced:
-            _bound_and_search(search, presolve)
+            _bound_and_search(search)
         else:
-            search_by_tokens(search)
+            search_by_tokens(search, search.budget)
     if helper.ident is not None:
         helper.join()
     if errors:
         raise errors[0]
-    if helper.ident is None or seconds < math.inf:
-        improve(search)
+    if helper.ident is None or budget.left < math.inf:
+        improve(search, search.budget)
 
 
-def _bound_and_search(search: Search, presolve: bool) -> None:
+def _bound_and_search(search: Search) -> None:
     assert search.schedule is not None
     count, many = len(search.instance), has_many(search)
     width, labels, forward, optimum = FIRST_WIDTH, _FIRST_LABELS, None, None
     patience = CLIMB_BEFORE_SEARCH if count <= MOST_REQUESTS else 1.0
     began, searching = wall_time(), 0.0
+    presolve = search.limits.presolve
+    bounds = rising_bounds(search, search.budget, rule_out=presolve, patience=patience)
     try:
-        for rising, evaluation in rising_bounds(search, rule_out=presolve, patience=patience):
+        for rising, evaluation in bounds:
             if count > MOST_REQUESTS:
                 continue
             forward = Forward(search, rising, evaluation)
@@ -102,9 +104,9 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             width = min(_FACTOR * width, WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.
             since = wall_time()
-            if count <= search.params.exact_searchable and 2.0 * searching <= since - began:
-                seconds = min(2.0 * (since - began), search.remaining / 2.0)
-                if forward.raises(labels) or forward.excludes_all(label_limit(search), seconds):
+            if count <= search.limits.params.exact_searchable and 2.0 * searching <= since - began:
+                part = search.budget.part(0.5, 2.0 * (since - began))
+                if forward.raises(labels) or forward.excludes_all(label_limit(search), part):
                     optimum = search.schedule.objective
                 searching += wall_time() - since
             labels = min(_FACTOR * labels, RISING_LABELS)
@@ -116,5 +118,5 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
     finally:
         if optimum is not None:
             search.offer_claimed(optimum, NAME)
-    if optimum is None and not search.should_stop():
+    if optimum is None and not search.budget.over():
         search.note(f"{NAME}: ended before all better schedules were ruled out")

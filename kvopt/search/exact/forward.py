@@ -17,6 +17,7 @@ from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import ConfigurationProof, SearchProof
 from kvopt.incumbent.shares import COMPLETIONS
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 
 NAME = "exact"
@@ -67,7 +68,7 @@ def label_limit(search: Search) -> int:
     count = len(search.instance)
     of_earlier_rounds = 4 + 8 * math.ceil(count / 64)  # the parent, and a bit for each request
     label = _BYTES + _BYTES_A_REQUEST * count + FULL_LAYERS * of_earlier_rounds
-    return min(search.params.exact_most_labels, search.memory_left // label)
+    return min(search.limits.params.exact_most_labels, search.budget.memory_left // label)
 
 
 def has_many(search: Search) -> bool:
@@ -106,16 +107,16 @@ class Forward:
         The search, with a schedule; better ones are offered to it.
     priced, evaluation
         Prices and their bound.
-    deadline
-        Working time at which it stops, in addition to the limits of the search.
+    limit
+        When it stops, by default with the search.
     """
 
     def __init__(
-        self, search: Search, priced: Priced, evaluation: Evaluation, deadline: float = math.inf
+        self, search: Search, priced: Priced, evaluation: Evaluation, limit: Budget | None = None
     ) -> None:
         assert search.schedule is not None
         self._search, self._priced, self._evaluation = search, priced, evaluation
-        self._deadline = deadline
+        self._limit = limit or search.budget
         self._twins = twins_of(search.instance)
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
         self._lookaheads: dict[int, Lookahead | None] = {}
@@ -124,24 +125,23 @@ class Forward:
 
     # ---- exhaustive -------------------------------------------------------------------
 
-    def excludes_all(self, most_labels: int, seconds: float) -> bool:
+    def excludes_all(self, most_labels: int, limit: Budget) -> bool:
         """Search for all better schedules if it should end in time; return whether it ended.
 
         With many requests completion bounds come first, and targets that rise.
         """
-        deadline = self._deadline
-        self._deadline = min(deadline, wall_time() + seconds)
+        before, self._limit = self._limit, limit
         try:
             if has_many(self._search):
-                self.complete(COMPLETIONS * seconds)
+                self.complete(limit.part(COMPLETIONS))
                 return self.raises(most_labels, look_ahead=True)
-            if self._foreseen() > seconds:
+            if self._foreseen() > limit.left:
                 return False
             self.exclude(self._objective(), most_labels, look_ahead=not self._search.checkable)
         except (TooWide, Stopped):
             return False
         finally:
-            self._deadline = deadline
+            self._limit = before
         return True
 
     def _foreseen(self) -> float:
@@ -174,7 +174,7 @@ class Forward:
         self._last = self._before = _NOTHING
         # The known bound takes no labels with look-ahead, and a little more may take many.
         last = _NOTHING._replace(rise=float(known)) if look_ahead else _NOTHING
-        while not self._should_stop():
+        while not self._limit.over():
             target = min(least + math.ceil(rise), self._objective())
             began = wall_time()
             try:
@@ -189,7 +189,7 @@ class Forward:
             growth = max(kept - last.kept, 0.1) / (rise - last.rise)
             self._before, self._last = last, _Effort(rise, kept, wall_time() - began)
             last = self._last
-            more = min(_MORE_WORK, self._affordable() / max(last.seconds, _INSTANT))
+            more = min(_MORE_WORK, _MARGIN * self._limit.left / max(last.seconds, _INSTANT))
             if more < 1.0:
                 return False
             rise += max(1.0, min(rise, math.log(more) / growth, (failed - rise) / 2))
@@ -202,11 +202,11 @@ class Forward:
         """
         if self.raises(label_limit(self._search)):
             return True
-        self.complete(COMPLETIONS * self._affordable())
+        self.complete(self._limit.part(COMPLETIONS * _MARGIN))
         self.widen_beam(width, WIDER_WIDTH)
         return self.raises(label_limit(self._search), look_ahead=True)
 
-    def complete(self, seconds: float) -> None:
+    def complete(self, limit: Budget) -> None:
         """Compute completion bounds of more and more sets in that time, and offer their value.
 
         For a checkable result their number is limited to some minutes of `kvopt verify`.
@@ -219,28 +219,19 @@ class Forward:
         known = self._completions = Completions(states, evaluation, self._budget)
         window = max(1, int(_COMPLETION_WINDOW * self._budget))
         sets, before = min(_FIRST_SETS, most_sets), -1
-        deadline = wall_time() + seconds
-
-        def should_stop() -> bool:
-            return self._should_stop() or wall_time() >= deadline
-
         while True:
             began = wall_time()
             with suppress(Stopped):
-                known.fill(sets, window, should_stop)
+                known.fill(sets, window, limit)
             proved = -(-(evaluation.total + known.rise) // evaluation.denominator)
             self._offer(min(proved, self._objective()), (), known, look_ahead=True)
             last = max(wall_time() - began, _INSTANT)
-            in_time = sets * _MARGIN * (deadline - wall_time()) / last
-            in_memory = known.sets_within(self._search.memory_left // 2)
+            in_time = sets * _MARGIN * limit.left / last
+            in_memory = known.sets_within(self._search.budget.memory_left // 2)
             more = min(_MORE_SETS * sets, most_sets, in_time, in_memory)
             if more < _WORTH_IT * sets or known.rise == before:
                 break
             sets, before = int(more), known.rise
-
-    def _affordable(self) -> float:
-        """Return the seconds that the next search may take."""
-        return _MARGIN * min(self._search.remaining, self._deadline - wall_time())
 
     def exclude(self, target: int, most_labels: int, *, look_ahead: bool) -> int:
         """Exclude schedules below a target, or find the best; return the number of kept labels.
@@ -257,7 +248,7 @@ class Forward:
             target, _EXCLUSION_HORIZON if look_ahead else 0, complete=look_ahead
         )
         in_all = None if look_ahead else int(_PLAIN * self._checkable)
-        found = forward.search_exhaustively(most_labels, self._should_stop, in_all=in_all)
+        found = forward.search_exhaustively(most_labels, self._limit, in_all=in_all)
         if found is not None:
             search.offer_starts(found, "forward search")
             target = self._objective()
@@ -267,7 +258,7 @@ class Forward:
     @property
     def _checkable(self) -> int:
         """How many labels `kvopt verify` repeats in some minutes."""
-        return self._search.params.exact_checkable_labels // len(self._search.instance)
+        return self._search.limits.params.exact_checkable_labels // len(self._search.instance)
 
     def _offer(
         self, target: int, kept: Sequence[int], known: Completions | None, *, look_ahead: bool
@@ -297,7 +288,7 @@ class Forward:
         while True:
             forward = self._forward(self._objective(), horizon, complete=True)
             try:
-                found = forward.search_with_beam(width, self._should_stop)
+                found = forward.search_with_beam(width, self._limit)
             except TooWide:  # more equally good labels than the limit of the beam
                 return
             if found is None or not self._search.offer_starts(found, "forward search"):
@@ -305,15 +296,12 @@ class Forward:
 
     def widen_beam(self, width: int, widest: int) -> None:
         """Search with wider and wider beams."""
-        while width < widest and not self._should_stop():
+        while width < widest and not self._limit.over():
             width = min(_WIDER * width, widest)
             for horizon in _WIDE_HORIZONS:
                 self.search_with_beam(width, horizon)
 
     # ---- both -------------------------------------------------------------------------
-
-    def _should_stop(self) -> bool:
-        return self._search.should_stop() or wall_time() >= self._deadline
 
     def _objective(self) -> int:
         assert self._search.schedule is not None
@@ -327,7 +315,7 @@ class Forward:
             target,
             self._lookahead(horizon),
             self._completions if complete else None,
-            self._search.threads,
+            self._search.limits.threads,
         )
 
     def _lookahead(self, horizon: int) -> Lookahead | None:

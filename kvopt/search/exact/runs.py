@@ -21,6 +21,7 @@ from kvopt.bounds.deadlines import least_times
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.heuristics.seconds.runs import joined_run
 from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
@@ -221,14 +222,14 @@ class Runs:
 # ---- least latency in seconds, of fleets too --------------------------------------------------
 
 
-def search_all(search: Search, _: float = math.inf) -> None:
+def search_all(search: Search, _: Budget) -> None:
     """Search all better runs, if requests and rounds are few.
 
     A fleet is a partition of requests.  Its claim is about runs without pauses, without prompts in
     pieces, and without shared prefixes.
     """
     instance, count = search.instance, len(search.instance)
-    if not 0 < count <= MOST_REQUESTS or search.should_stop():
+    if not 0 < count <= MOST_REQUESTS or search.budget.over():
         return
     if (longest := max(request.output for request in instance)) > _LONGEST:
         search.note(f"{_NAME}: an output has {longest:,} tokens; the limit is {_LONGEST:,}")
@@ -238,7 +239,7 @@ def search_all(search: Search, _: float = math.inf) -> None:
     def is_over() -> bool:
         nonlocal rounds
         rounds += 1
-        return rounds > _MOST_ROUNDS or search.should_stop()
+        return rounds > _MOST_ROUNDS or search.budget.over()
 
     upper = math.inf if search.objective is None else search.objective
     known: Known = {0: (0, [])}

@@ -7,7 +7,6 @@ schedules, exhaustively for a better bound.
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 
 from kvopt.bounds.configurations.tokens import PricedTokens
@@ -16,20 +15,19 @@ from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices
-from kvopt.incumbent.shares import CLIMB_OF_TOKENS, share_of
-from kvopt.kernels.clock import wall_time
+from kvopt.incumbent.shares import CLIMB_OF_TOKENS
+from kvopt.kernels.budget import Budget
 from kvopt.search.exact.forward import FIRST_WIDTH, NAME, RISING_LABELS, Forward
 
 
-def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
+def search_by_tokens(search: Search, budget: Budget) -> None:
     """Raise the bound by searches below higher and higher targets, and run beams in between."""
     assert search.schedule is not None
-    deadline = wall_time() + seconds
-    prices = _prices(search, share_of(min(seconds, search.remaining), CLIMB_OF_TOKENS))
-    if prices is None or search.should_stop() or search.instance.workers > 1:
+    prices = _prices(search, budget.part(CLIMB_OF_TOKENS))
+    if prices is None or search.budget.over() or search.instance.workers > 1:
         return
     priced = PricedTokens(search.instance, prices, search.schedule.makespan)
-    forward = Forward(search, priced, priced.evaluate(), deadline)
+    forward = Forward(search, priced, priced.evaluate(), budget)
     with suppress(Stopped):
         forward.search_with_beam(FIRST_WIDTH, 0)
         if not (forward.raises(RISING_LABELS) or forward.finishes(FIRST_WIDTH)):
@@ -37,13 +35,13 @@ def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
         search.offer_claimed(search.schedule.objective, NAME)
 
 
-def _prices(search: Search, seconds: float) -> Prices | None:
+def _prices(search: Search, budget: Budget) -> Prices | None:
     """Return the prices that prove the bound; if it has another proof, find some."""
     if (known := _proving(search)) is not None:
         return known
     with suppress(TooLarge):
         return offer_lp_bound(search, QUICK_COLUMNS)
-    offer_lagrangian_bound(search, time_limit=seconds)
+    offer_lagrangian_bound(search, budget)
     return _proving(search)
 
 

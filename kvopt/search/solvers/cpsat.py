@@ -28,27 +28,25 @@ _SOON = 1.0
 """CP-SAT ends by its own clock; with so few seconds left it has used up its time."""
 
 
-def run(search: Search, *, presolve: bool = True) -> None:
+def run(search: Search) -> None:
     """Work on a search with CP-SAT until it has a proof or must stop."""
     count, tokens = len(search.instance), search.instance.total_output
     if search.problem.has_pauses and tokens > LARGEST_TOKENS:
         search.note(f"{_NAME}: {tokens:,} tokens are too many for its model with pauses")
     elif search.problem.has_pauses:
-        _work(search, token_model, search.best, presolve=presolve)
+        _work(search, token_model, search.best)
     elif count * (count - 1) > LARGEST_PAIRS:
         search.note(f"{_NAME}: {count} requests make too many pairs for its model")
     else:
-        build = partial(pair_model, should_stop=search.should_stop)
+        build = partial(pair_model, should_stop=search.budget.over)
         with suppress(Stopped):
-            _work(search, build, search.schedule, presolve=presolve)
+            _work(search, build, search.schedule)
 
 
 def _work(
     search: Search,
     build: Callable[[Instance, Windows], PairModel | TokenModel],
     known: Schedule | None,
-    *,
-    presolve: bool,
 ) -> None:
     """Let CP-SAT work on a model, from a known schedule if there is one."""
     with search.timing("build"):
@@ -62,11 +60,11 @@ def _work(
         is_valid = not built.model.validate()
     if not is_valid:
         search.note(f"{_NAME}: sums of its model could pass 2^63")
-    if search.should_stop() or not is_valid:
+    if search.budget.over() or not is_valid:
         return
     cp_model: Any = load_cp_model()
     solver = cp_model.CpSolver()
-    _set_parameters(solver, search, presolve)
+    _set_parameters(solver, search)
     solver.best_bound_callback = lambda bound: _offer_bound(search, bound)
 
     class Improvements(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
@@ -88,13 +86,13 @@ def _work(
         search.note("CP-SAT did not return in time and was left behind")
 
 
-def _set_parameters(solver: Any, search: Search, presolve: bool) -> None:
-    solver.parameters.num_workers = search.threads
-    solver.parameters.random_seed = search.seed % 2**31
-    solver.parameters.cp_model_presolve = presolve
+def _set_parameters(solver: Any, search: Search) -> None:
+    solver.parameters.num_workers = search.limits.threads
+    solver.parameters.random_seed = search.limits.seed % 2**31
+    solver.parameters.cp_model_presolve = search.limits.presolve
     solver.parameters.catch_sigint_signal = False  # kvopt handles signals itself
-    if math.isfinite(search.remaining):
-        solver.parameters.max_time_in_seconds = search.remaining
+    if math.isfinite(search.budget.left):
+        solver.parameters.max_time_in_seconds = search.budget.left
 
 
 def _offer_bound(search: Search, bound: float) -> None:
@@ -109,7 +107,7 @@ def _conclude(cp_model: Any, solver: Any, status: Any, search: Search) -> None:
         _offer_bound(search, solver.best_objective_bound)
         # What else could end it, an interrupt or a stop criterion, goes first as a reason; where
         # it was stopped for its memory there is time for others.
-        if status in (cp_model.FEASIBLE, cp_model.UNKNOWN) and search.remaining < _SOON:
-            search.ran_out_of_time()
+        if status in (cp_model.FEASIBLE, cp_model.UNKNOWN) and search.budget.left < _SOON:
+            search.granted.expire()
     if status == cp_model.OPTIMAL and not search.proved:
         search.fault(f"CP-SAT claimed an optimum of {round(solver.objective_value)} unproved")

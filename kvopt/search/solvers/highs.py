@@ -26,7 +26,7 @@ _BYTES = 250
 """Bytes of HiGHS for each coefficient of an integer program, presolved and factored."""
 
 
-def run(search: Search, *, presolve: bool = True) -> None:
+def run(search: Search) -> None:
     """Work on a search with HiGHS until it has a proof or must stop."""
     build: Callable[[Instance, Windows], ScheduleProgram] = time_indexed_arrays
     known, cells = search.schedule, 1
@@ -35,21 +35,21 @@ def run(search: Search, *, presolve: bool = True) -> None:
     with search.timing("build"):
         windows = start_windows(search.instance, search.objective)
         refuse_large_numbers(search.instance, windows)
-        search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))
+        search.budget.refuse(_BYTES * cells * nonzeros(search.instance, windows))
         model = build(search.instance, windows)
         highs = to_highs(model)
-    if search.should_stop():
+    if search.budget.over():
         return
     set_options(
         highs,
         search,
         output_flag=False,
-        presolve="on" if presolve else "off",
+        presolve="on" if search.limits.presolve else "off",
         # Objectives are integers: a gap below 1 is a proof, the default 1e-4 of a large
         # objective is not.
         mip_rel_gap=0.0,
         mip_abs_gap=0.5,
-        time_limit=search.remaining,
+        time_limit=search.budget.left,
     )
     if known is not None and (columns := model.columns_of(known)) is not None:
         solution = load_highspy().HighsSolution()
@@ -87,7 +87,7 @@ def _conclude(highs: Any, search: Search, offer: Callable[[Any], None]) -> None:
         offer(highs.getSolution().col_value)
     offer_bound(search, info.mip_dual_bound, "HiGHS")
     if status == known.kTimeLimit:
-        search.ran_out_of_time()
+        search.granted.expire()
     if status == known.kOptimal and search.objective is not None:
         claimed = round(info.objective_function_value)
         if claimed != search.objective and not search.proved:

@@ -29,24 +29,24 @@ _BYTES = 600
 """Bytes that Pyomo and a solver take for each coefficient, in their own process."""
 
 
-def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
+def run(search: Search, *, solver: str = DEFAULT_SOLVER) -> None:
     """Let a child process with a solver of Pyomo work on a search, and receive its findings."""
     require_solver(solver)
     pauses = search.problem.has_pauses
     windows = start_windows(search.instance, search.objective)
     refuse_large_numbers(search.instance, windows)
     cells = CELLS_OF_A_COLUMN if pauses else 1
-    search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))
+    search.budget.refuse(_BYTES * cells * nonzeros(search.instance, windows))
     task = {
         "instance": instance_to_json(search.instance),
         "windows": [[window[0], window[-1]] for window in windows],
         "pauses": pauses,
         "solver": solver,
-        "presolve": presolve,
-        "threads": search.threads,
-        "ram": search.ram,
-        "seed": search.seed,
-        "time_limit": search.remaining if math.isfinite(search.remaining) else None,
+        "presolve": search.limits.presolve,
+        "threads": search.limits.threads,
+        "ram": search.budget.ram,
+        "seed": search.limits.seed,
+        "time_limit": search.budget.left if math.isfinite(search.budget.left) else None,
     }
     label = f"Pyomo with {solver}"
     with _worker() as child:  # leaving the block closes the pipes and waits
@@ -83,7 +83,7 @@ def _listen(child: subprocess.Popen[str], task: dict[str, Any], search: Search, 
         pass  # the child ended in the middle of a line: see below
     failed = child.wait() != 0
     reader.join()
-    if failed and not search.should_stop():
+    if failed and not search.budget.over():
         search.note(f"{label} failed: {errors[-1] if errors else child.returncode}")
 
 
@@ -103,7 +103,7 @@ def _hear(message: dict[str, Any], search: Search, label: str) -> None:
     if "note" in message:
         search.note(f"{label}: {message['note']}")
     if "out_of_time" in message:
-        search.ran_out_of_time()
+        search.granted.expire()
     for phase in ("build", "solve"):
         if phase in message:
             search.count_time(phase, message[phase])
