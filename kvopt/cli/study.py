@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kvopt import Scope
 from kvopt.cli import common
 from kvopt.cli.common import argument, finish, option
 from kvopt.cli.printing import (
@@ -139,13 +138,10 @@ def _lines(found: StudyResult) -> Iterator[str]:
     from kvopt.studies.answers import left_out
     from kvopt.studies.intervals import by_policy, four_digits
 
-    limits = found.study.limits
-    in_seconds = limits[0].batch_time is not None
-    scoped = any(each.scope is not Scope.RUNS for each in limits)
+    in_seconds = found.study.limits[0].batch_time is not None
     rows = [
         {
             "policy": row.policy,
-            **({"scope": row.scope} if scoped else {}),
             "runs": len(row.records),
             "completed": len(row.done),
             "proved": row.proved,

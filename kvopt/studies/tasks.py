@@ -109,7 +109,7 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
         for source in entry.sources(most):
             known = source.described(source.instance())
             for limits in study.limits:
-                policies = tuple(label for label in entry.policies or () if limits.covers(label))
+                policies = entry.policies or ()
                 task = Task(study.name, source, policies, limits, study.modules, known)
                 new = tuple(p for p in policies if task.key(p) not in planned)
                 planned.update(map(task.key, new))

@@ -193,7 +193,7 @@ def families(study: Study) -> list[Family]:
         return run.instance.family or "", ", ".join(filter(None, (run.policy, limits)))
 
     groups = [
-        Runs(label, runs[0].scope, tuple(runs), family)
+        Runs(label, tuple(runs), family)
         for (family, label), runs in grouped(study.runs, place).items()
     ]
     groups.sort(

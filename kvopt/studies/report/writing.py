@@ -50,7 +50,6 @@ WHOLE: dict[str, Callable[[Context], str]] = {
     "by-rate": partial(axes.along_axis, name="by-rate"),
     "by-workers": partial(axes.along_axis, name="by-workers"),
     "latency": seconds.latency,
-    "worth": tables.worth,
     "schedulers": tables.schedulers,
     "deadlines": tables.deadlines,
     "worst": worst.worst,

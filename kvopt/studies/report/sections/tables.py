@@ -1,4 +1,4 @@
-"""Text and tables: overview, schedulers, deadlines, gains by a wider scope, provenance."""
+"""Text and tables: overview, schedulers, deadlines, provenance."""
 
 from __future__ import annotations
 
@@ -11,14 +11,7 @@ from statistics import fmean
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import counted, percent, spread
 from kvopt.studies.answers import answer, left_out
-from kvopt.studies.intervals import (
-    Interval,
-    Runs,
-    by_family,
-    percents,
-    ratio_of,
-    worths,
-)
+from kvopt.studies.intervals import Runs, ratio_of
 from kvopt.studies.records import grouped
 from kvopt.studies.report.context import TEXTS, Context
 from kvopt.studies.report.layout import Cell, pieces
@@ -103,45 +96,12 @@ def _share(counts: Iterable[int | None], size: int, *, up: bool = False) -> Cell
     return Cell(f"{(ceil if up else floor)(share) / 100:.2f}%", share)
 
 
-def worth(context: Context) -> str:
-    """Return both optima of each instance, empty if no instance has two."""
-    found = worths(context.study.runs)
-    rows = [
-        [f.family, f.scope, len(f.instances), _percents(f.mean), _percents(f.largest)]
-        for f in by_family(found)
-    ]
-    head = ("family", "scope", "instances", "mean share", "largest share")
-    singles = []
-    for each in found:
-        optima = []
-        for side, path in zip((each.runs, each.wider), each.certificates, strict=True):
-            ends = ("-" if end is None else f"{int(end):,}" for end in (side.least, side.most))
-            said = " to ".join(dict.fromkeys(ends))
-            optima.append(Cell(context.link(path, said) if path else said, side.least))
-        one, share = each.instance, _percents(each.share)
-        singles.append([one.name, each.scope, one.requests, one.memory, *optima, share])
-    single = pieces.table(
-        "The optima of each instance, as intervals that hold them for certain.",
-        ("instance", "scope", "requests", "cache", "of runs", "with the scope", "share"),
-        singles,
-        2,
-    )
-    whole = pieces.table(context.said("worth"), head, rows, 2)
-    said = f"{len(found):,} instances" if len(found) > 1 else "the instance"
-    return whole + pieces.unfolded(said, single) if found else ""
-
-
-def _percents(share: Interval) -> Cell:
-    return Cell(percents(share), share.least)
-
-
 def overview(context: Context) -> str:
     """Return the figures that matter most, and every warning."""
     study = context.study
     ratios = [ratio_of(run) for run in study.judged]
     scopes = [scope for scope in Scope if any(run.scope is scope for run in study.runs)]
-    named = " with scope {}" if len(scopes) > 1 else ""
-    covered = [f"Of bounds and optima{named.format(s)}, {s.sentence}." for s in scopes]
+    covered = [f"Of bounds and optima, {scope.sentence}." for scope in scopes]
     notes = [*left_out(study.records), TEXTS["overview"]["said"], *covered] if study.runs else []
     return pieces.overview(
         study,
