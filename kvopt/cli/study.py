@@ -202,7 +202,7 @@ def report_command(
     folder: Path = argument("DIR", "The folder of a study."),
     output: Path | None = option("Default: DIR/report.html.", "FILE.html", "-o"),
     csv: Path | None = option("Default: the name of the page with .csv.", "FILE"),
-    latex: Path | None = option("A row for each entry and scheduler, for booktabs.", "FILE.tex"),
+    latex: Path | None = option("A row for each source and scheduler, for booktabs.", "FILE.tex"),
     verify: bool = option("Verify every certificate before it is linked."),
 ) -> None:
     """Write a study as a page that needs no network, and its records as CSV.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -134,8 +134,11 @@ class Runs:
 
     @property
     def latency(self) -> float | None:
-        """Mean seconds of a request; None if a run did not complete, and in rounds."""
-        return mean_seconds(self.done) if len(self.done) == len(self.records) else None
+        """Mean seconds of a request; None if a run did not complete."""
+        served = sum(record.instance.requests for record in self.done)
+        if not served or len(self.done) < len(self.records):
+            return None
+        return sum(r.value or 0 for r in self.done) / served / NANOSECONDS
 
     @property
     def evictions(self) -> int:
@@ -151,21 +154,13 @@ class Runs:
         """Whether every run completed."""
         return self.ended("completed") == len(self.records)
 
-    def sized(self, size: int, among: Collection[str] | None = None) -> Runs:
-        """Return the runs on instances with these hashes."""
-        mine = [r for r in self.records if r.instance.requests == size]
-        known = mine if among is None else [r for r in mine if r.instance.hash in among]
-        return replace(self, records=tuple(known))
+    def sized(self, size: int) -> Runs:
+        """Return the runs on instances of a size."""
+        mine = (r for r in self.records if r.instance.requests == size)
+        return replace(self, records=tuple(mine))
 
 
 def by_policy(records: Iterable[Record]) -> list[Runs]:
     """Return a row for each policy, in the order of the records."""
     groups = grouped(records, lambda record: record.policy)
     return [Runs(policy, tuple(runs)) for policy, runs in groups.items() if policy is not None]
-
-
-def mean_seconds(records: Iterable[Record]) -> float | None:
-    """Return the mean latency of a request in seconds, over runs that completed on that clock."""
-    runs = [record for record in records if record.in_seconds and record.value is not None]
-    served = sum(record.instance.requests for record in runs)
-    return sum(r.value or 0 for r in runs) / served / NANOSECONDS if served else None

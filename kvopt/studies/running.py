@@ -19,14 +19,13 @@ from kvopt.show.dataframes import frame
 from kvopt.show.summary import spread
 from kvopt.studies import folder
 from kvopt.studies.answers import answer
+from kvopt.studies.by_source import by_source, table_for_latex
 from kvopt.studies.description import (
     Study,
     builtin_study,
     read_study,
 )
-from kvopt.studies.entries import EntryRuns, by_entry, table_for_latex
 from kvopt.studies.records import (
-    INTERRUPTED,
     Record,
     lines_of,
     read_records,
@@ -44,7 +43,7 @@ _SILENCE = 5.0
 """Seconds without an answer after which tasks of a closed client are abandoned."""
 _COLUMNS = (
     "family", "parameters", "requests_least", "requests_most", "memory_least", "memory_most",
-    "policy", "scope", "runs", "completed", "proved",
+    "policy", "runs", "completed", "proved",
     "mean_least", "mean_most", "worst_least", "worst_most",
 )  # fmt: skip
 
@@ -129,22 +128,22 @@ class StudyResult:
         return answer(self.records)
 
     def to_dataframe(self) -> DataFrame:
-        """Return a row for each entry and policy: runs, and the ends of mean and worst."""
+        """Return a row for each source and policy: runs, and the ends of mean and worst."""
         rows = []
-        for row in self._rows():
+        for row in by_source(self.records):
             sizes = (end(of) for of in (row.requests, row.memory) for end in (min, max))
             runs, mean, worst = row.runs, row.runs.mean, row.runs.worst
             known = (mean.least, mean.most, worst.least, worst.most)
             ends = (None if end is None else float(end) for end in known)
             counts = len(runs.records), len(runs.done), runs.proved
-            names = row.name, row.parameters, *sizes, runs.policy, str(runs.scope)
+            names = row.name, row.parameters, *sizes, runs.policy
             rows.append((*names, *counts, *ends))
         columns = [*zip(*rows, strict=True)] or [()] * len(_COLUMNS)
         return frame(dict(zip(_COLUMNS, columns, strict=True)))
 
     def to_latex(self) -> str:
         """Return that table for the package booktabs, with intervals rounded outward."""
-        return table_for_latex(self.records, self.study.entries, self.study.title)
+        return table_for_latex(self.records, self.study.title)
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the mean of each policy as an interval of multiples of the optimum."""
@@ -156,13 +155,10 @@ class StudyResult:
                 row.runs.mean.least,
                 row.runs.mean.most,
             )
-            for row in self._rows()
+            for row in by_source(self.records)
         ]
         figure: Any = intervals(bars, ax).figure
         return figure  # type: ignore[no-any-return]
-
-    def _rows(self) -> list[EntryRuns]:
-        return by_entry(self.records, self.study.entries)
 
 
 def run_study(
@@ -231,9 +227,7 @@ class _Run:
     def left(self, limit: int | None, retry: bool) -> list[Task]:
         """Return the tasks that are not done, and count the others."""
         lines = lines_of(self.directory, self.damaged.append)
-        known = {record.key: record for record in lines if record.error != INTERRUPTED}
-        if retry:
-            known = {key: record for key, record in known.items() if record.outcome != "error"}
+        known = {r.key: r for r in lines if not (retry and r.outcome == "error")}
         self.began = time.monotonic()
         tasks = list(tasks_of(self.study, limit))
         self.progress = replace(self.progress, instances=len(tasks))
@@ -242,7 +236,7 @@ class _Run:
             if done := _records_of(task, known, self.directory):
                 self.progress = self.progress.counting(done)
             else:
-                left.append(replace(task, folder=self.directory.resolve()))
+                left.append(task)
         self.progress = replace(self.progress, before=self.progress.done)
         return left
 
@@ -264,9 +258,8 @@ class _Run:
                         raise
                     continue  # the task did not begin, or did not answer
                 folder.append(self.directory, found)
-                if not found.is_interrupted:
-                    self.progress = self.progress.counting(found.records)
-                    self._tell()
+                self.progress = self.progress.counting(found.records)
+                self._tell()
 
     def _ended(
         self, left: set[Future[TaskResult]], on_cluster: bool

@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import tempfile
@@ -35,8 +34,6 @@ _PATIENCE = 10
 """Seconds in which a Dask scheduler has to answer, else the study is refused."""
 _STARTING = 120.0
 """Seconds in which a process has to begin with its first step."""
-_GRACE = 10.0
-"""Seconds in which a process that is interrupted has to answer."""
 _TRIES = 2
 """Attempts at a task whose process ended, for example killed from outside."""
 
@@ -61,7 +58,7 @@ def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, Callable
     executor = ThreadPoolExecutor(jobs, "kvopt-study")
     try:
         # A thread only waits for its process.
-        yield lambda task: executor.submit(pool.run, task), pool.interrupt
+        yield lambda task: executor.submit(pool.run, task), pool.close
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         pool.close()
@@ -136,10 +133,6 @@ class Worker:
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
         return f"the process ended {how}" + (f": {said[-1]}" if said else "")
 
-    def interrupt(self) -> None:
-        """Ask the process to end its task and return its partial result."""
-        self._process.send_signal(signal.SIGINT)
-
     def close(self) -> None:
         """Kill the process; the pipe is closed when no thread waits for it."""
         self._process.kill()
@@ -173,17 +166,8 @@ class WorkerPool:
                 if lost.hung or tries == _TRIES:
                     return TaskResult((task.failure(str(lost), time.monotonic() - began),))
 
-    def interrupt(self) -> None:
-        """Ask the workers to return their partial results soon, and distribute no more tasks."""
-        with self._guard:
-            self._closed = True
-            for worker in self._workers.values():
-                worker.interrupt()
-        time.sleep(_GRACE)
-        self.close()
-
     def close(self) -> None:
-        """Kill every process."""
+        """Kill every process, and distribute no more tasks."""
         with self._guard:
             self._closed = True
             for worker in self._workers.values():
@@ -198,15 +182,12 @@ class WorkerPool:
                 self._workers[thread] = Worker(self._ram)
             worker = self._workers[thread]
         try:
-            answer = worker.ask(task, skip)
-            if not self._closed and answer.is_interrupted:
-                raise WorkerLost("interrupted by a signal", "certify")
+            return worker.ask(task, skip)
         except WorkerLost:
             worker.close()
             with self._guard:
                 self._workers.pop(thread, None)
             raise
-        return answer
 
 
 _HERE = WorkerPool()

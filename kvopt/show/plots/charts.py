@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,9 +13,6 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from kvopt.show.plots import style
-
-if TYPE_CHECKING:
-    pass
 
 _FAR = 5
 """An axis is logarithmic if values differ by more than this factor."""
@@ -220,12 +217,6 @@ def fleet_sizes(
     style.whole_numbers(ax.xaxis, max(counts, default=1))
     ax.legend(frameon=False, fontsize=8)
     return ax
-
-
-def stairs(found: Sequence[tuple[float, Number]], ax: Axes) -> None:
-    """Join, from left to right, the points that no other point beats on both axes."""
-    x, y = np.array(sorted(found), dtype=float).reshape(-1, 2).T
-    ax.step(x, np.minimum.accumulate(y), ":", where="post", color=style.INK, linewidth=0.8)
 
 
 def spread(axis: Axis, values: Sequence[Number], floor: float = 0) -> None:

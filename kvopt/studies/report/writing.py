@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.show.plots.style import PALETTE
-from kvopt.studies.entries import table_for_latex
+from kvopt.studies.by_source import table_for_latex
 from kvopt.studies.records import Record
 from kvopt.studies.report.context import TEXTS, Context
 from kvopt.studies.report.layout import ENVIRONMENT, pieces
@@ -50,6 +50,7 @@ WHOLE: dict[str, Callable[[Context], str]] = {
     "by-rate": partial(axes.along_axis, name="by-rate"),
     "by-workers": partial(axes.along_axis, name="by-workers"),
     "latency": seconds.latency,
+    "volume": partial(axes.along_axis, name="volume"),
     "schedulers": tables.schedulers,
     "deadlines": tables.deadlines,
     "worst": worst.worst,
@@ -63,9 +64,6 @@ BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
     "histograms": ratios.histograms,
     "runs": ratios.runs,
     "gaps": ratios.gaps,
-    "volume": axes.volume,
-    "evictions": axes.evictions,
-    "memory": seconds.memory,
 }
 """Functions that draw a family for a section."""
 
@@ -116,7 +114,7 @@ def write_report(
     table
         The records as CSV; by default next to the page, with the suffix ``.csv``.
     latex
-        A row for each entry and scheduler, for the package booktabs; by default not written.
+        A row for each source and scheduler, for the package booktabs; by default not written.
     verify
         Verify every certificate and compare it with its records; faults are on the page.
     progress
@@ -147,7 +145,7 @@ def write_report(
         write_atomically(rows, _csv(study))
     if latex is not None:
         title = study.title or study.name
-        write_atomically(Path(latex), table_for_latex(study.records, study.entries, title))
+        write_atomically(Path(latex), table_for_latex(study.records, title))
     write_atomically(target, made)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)
@@ -195,11 +193,11 @@ def _csv(study: Study) -> str:
     writer = csv.DictWriter(sink, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for record in study.records:
-        writer.writerow({name: _safe(cell) for name, cell in _cells(study, record).items()})
+        writer.writerow({name: _safe(cell) for name, cell in _cells(record).items()})
     return sink.getvalue()
 
 
-def _cells(study: Study, record: Record) -> dict[str, object]:
+def _cells(record: Record) -> dict[str, object]:
     instance = record.instance
     least, most = record.ratio
     return {
@@ -207,8 +205,7 @@ def _cells(study: Study, record: Record) -> dict[str, object]:
         **vars(instance),
         **vars(record),
         "instance": instance.name,
-        "parameters": study.portable(json.dumps(instance.parameters, sort_keys=True)),
-        "error": record.error and study.portable(record.error),
+        "parameters": json.dumps(instance.parameters, sort_keys=True),
         "ratio_least": least,
         "ratio_most": most,
         "proved": record.proved,

@@ -155,4 +155,4 @@ def test_instances_from_files_have_short_names_while_these_differ(studied: Path)
 
     rewrite(studied, alike)
     families = {row[0] for row in page_of(studied).rows if len(row) == COLUMNS_OF_SCHEDULERS}
-    assert families == {"family", "to/x.json", "another/x.json"}
+    assert families == {"family", "/long/way/to/x.json", "/another/x.json"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kvopt import Instance, Request, run
 from kvopt.show.plots import rows
-from kvopt.show.plots.charts import histogram, points, spread, stairs
+from kvopt.show.plots.charts import histogram, points, spread
 from kvopt.show.plots.embedding import embedded, panels
 from kvopt.show.plots.style import PALETTE, policy
 from kvopt.studies.intervals import Interval
@@ -70,13 +70,6 @@ def test_bars_of_a_histogram_count_every_ratio(lows: list[float], exact: bool) -
     assert sum(height for height in heights if height < 0) == (0 if exact else -len(lows))
     assert min(bar.get_x() for bar in bars) == 1
     assert len(heights) <= 2 * 50
-
-
-def test_stairs_join_what_none_beats() -> None:
-    _, (ax,) = panels(1.0)
-    stairs([(0, 100), (2, 120), (9, 80), (12, 80)], ax)
-    (line,) = ax.lines
-    assert np.asarray(line.get_data()).tolist() == [[0, 2, 9, 12], [100, 100, 80, 80]]
 
 
 @given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=9))

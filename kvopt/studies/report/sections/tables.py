@@ -105,7 +105,7 @@ def overview(context: Context) -> str:
     notes = [*left_out(study.records), TEXTS["overview"]["said"], *covered] if study.runs else []
     return pieces.overview(
         study,
-        [study.portable(line) for line in _warnings(context)],
+        [*_warnings(context)],
         answer(study.records) if study.runs else [],
         notes,
         ratios,
@@ -130,7 +130,7 @@ def failures(context: Context) -> str:
     """Return the failures, empty if none."""
     study, head = context.study, ("Instance", "Scheduler", "Error")
     rows = [
-        (r.instance.name, r.policy or "the whole instance", study.portable(r.error or "unknown"))
+        (r.instance.name, r.policy or "the whole instance", r.error or "unknown")
         for r in study.failures
     ]
     return pieces.cards(context.said("failures"), head, rows) if rows else ""

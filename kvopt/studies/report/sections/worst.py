@@ -50,7 +50,7 @@ def worst(context: Context) -> str:
             with blamed_on(path):
                 pictures = _pictures(run, read(path, 1))
         except InvalidInput as error:
-            pictures = pieces.warning(f"Not drawn: {context.study.portable(str(error))}")
+            pictures = pieces.warning(f"Not drawn: {error}")
         facts = f"{size_of(run)}; total latency {run.value:,}; {optimum_of(run)}."
         title, link = f"{run.policy} on {run.instance.name}", context.link(run.certificate)
         body += pieces.run(title, ratio_of(run), facts, link, pictures, place < _OPEN)
