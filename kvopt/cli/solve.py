@@ -24,9 +24,6 @@ from kvopt.search.solving import engine_named
 from kvopt.show.summary import percent
 from kvopt.timetable.schedule_files import write_schedule
 
-_OPTIONAL = ("seconds", "M", "n", "stopped", "bound by", "found by", "gap")
-"""Columns that a narrow terminal goes without, the first of them first."""
-
 Work = tuple[Path, Instance, float]
 """A file with its instance, and the seconds that reading took."""
 
@@ -90,7 +87,7 @@ def solve_command(
                 }
                 for stage, limit in explained(Search(given, asked))
             ]
-            print(*table(rows, ("stage",)), sep="\n")
+            print(*table(rows), sep="\n")
         return
     results: list[SolveResult] = []
     with common.undisturbed() as signals:  # a late signal must not lose the answer
@@ -145,7 +142,7 @@ def _report(work: list[Work], results: list[SolveResult]) -> None:
 
 
 def _lines(done: list[tuple[Path, Instance, SolveResult]]) -> Iterator[str]:
-    yield from table([_row(*each) for each in done], ("bound by", "found by"), _OPTIONAL)
+    yield from table([_row(*each) for each in done])
     first = done[0][2]
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
         say(first.scope.sentence)
@@ -219,7 +216,7 @@ def _bounds(results: list[BoundResult], instance: Instance) -> Iterator[str]:
         }
         for result in results
     ]
-    yield from table(rows, ("note",), ("of the best bound", "seconds"))
+    yield from table(rows)
     if any(result.value is not None for result in results):
         say(results[0].scope.sentence)
     if instance.block_size > 1:

@@ -21,8 +21,6 @@ from kvopt.show.summary import counted, first_line
 from kvopt.simulate.policies.registry import policies
 from kvopt.simulate.routers.registry import ROUTERS
 
-_OPTIONAL = ("source", "parameters", "given", "needs")
-
 
 def policies_command(
     *,
@@ -47,7 +45,7 @@ def policies_command(
         ]
     else:
         rows = [_described(kind) for kind in policies().values()]
-    lines = table(rows, ("parameters", "source", "summary"), _OPTIONAL)
+    lines = table(rows)
     show({"routers" if routers else "policies": rows}, lines)
 
 

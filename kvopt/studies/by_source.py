@@ -50,7 +50,9 @@ def by_source(records: Iterable[Record]) -> list[SourceRuns]:
     """Return a row for each source of instances and each policy on it, by the names of both."""
     groups = grouped((record for record in records if record.policy is not None), _source)
     rows = [SourceRuns.of(runs) for group in groups.values() for runs in by_policy(group)]
-    return sorted(rows, key=lambda row: (natural(row.name), natural(row.parameters)))
+    return sorted(
+        rows, key=lambda row: [*map(natural, (row.name, row.parameters, row.runs.policy))]
+    )
 
 
 def _source(record: Record) -> str:

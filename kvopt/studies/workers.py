@@ -43,30 +43,26 @@ _BEGIN = (
 )
 
 
-Submit = Callable[[Task], Future[TaskResult]]
-"""Hands a task to a worker."""
-
-
 @contextmanager
-def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, Callable[[], None]]]:
-    """Yield a function that distributes tasks, here or on a cluster, and one that stops them."""
+def workers(jobs: int, scheduler: str | None) -> Iterator[Callable[[Task], Future[TaskResult]]]:
+    """Yield a function that hands out tasks, here or on a cluster; what is unfinished ends."""
     if scheduler is not None:
-        with _cluster(scheduler) as (client, cluster):
-            yield lambda task: cluster.submit(run, pickle.dumps(task), __version__), client.close
+        with _cluster(scheduler) as cluster:
+            yield lambda task: cluster.submit(run, pickle.dumps(task), __version__)
         return
     pool = WorkerPool(memory.default_budget() // jobs)
     executor = ThreadPoolExecutor(jobs, "kvopt-study")
     try:
         # A thread only waits for its process.
-        yield lambda task: executor.submit(pool.run, task), pool.close
+        yield lambda task: executor.submit(pool.run, task)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         pool.close()
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[tuple[Any, Executor]]:
-    """Yield a client of a Dask cluster, and its executor."""
+def _cluster(address: str) -> Iterator[Executor]:
+    """Yield the executor of a Dask cluster."""
     distributed = optional("distributed", "cluster")
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the study reports it
     try:
@@ -76,7 +72,7 @@ def _cluster(address: str) -> Iterator[tuple[Any, Executor]]:
         raise InvalidInput(reason, field="scheduler") from None
     try:
         # If a worker is lost, another one gets its task.
-        yield client, client.get_executor(pure=False, retries=5)
+        yield client.get_executor(pure=False, retries=5)
     finally:
         client.close(timeout=_PATIENCE)
 

@@ -446,7 +446,6 @@ def test_the_table_of_a_study_holds_its_intervals(done: tuple[Path, Path]) -> No
     assert text.count("\\\\") == len(table) + 1
     cells = text.replace("\\", "").split(" & ")
     assert {*table["policy"]} <= {*cells}
-    assert len(found.plot().axes) == 1
 
 
 @pytest.mark.slow
@@ -462,14 +461,14 @@ def test_tables_have_a_row_for_each_source_and_policy(tmp_path: Path, run: Run) 
     table = found.to_dataframe()
     assert table["family"].tolist() == ["arrival-1"] * 2 + ["geometric"] * 4 + ["own"] * 2
     assert table["parameters"].tolist()[2:6] == ["u 6", "u 6", "u 9", "u 9"]
-    assert table["policy"].tolist() == ["mc-sf", "fcfs"] * 4
+    assert table["policy"].tolist() == ["fcfs", "mc-sf"] * 4
     assert table["runs"].tolist() == [3, 3, 1, 1, 1, 1, 1, 1]
     sizes = {r.instance.memory for r in found.records if r.instance.family == "arrival-1"}
     row = table.iloc[0]
     assert (row["memory_least"], row["memory_most"]) == (min(sizes), max(sizes))
     assert len(sizes) > 1
     text = found.to_latex()
-    assert f"arrival-1 &  & 4 & {min(sizes)} to {max(sizes)} & mc-sf & 3 & 3 &" in text
+    assert f"arrival-1 &  & 4 & {min(sizes)} to {max(sizes)} & fcfs & 3 & 3 &" in text
     assert text.count("\\\\") == len(table) + 1
     code, _, err = run("report", tmp_path / "out", "--latex", tmp_path / "table.tex")
     assert code == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -237,12 +237,12 @@ class Checked:
     faults: tuple[str, ...]
 
 
-def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Checked:
+def check_certificates(study: Study) -> Checked:
     """Verify every certificate and compare it with its records; return how many are valid."""
     known = [record for record in study.records if record.certificate is not None]
     owners = grouped(known, lambda record: record.certificate or "")
     faults = []
-    for done, (certificate, records) in enumerate(sorted(owners.items()), 1):
+    for certificate, records in sorted(owners.items()):
         path = study.folder / certificate
         verdict = verify(path)
         wrong = [] if verdict.valid else [verdict.lines[-1]]
@@ -250,7 +250,6 @@ def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Ch
             content = parse_json(read_text(path))
             wrong = [said for record in records for said in _differences(content, record)]
         faults += [f"{certificate}: {said}" for said in wrong[:1]]
-        progress(done, len(owners))
     return Checked(len(owners) - len(faults), tuple(faults))
 
 

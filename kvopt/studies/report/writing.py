@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,7 +61,6 @@ WHOLE: dict[str, Callable[[Context], str]] = {
 
 BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
     "ranking": ratios.ranking,
-    "histograms": ratios.histograms,
     "runs": ratios.runs,
     "gaps": ratios.gaps,
 }
@@ -101,7 +100,6 @@ def write_report(
     *,
     latex: str | Path | None = None,
     verify: bool = False,
-    progress: Callable[[int, int], None] = lambda done, count: None,  # noqa: ARG005
 ) -> Written:
     """Write the report of a study.
 
@@ -117,8 +115,6 @@ def write_report(
         A row for each source and scheduler, for the package booktabs; by default not written.
     verify
         Verify every certificate and compare it with its records; faults are on the page.
-    progress
-        Called with the numbers of verified certificates and of all.
 
     Returns
     -------
@@ -136,11 +132,13 @@ def write_report(
     rows = None if table is None else Path(table)
     if rows is None and own_descriptor(target) is None:  # a stream has no folder for a second file
         rows = target.with_suffix(".csv")
-    checked = check_certificates(study, progress) if verify else None
+    checked = check_certificates(study) if verify else None
     context = Context(study, target.parent, rows, checked)
     sections = dict(_sections(context))
     title = None if study.title == study.name else study.title
-    made = page_text("kvopt study", study.name, title, sections, "the records of the study")
+    page = ENVIRONMENT.get_template("page.html")
+    words = {"name": study.name, "title": title, "sections": sections}
+    made = page.render(**words, palette=PALETTE, version=__version__)
     if rows is not None:
         write_atomically(rows, _csv(study))
     if latex is not None:
@@ -161,29 +159,6 @@ def _sections(context: Context) -> Iterator[tuple[str, tuple[str, str]]]:
         if body:
             lead = pieces.paragraphs([context.said(name)]) if row.get("led") else ""
             yield name, (row["title"], lead + body)
-
-
-def page_text(
-    kind: str,
-    name: str,
-    title: str | None,
-    sections: Mapping[str, tuple[str, str]],
-    source: str,
-) -> str:
-    """Return a page that needs no other file.
-
-    Parameters
-    ----------
-    kind, name, title
-        Kind, title and a line of text.
-    sections
-        Title and content by their address on the page; text is escaped.
-    source
-        Digest of the data.
-    """
-    words = {"kind": kind, "name": name, "title": title, "sections": sections, "source": source}
-    page = ENVIRONMENT.get_template("page.html")
-    return page.render(**words, palette=PALETTE, version=__version__)
 
 
 def _csv(study: Study) -> str:

@@ -74,20 +74,9 @@ def test_what_does_not_vary_has_no_picture(tmp_path: Path) -> None:
 def test_the_page_begins_with_the_question_and_its_answer(studied_trace: Path) -> None:
     page = write_report(studied_trace).page.read_text()
     text = re.sub("<[^>]*>", " ", page[page.index("<header>") :])
-    assert text.index("How much memory?") < text.index(
-        "On average over all 6 instances, svf"
-    )
+    assert text.index("How much memory?") < text.index("On average over all 6 instances, svf")
     assert text.index("On average over") < text.index("runs: 2 schedulers on 6 instances; cache")
     assert "cache 100 to 400 tokens" in text
-
-
-def test_no_page_says_where_it_was_made(studied_trace: Path) -> None:
-    written = write_report(studied_trace)
-    assert written.table is not None
-    for path in (written.page, written.table):
-        text = path.read_text()
-        assert "someone" not in text
-        assert "chat.json" in text
 
 
 def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:

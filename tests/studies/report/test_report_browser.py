@@ -252,9 +252,7 @@ def test_a_study_of_a_trace_uses_the_whole_width(
     assert browser.messages() == []
     assert browser.ask("return document.documentElement.scrollWidth") <= width
     said = browser.ask("return document.querySelector('main p').innerText")
-    assert said.startswith(
-        "On average over all 6 instances, svf cert"
-    )
+    assert said.startswith("On average over all 6 instances, svf cert")
     boxes = browser.ask(
         "return [...document.querySelectorAll('#by-memory svg, #by-rate svg')]"
         ".map(svg => svg.getBoundingClientRect()).map(box => [box.left, box.right])"

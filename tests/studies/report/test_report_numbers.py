@@ -106,7 +106,12 @@ def test_curves_are_means_of_what_completed(studied: Path) -> None:
         record: Record,
     ) -> Record:  # as if there were three sizes
         size = 10 * (1 + hashes.index(record.instance.hash) % 3)
-        return replace(record, instance=replace(record.instance, family="any", requests=size))
+        return replace(
+            record,
+            instance=replace(
+                record.instance, family="any", requests=size, parameters={}, seed=None
+            ),
+        )
 
     rewrite(studied, sized)
     first = ["requests", "proved bound", "best schedule"]

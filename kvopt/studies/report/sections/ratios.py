@@ -1,4 +1,4 @@
-"""Pictures of ratios and gaps: means, histograms, and single runs against size."""
+"""Pictures of ratios and gaps: means, and single runs against size."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from kvopt.show.plots import style
-from kvopt.show.plots.charts import Bar, histogram, intervals, points, spread
+from kvopt.show.plots.charts import Bar, intervals, points, spread
 from kvopt.show.plots.embedding import Link, panels
-from kvopt.show.summary import counted
-from kvopt.studies.intervals import Runs, ratio_of
+from kvopt.studies.intervals import ratio_of
 from kvopt.studies.records import Record, grouped
 from kvopt.studies.report.context import Context
 from kvopt.studies.report.layout import picture
@@ -48,27 +47,6 @@ def ranking(_: Context, family: Family) -> list[Markup]:
     figure, (ax,) = panels(0.36 * len(bars))
     intervals(bars, ax, f"mean {_RATIO}")
     return [picture(family.name, figure, f"{family.name}: mean ratios of {len(bars)} schedulers")]
-
-
-def histograms(_: Context, family: Family) -> list[Markup]:
-    """Return a histogram of the ratios of each scheduler."""
-    return [_histogram(group) for group in family.groups if len(group.ratios) >= _MANY]
-
-
-def _histogram(group: Runs) -> Markup:
-    ratios = group.ratios
-    counts = {
-        "proved optimal": sum(ratio.most == 1 for ratio in ratios),
-        "without a ratio": len(group.records) - len(ratios),
-        "without an upper end": sum(ratio.most is None for ratio in ratios),
-    }
-    said = [counted(len(ratios), "run"), f"mean {group.mean}"]
-    said += [f"{number:,} {name}" for name, number in counts.items() if number]
-    figure, (ax,) = panels(1.8)
-    lows = [float(ratio.least or 1) for ratio in ratios]
-    histogram(lows, [float(ratio.most) for ratio in ratios if ratio.most], ax, _RATIO)
-    name = f"{group.policy}, {group.family}: histogram of {len(ratios)} ratios, mean {group.mean}"
-    return picture(group.policy, figure, name, ", ".join(said))
 
 
 def runs(context: Context, family: Family) -> list[Markup]:
