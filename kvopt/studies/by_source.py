@@ -35,6 +35,11 @@ class SourceRuns:
     memory: Sequence[int]
     runs: Runs
 
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """Name, parameters and policy, by which rows are sorted."""
+        return self.name, self.parameters, self.runs.policy
+
     @classmethod
     def of(cls, runs: Runs) -> SourceRuns:
         """Describe the source of some runs by their instances."""
@@ -50,9 +55,8 @@ def by_source(records: Iterable[Record]) -> list[SourceRuns]:
     """Return a row for each source of instances and each policy on it, by the names of both."""
     groups = grouped((record for record in records if record.policy is not None), _source)
     rows = [SourceRuns.of(runs) for group in groups.values() for runs in by_policy(group)]
-    return sorted(
-        rows, key=lambda row: [*map(natural, (row.name, row.parameters, row.runs.policy))]
-    )
+    rows.sort(key=lambda row: [*map(natural, (row.name, row.parameters, row.runs.policy))])
+    return rows
 
 
 def _source(record: Record) -> str:
