@@ -185,16 +185,13 @@ def _measured(row: dict[str, Any]) -> Iterator[str]:
         f"{row['rounds']:,} rounds took {row['rounds_seconds']:.4g} s, by the model "
         f"{row['model_seconds']:.4g} s, a round is typically off by {percent(row['typical_error'])}"
     )
-    low, high = (
-        rounded(end if end is None else Fraction(end), up=up)
-        for end, up in zip(row["ratio"], (False, True), strict=True)
-    )
-    if high == "-":
+    low, high = (None if end is None else Fraction(end) for end in row["ratio"])
+    if high is None:
         yield "the measured mean has no ratio: rounds were shorter than by the model"
     else:
         yield (
             "no round was shorter than by the model: the measured mean is at least "
-            f"{low} and at most {high} times the optimum"
+            f"{rounded(low, up=False)} and at most {rounded(high, up=True)} times the optimum"
         )
 
 

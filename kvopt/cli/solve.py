@@ -11,7 +11,7 @@ from pathlib import Path
 from kvopt import BoundResult, Instance, InvalidInput, Scope, SolveResult, bound, solve
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, label, option, refuse, searching
-from kvopt.cli.printing import detail, is_json, say, show, table, written
+from kvopt.cli.printing import is_json, say, show, table, written
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
 from kvopt.kernels.clock import spent_loading
@@ -110,7 +110,6 @@ def solve_command(
                     **{**vars(limits), "time_limit": left},
                 )
             results.append(found)
-            detail(_times(label(file), found))
             if found.signal_number is not None or signals:
                 break
         with written(output, write_schedule, results[0].schedule):
@@ -125,14 +124,6 @@ def _read(file: Path, problem: common.MemoryOptions, clock: Clock) -> Work:
     with blamed_on(file):
         clock.arrivals(instance)
     return file, instance, time.monotonic() - began
-
-
-def _times(label: str, result: SolveResult) -> str:
-    return (
-        f"{label}: {result.seconds:.2f} s, {result.build_seconds:.2f} of them to build models and "
-        f"{result.solve_seconds:.2f} inside solvers; "
-        f"schedule by {result.found_by or '-'}, bound by {result.bounded_by or '-'}"
-    )
 
 
 def _report(work: list[Work], results: list[SolveResult]) -> None:

@@ -265,9 +265,6 @@ class Times:
         Number of completed requests.
     tokens_per_second
         Output tokens of completed requests over the time to the last completion.
-    arriving_tokens_per_second
-        Tokens, prompts included, of requests completed by the last arrival, over the time to it;
-        None for a backlog.
     ended
         End of the last round.
     mean_memory
@@ -278,7 +275,6 @@ class Times:
     first_token: Mapping[str, float | None]
     completed: int
     tokens_per_second: float | None
-    arriving_tokens_per_second: float | None
     ended: float
     mean_memory: float | None
 
@@ -294,18 +290,11 @@ class Times:
         ended = run.stretches[-1].ended if run.stretches else 0
         seconds, held = map(np.array, run.memory_over_time())
         area = np.sum(np.diff(seconds) * (held[1:] + held[:-1])) / 2  # below straight lines
-        last = max(run.arrivals, default=0)
-        done = sum(
-            request.peak
-            for request, end in zip(run.instance, run.completions, strict=True)
-            if end is not None and end <= last
-        )
         return cls(
             latency=summary(run.latencies),
             first_token=summary(run.times_to_first_token),
             completed=run.completed,
             tokens_per_second=run.throughput,
-            arriving_tokens_per_second=done * NANOSECONDS / last if last else None,
             ended=ended / NANOSECONDS,
             mean_memory=float(area) / (ended / NANOSECONDS) if ended else None,
         )

@@ -182,7 +182,7 @@ class TestRefused:
         with locked(folder):
             code, _, err = run("study", description, "--out", folder)
         assert code == 2
-        assert f"another run is at work in this folder (process {os.getpid()} on " in err
+        assert "another run is at work in this folder" in err
         assert run("study", description, "--out", folder)[0] == 0
 
     def test_a_lock_of_a_process_that_is_gone_is_taken_over(

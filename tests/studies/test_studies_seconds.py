@@ -187,12 +187,6 @@ class TestTimes:
         area = Fraction(first * (0 + 4), 2) + Fraction(second * (4 + 5), 2)
         assert times.mean_memory == pytest.approx(float(area / (first + second)))
         assert times.ended == (first + second) / 1e9
-        assert times.arriving_tokens_per_second is None
-
-    def test_tokens_while_requests_arrive(self) -> None:
-        two = [Request(0, 3, 2, arrival_seconds=0.0), Request(0, 3, 2, arrival_seconds=1.0)]
-        times = Times.of(simulate(Instance(9, two), "fcfs", clock=Seconds(MODEL)))
-        assert times.arriving_tokens_per_second == 5.0
 
     @pytest.mark.parametrize(
         ("member", "value"),

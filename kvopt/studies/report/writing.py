@@ -39,7 +39,7 @@ COLUMNS = (
 
 SECONDS_COLUMNS = (
     "mean_s", "median_s", "p99_s", "first_token_mean_s", "first_token_median_s",
-    "first_token_p99_s", "tokens_per_second", "arriving_tokens_per_second", "mean_memory",
+    "first_token_p99_s", "tokens_per_second", "mean_memory",
     "requests_completed", "ended_s",
 )  # fmt: skip
 """Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""

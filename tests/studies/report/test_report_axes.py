@@ -102,16 +102,6 @@ def test_names_are_in_the_order_of_people(tmp_path: Path) -> None:
     assert [row[0] for row in rows] == ["a1.json", "a2.json", "a10.json", "b1.json"]
 
 
-def test_single_runs_repeat_no_columns(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path / "study", [trace("chat", "svf", 100, 1, 910)])
-    head = next(row for row in page_of(folder).rows if row[0] == "scheduler")
-    assert head == ["scheduler", "ratio", "width"]
-    pair = [trace("chat", "svf", memory, 1, 910) for memory in (100, 200)]
-    rows = page_of(folder_of(tmp_path / "two", pair)).rows
-    head = next(row for row in rows if row[0] == "scheduler")
-    assert {"runs", "mean", "median", "95%", "worst", "mean width"} <= set(head)
-
-
 def test_the_table_says_its_unit_and_its_axes(studied_trace: Path) -> None:
     written = write_report(studied_trace)
     assert written.table is not None

@@ -25,8 +25,6 @@ from kvopt.studies.report.words import latency_of, optimum_of, size_of
 _RATIO = "ratio to the optimum"
 _MANY = 5
 """From so many ratios on pictures of single runs add to the table."""
-_ALIKE = 2
-"""Panels share an axis if their excess is at most this multiple of the best one."""
 _ROOM = 0.7
 """Share of the distance of two sizes over which instances of one size are spread."""
 _SEVERAL = 3
@@ -52,18 +50,16 @@ def ranking(_: Context, family: Family) -> list[Markup]:
 def runs(context: Context, family: Family) -> list[Markup]:
     """Return the ratio of every run against the size of its instance."""
     drawn = [group for group in family.groups if len(group.ratios) >= _MANY]
-    ends = [[end for ratio in g.ratios for end in (ratio.least, ratio.most) if end] for g in drawn]
-    alike = 1 + _ALIKE * max(min(map(max, ends), default=1) - 1, 0.1)
-    shared = [end for known in ends if max(known) <= alike for end in known]
     made = []
-    for group, known in zip(drawn, ends, strict=True):
+    for group in drawn:
         found = [
             (run, ratio.least, ratio.most, f"{latency_of(run)}: {ratio} times the optimum")
             for run, ratio in zip(group.records, map(ratio_of, group.records), strict=True)
             if ratio.least
         ]
         figure, ax, links = _against_size(context, family, found, context.looks[group.policy])
-        spread(ax.yaxis, shared if max(known) <= alike else known, 1)
+        ends = (end for ratio in group.ratios for end in (ratio.least, ratio.most) if end)
+        spread(ax.yaxis, [*ends], 1)
         ax.set_ylabel(_RATIO)
         name = f"{group.policy}, {group.family}: ratio of {len(found)} runs, worst {group.worst}"
         made.append(picture(group.policy, figure, name, links=links))

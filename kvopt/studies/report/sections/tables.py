@@ -17,29 +17,12 @@ from kvopt.studies.report.context import TEXTS, Context
 from kvopt.studies.report.layout import Cell, pieces
 from kvopt.studies.report.words import in_words, limits_of, mean_width, quantile_of
 
-_OF_SEVERAL = ("runs", "median", "95%", "worst", "optimal", "not optimal")
-"""Columns that repeat the ratio if each scheduler has a single run."""
-
-_SINGLE = {"mean": "ratio", "mean width": "width"}
-"""Names of columns of means if each scheduler has a single run."""
-
 
 def schedulers(context: Context) -> str:
     """Return the table, empty if no scheduler ran."""
-    groups = context.groups
-    single = all(len(group.records) == 1 for group in groups)
-    # Columns without data in this study are left out.
-    shown = {
-        "family": len(context.families) > 1,
-        "not completed": not all(group.completed for group in groups),
-        "evictions": any(group.evictions for group in groups),
-        **dict.fromkeys(_OF_SEVERAL, not single),
-    }
-    rows = [{k: c for k, c in _row(group).items() if shown.get(k, True)} for group in groups]
-    said = TEXTS["schedulers"]["single" if single else "said"]
-    head = [_SINGLE.get(name, name) if single else name for row in rows[:1] for name in row]
-    cells = [row.values() for row in rows]
-    return pieces.table(said, head, cells, 1 + shown["family"]) if rows else ""
+    rows = [_row(group) for group in context.groups]
+    said = TEXTS["schedulers"]["said"]
+    return pieces.table(said, [*rows[0]], [row.values() for row in rows], 2) if rows else ""
 
 
 def _row(group: Runs) -> dict[str, object]:
