@@ -141,12 +141,12 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
     """
     found, ax = what.timeline(), style.axes_of(ax, 3.6)
     memory = found.instance.memory * (found.instance.workers if worker is None else 1)
-    times, totals = thinned(found.held(worker))
+    held, prompts = found.held(worker), found.held_prompts(worker)
+    times, totals = thinned(held)
     ax.fill_between(times, totals, color=style.GROWTH, lw=0, label="tokens produced")
-    ax.fill_between(
-        *thinned(found.held_prompts(worker)), color=style.PROMPT, lw=0, label="prompt tokens"
-    )
-    most, above = float(np.max(totals, initial=0)), totals > memory
+    if len(prompts[0]):
+        ax.fill_between(*thinned(prompts), color=style.PROMPT, lw=0, label="prompt tokens")
+    most, above = float(np.max(totals, initial=0)), np.asarray(totals) > memory
     if above.any():
         look: Any = {"fc": "none", "ec": style.CAPACITY, "hatch": "////", "lw": 0}
         ax.fill_between(times, memory, totals, above, interpolate=True, label="above M", **look)
@@ -155,11 +155,10 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
     ax.set_ylim(0, max(most, memory) * 1.12)
     style.whole_numbers(ax.yaxis, max(most, memory))
     if most:
-        place = int(np.argmax(totals))
-        at = times[place] + found.stepped
+        at = held[0][int(np.argmax(held[1]))] + found.stepped
         said = f"{at:,.0f}" if found.unit == "rounds" else f"{at:,.4g} s"
-        x, label = at - found.stepped / 2, f"peak {totals[place]:,.0f} at time {said}"
-        ax.plot(x, totals[place], ls="none", marker=CARETDOWN, color=style.INK, label=label)
+        x, label = at - found.stepped / 2, f"peak {most:,.0f} at time {said}"
+        ax.plot(x, most, ls="none", marker=CARETDOWN, color=style.INK, label=label)
     _time(found, ax)
     name = "tokens held" if worker is None else f"worker {worker}"
     ax.set(xlabel=f"time ({found.unit})", ylabel=name)

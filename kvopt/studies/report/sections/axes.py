@@ -27,13 +27,10 @@ ByScheduler = Mapping[str, Sequence[Record]]
 def _place(record: Record, key: str) -> float | None:
     """Return the place of an instance, None if its size or cache was drawn at random."""
     instance = record.instance
-    is_drawn = instance.seed is not None and key not in instance.parameters
-    match key:
-        case "n":
-            return None if is_drawn else instance.requests
-        case "memory":
-            return None if is_drawn else instance.memory
-    return instance.parameters.get(key, 1)
+    sizes: dict[str, float] = {"n": instance.requests, "memory": instance.memory}
+    if key in sizes and instance.seed is not None and key not in instance.parameters:
+        return None
+    return sizes[key] if key in sizes else float(instance.parameters.get(key, 1))
 
 
 def along_axis(context: Context, name: str) -> str:
