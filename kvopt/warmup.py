@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
@@ -41,7 +40,7 @@ from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits, available_threads
 from kvopt.kernels.budget import Budget
-from kvopt.kernels.compiled import compile_here, folders, functions_compiled
+from kvopt.kernels.compiled import compile_here, functions_compiled, is_kept
 from kvopt.problem.clocks import Seconds
 from kvopt.search import plan
 from kvopt.search.exact.forward import Forward
@@ -61,14 +60,14 @@ class Warmed(NamedTuple):
         Functions that had to be compiled.
     seconds
         Wall time.
-    folders
-        Folders of the stored code, None if some cannot be stored.
+    is_kept
+        Whether its code can be stored.
     """
 
     name: str
     compiled: int
     seconds: float
-    folders: list[Path | None]
+    is_kept: bool
 
 
 def warm_up() -> Iterator[Warmed]:
@@ -91,7 +90,7 @@ def _warmed(name: str) -> Warmed:
     began, count = monotonic(), functions_compiled()
     for call in _PARTS[name]:
         call()
-    return Warmed(name, functions_compiled() - count, monotonic() - began, folders())
+    return Warmed(name, functions_compiled() - count, monotonic() - began, is_kept())
 
 
 _NARROW = Limits(params=SolveParams(improve_widest_beam=2))

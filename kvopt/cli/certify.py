@@ -17,7 +17,7 @@ from kvopt.certificates import write_certificate
 from kvopt.certificates.judging import limit_note
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, option, refuse
-from kvopt.cli.printing import CHECKED, command_line, is_json, say, show, table, written
+from kvopt.cli.printing import CHECKED, command_line, say, show, table, written
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.reading import is_standard_input
 from kvopt.kernels.clock import spent_loading
@@ -34,12 +34,6 @@ from kvopt.verify.apart import verify_apart
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
 """Time to write a certificate, and the starts of a policy in it, over the time to read the
 instance, which was measured on the same machine under the same load."""
-
-_OPTIONAL = (
-    "evictions", "per token s", "first token s", "first token", "p99 s", "p99", "outcome",
-    "latency", "mean s",
-)  # fmt: skip
-"""Columns that a narrow terminal goes without, the first of them first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,16 +185,13 @@ def _measured(row: dict[str, Any]) -> Iterator[str]:
         f"{row['rounds']:,} rounds took {row['rounds_seconds']:.4g} s, by the model "
         f"{row['model_seconds']:.4g} s, a round is typically off by {percent(row['typical_error'])}"
     )
-    low, high = (
-        rounded(end if end is None else Fraction(end), up=up)
-        for end, up in zip(row["ratio"], (False, True), strict=True)
-    )
-    if high == "-":
+    low, high = (None if end is None else Fraction(end) for end in row["ratio"])
+    if high is None:
         yield "the measured mean has no ratio: rounds were shorter than by the model"
     else:
         yield (
             "no round was shorter than by the model: the measured mean is at least "
-            f"{low} and at most {high} times the optimum"
+            f"{rounded(low, up=False)} and at most {rounded(high, up=True)} times the optimum"
         )
 
 
@@ -224,7 +215,7 @@ def _lines(found: Certificate) -> Iterator[str]:
             f"compared with these: {', '.join(compared)}"
         )
     rows = [_row(found, run, count) for run, count in zip(found.runs, found.attained, strict=True)]
-    yield from table(rows, ("outcome",), _OPTIONAL)
+    yield from table(rows)
     if "measured" in found.provenance:
         yield from _measured(found.provenance["measured"])
     if found.in_time is not None:
@@ -290,21 +281,14 @@ _SAID = ("feasible", "objective", "peak_memory", "peak_time", "makespan", "viola
 def check_command(
     *,
     problem: common.InstanceOptions,
-    schedule: Path | None = argument(
-        "[SCHEDULE]", "Schedule file; - is standard input.  Not for a certificate.", None
-    ),
+    schedule: Path = argument("SCHEDULE", "Schedule file; - is standard input."),
     _json: common.Json,
 ) -> None:
     """Print the total latency and peak memory of a schedule, or its violations.
 
-    Without a schedule FILE is a certificate, which is checked as ``kvopt verify`` does.
-
     Exit status: 0 feasible, 1 not feasible or another objective than it claims, 2 unreadable
     or not for this instance.
     """
-    if schedule is None:
-        verify_command(file=problem.file, _json=is_json(), budget=None, jobs=1)
-        return
     instance = problem.read()
     summary = []
     try:

@@ -250,16 +250,12 @@ def say_machine(model: object, assumed: str, option: str) -> None:
     ``option`` names another one.
     """
     if model is None:
-        say_assumed(f"{assumed.format(DEFAULT_MODEL)} (Llama-2-70B on two A100)", option)
+        what = f"{assumed.format(DEFAULT_MODEL)} (Llama-2-70B on two A100)"
+        say(f"assumed: {what}; give {option} for another machine")
     elif isinstance(model, str) and is_roofline(model):
         shape, gpu, gpus = parts(model)
         name, error = roofline(shape, gpu, gpus).name, expected_error(shape, gpu)
         say(f"assumed: {name} is a roofline, not a measurement: {error}")
-
-
-def say_assumed(what: str, option: str) -> None:
-    """Print the assumptions of a command, and the options that change them."""
-    say(f"assumed: {what}; give {option} for another machine")
 
 
 def label(file: Path) -> str:

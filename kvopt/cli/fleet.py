@@ -169,7 +169,7 @@ def _lines(found: FleetSizes) -> Iterator[str]:
         }
         for band in found.bands
     ]
-    yield from table(rows, ("found by",), (*reversed(found.labels), "found by"))
+    yield from table(rows)
     say(found.scope.sentence)
     if found.left:
         say(f"kvopt: not looked at: {', '.join(map(str, found.left))} machines")

@@ -7,17 +7,25 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-import typer
-
 from kvopt import BatchTime
-from kvopt.cli.common import Json, OptionalOutput, argument, label, option, refuse, say_assumed
+from kvopt.cli.common import Json, OptionalOutput, argument, label, option, refuse
 from kvopt.cli.printing import is_json, name_of, say, show, table, warn, written
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import own_descriptor
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
 from kvopt.problem.hardware.fitting import Fit, Measured, fit_linear, fit_roof
-from kvopt.problem.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, SHARE, capacity, preset
+from kvopt.problem.hardware.presets import (
+    ANY_GPU,
+    GIGABYTE,
+    GPUS,
+    MODELS,
+    SHARE,
+    Gpu,
+    ModelShape,
+    capacity,
+    preset,
+)
 from kvopt.problem.hardware.roofline import pairs, parts
 from kvopt.timetable.records import read_batches
 
@@ -38,9 +46,14 @@ _MOST_OFF, _MOST_TYPICAL = 0.1, 1.0
 class MachineOptions:
     """A model, and the GPUs that hold it."""
 
-    model: str = option("One of {models}.", "NAME", default="llama-2-70b")
-    gpu: str = option("One of {gpus}.", "NAME", default="a100-80gb")
-    gpus: int = option("GPUs that hold the model together.", "N", min=1, default=2)
+    model: str | None = option("One of {models}; default: llama-2-70b.", "NAME")
+    gpu: str | None = option("One of {gpus}; default: a100-80gb.", "NAME")
+    gpus: int | None = option("GPUs that hold the model together; default: 2.", "N", min=1)
+
+    def parts(self) -> tuple[ModelShape, Gpu, int]:
+        """Return the model, the GPU and the number of GPUs."""
+        shape = preset(MODELS, self.model or "llama-2-70b", "--model")
+        return shape, preset(ANY_GPU, self.gpu or "a100-80gb", "--gpu"), self.gpus or 2
 
 
 @dataclass(frozen=True)
@@ -56,7 +69,6 @@ class ShapeOptions:
 
 def capacity_command(
     *,
-    context: typer.Context,
     name: str | None = argument(
         "[MACHINE]", "MODEL@GPU or MODEL@NxGPU, as for --batch-time; else the options.", None
     ),
@@ -74,25 +86,13 @@ def capacity_command(
     x bytes), rounded down; GPUs beyond the KV heads hold copies and add none.  Options replace
     values of a preset.
     """
-    # These options describe the machine; a GPU of a given size needs no name.
-    options = ["model", "gpu", "gpus"]
-    if name is None:
-        shape, gpus = preset(MODELS, machine.model, "--model"), machine.gpus
-        if gpu_memory:
-            memory = int(_number(gpu_memory, "--gpu-memory") * GIGABYTE)
-            options.remove("gpu")
-        else:
-            memory = preset(ANY_GPU, machine.gpu, "--gpu").memory
-    else:
-        for other in (*options, "gpu_memory"):
-            is_given = not _is_default(context, other)
-            refuse("MACHINE", f"goes without --{other.replace('_', '-')}", is_given)
-        shape, gpu, gpus = parts(name, "MACHINE")
-        memory, options = gpu.memory, []
+    for other, value in {**vars(machine), "gpu-memory": gpu_memory}.items():
+        refuse("MACHINE", f"goes without --{other}", name is not None and value is not None)
+    shape, gpu, gpus = machine.parts() if name is None else parts(name, "MACHINE")
+    memory = int(_number(gpu_memory, "--gpu-memory") * GIGABYTE) if gpu_memory else gpu.memory
     shape = replace(shape, **{field: number for field, number in vars(own).items() if number})
     share = _number(fraction, "--fraction")
     tokens = capacity(shape, memory, gpus, share)
-    _say_assumed(context, *options, "fraction")
     note = _NOTE if shape.name in _OF_THE_PAPERS else None
     said = {
         "memory": tokens,
@@ -103,31 +103,14 @@ def capacity_command(
         "fraction": float(share),
         "note": note,
     }
-    used = f"{gpus} x {memory:,} bytes x {fraction}"
     lines = (
         f"{tokens:,} tokens of {shape.kv_bytes:,} bytes",
-        f"weights {shape.weight_bytes:,} bytes; {used}",
+        f"{shape.name}: weights {shape.weight_bytes:,} bytes; "
+        f"{gpus} x {memory:,} bytes x {fraction}",
     )
     show(said, lines)
     if note and not is_json():
         say(note)
-
-
-def _say_assumed(context: typer.Context, *names: str) -> None:
-    """Print the assumed values of some options that were not given."""
-    assumed = [
-        f"--{name.replace('_', '-')} {context.params[name]}"
-        for name in names
-        if _is_default(context, name)
-    ]
-    if assumed:
-        say_assumed(", ".join(assumed), "them" if len(assumed) > 1 else assumed[0].split()[0])
-
-
-def _is_default(context: typer.Context, name: str) -> bool:
-    """Whether an option was not given."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "DEFAULT"
 
 
 def _number(text: str, field: str) -> Fraction:
@@ -139,7 +122,6 @@ def _number(text: str, field: str) -> Fraction:
 
 def fit_command(
     *,
-    context: typer.Context,
     table: Path = argument("TABLE", "CSV with measured batches, or a record of vLLM."),
     machine: MachineOptions,
     output: OptionalOutput,
@@ -155,13 +137,12 @@ def fit_command(
     no attention: the time to read the cache is added from the size of the model and the bandwidth
     of the GPUs.
     """
-    shape = preset(MODELS, machine.model, "--model")
-    device = preset(ANY_GPU, machine.gpu, "--gpu")
-    rows, is_profile = read_batches(table, shape.layers, machine.gpus)
+    shape, device, gpus = machine.parts()
+    rows, is_profile = read_batches(table, shape.layers, gpus)
     if is_profile:
-        _say_assumed(context, "model", "gpu", "gpus")
+        say(f"a profile by operators, taken for {shape.name} on {gpus} x {device.name}")
         if kv_ns is None:  # time of all GPUs together to read one token of the cache
-            kv_ns = round(shape.kv_bytes * NANOSECONDS / (machine.gpus * device.bandwidth))
+            kv_ns = round(shape.kv_bytes * NANOSECONDS / (gpus * device.bandwidth))
     fit = _fit(rows, lines, kv_ns or 0, is_profile)
     errors = (
         f"{fit.rows} batches, relative error {fit.typical_error:.1%} typically and "
@@ -237,4 +218,4 @@ def list_command(_json: Json) -> None:
         }
         for name, model in times.items()
     ]
-    show(said, [*table(models, ("source",)), "", *table(gpus, ("source",)), "", *table(rounds)])
+    show(said, [*table(models), "", *table(gpus), "", *table(rounds)])

@@ -4,14 +4,11 @@ Messages are on standard error by verbosity, in a log, and as live progress.  Ev
 through the logger ``kvopt``, which the library uses as well: details as ``DEBUG``, messages as
 ``INFO``, and the error that ends the command as ``ERROR``.
 
-A table fits the terminal without cutting a name or a number: prose is wrapped, then the least
-important columns are dropped, and if that is not enough every row becomes a block of lines.  A
-table in a file or a pipe has its full width.
+A table folds words to fit the terminal; in a file or a pipe it has its full width.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import os
@@ -21,15 +18,13 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -43,7 +38,6 @@ from kvopt.show.summary import percent
 from kvopt.version import __version__
 
 _LOGGER = logging.getLogger("kvopt")
-_STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 _LOG_EVERY = 1.0
 """Least seconds between two improvements that go into a log file."""
@@ -94,8 +88,7 @@ def messages_shown() -> Iterator[None]:
     try:
         yield
     finally:
-        if isinstance(sys.stdout, AsMessages):
-            sys.stdout = out
+        sys.stdout = out
         warnings.showwarning = show
         for handler in [*_LOGGER.handlers]:
             if isinstance(handler, (_Shown, _InFile)):
@@ -163,24 +156,6 @@ def _print(text: str, end: str = "\n") -> None:
         print(text, end=end, file=sys.stderr, flush=True)
 
 
-class AsMessages(io.TextIOBase):
-    """Standard output that turns printed lines into messages."""
-
-    def __init__(self) -> None:
-        self._begun = ""
-
-    def write(self, text: str) -> int:
-        """Log the complete lines of a text."""
-        *lines, self._begun = (self._begun + text).split("\n")
-        for line in lines:
-            say(_STYLES.sub("", line))
-        return len(text)
-
-    def isatty(self) -> bool:
-        """Whether a table has to fit a terminal."""
-        return sys.stderr.isatty()
-
-
 class LiveProgress:
     """An observer that prints both sides as they move.
 
@@ -244,8 +219,8 @@ _ANY_WIDTH = 1_000_000
 _NUMBER = re.compile(r"\d|-$")
 """Pattern of the begin of each cell in a column of numbers."""
 
-_LEAST_PROSE = 16
-"""Narrower prose is a column of single words, hard to read: other columns are dropped first."""
+_NARROWEST = 16
+"""Characters to which a column of words may shrink."""
 
 
 def show(value: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
@@ -261,70 +236,30 @@ def or_dash(value: object) -> str:
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def table(
-    rows: Sequence[Mapping[str, object]],
-    prose: Collection[str] = (),
-    optional: Sequence[str] = (),
-) -> list[str]:
+def table(rows: Sequence[Mapping[str, object]]) -> list[str]:
     """Return the lines of a table, none without rows; numbers are aligned to the right.
 
-    Cells of the columns ``prose`` may be wrapped between words.  A narrow terminal may drop the
-    columns ``optional``, the least important first.
+    Words are folded to fit a terminal, numbers never; a file or a pipe has one line for each row.
     """
     if not rows:
         return []
-    width = _terminal_width()
-    console = Console(width=width, highlight=False)
-    for count in range(len(optional) + 1):
-        left_out = [name for name in optional[:count] if name in rows[0]]
-        made = _table([name for name in rows[0] if name not in left_out], rows, prose)
-        wide = console.options.update(max_width=_ANY_WIDTH)
-        if Measurement.get(console, wide, made).minimum <= width:
-            break
-    else:
-        return ["\n\n".join(_block(row, width) for row in rows)]
-    with console.capture() as printed:
-        console.print(made)
-    text = f"left out: {', '.join(left_out)} (a wider terminal or --json has them)"
-    return [
-        *map(str.rstrip, printed.get().splitlines()),
-        *([fill(text, width)] if left_out else []),
-    ]
-
-
-def _table(
-    names: Sequence[str], rows: Sequence[Mapping[str, object]], prose: Collection[str]
-) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    columns = [[_cell(row[name]) for row in rows] for name in names]
-    for name, cells in zip(names, columns, strict=True):
-        is_prose = name in prose
-        whole = max(map(cell_len, (name, *cells)))
-        table.add_column(
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    columns = [[_cell(row[name]) for row in rows] for name in rows[0]]
+    for name, cells in zip(rows[0], columns, strict=True):
+        is_number = all(map(_NUMBER.match, cells))
+        whole = max(map(cell_len, (*name.split(), *cells)))
+        made.add_column(
             Text(name),
-            justify="right" if all(map(_NUMBER.match, cells)) else "left",
-            min_width=min(whole, _LEAST_PROSE) if is_prose else whole,
-            no_wrap=not is_prose,
+            justify="right" if is_number else "left",
+            min_width=whole if is_number else min(whole, _NARROWEST),
+            overflow="fold",
         )
     for row in zip(*columns, strict=True):
-        table.add_row(*map(Text, row))
-    return table
-
-
-def _block(row: Mapping[str, object], width: int) -> str:
-    """Return a row as lines with a column each; a name or a number is not broken."""
-    widest = max(map(len, row)) + 2
-    return "\n".join(
-        fill(
-            _cell(value) or "-",
-            max(width, widest + _LEAST_PROSE),
-            initial_indent=f"{name + ':':{widest}}",
-            subsequent_indent=" " * widest,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for name, value in row.items()
-    )
+        made.add_row(*map(Text, row))
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _ANY_WIDTH)
+    with console.capture() as printed:
+        console.print(made, crop=False)
+    return [*map(str.rstrip, printed.get().splitlines())]
 
 
 def _cell(value: object) -> str:
@@ -332,14 +267,6 @@ def _cell(value: object) -> str:
     if isinstance(value, dict):
         value = [key if each is None else f"{key}={each}" for key, each in value.items()]
     return one_line(", ".join(value) if isinstance(value, list) else or_dash(value))
-
-
-def _terminal_width() -> int:
-    """Return the width of the terminal in characters, a very large number without a terminal.
-
-    The environment may tell Rich to treat a pipe as a terminal, with an invented width.
-    """
-    return Console().width if sys.stdout.isatty() else _ANY_WIDTH
 
 
 # ---- files that commands write -------------------------------------------------------------------
@@ -362,7 +289,7 @@ def try_outputs(**given: Path | None) -> None:
         reason = f"goes without {others[0]}: both are standard output"
         raise InvalidInput(reason, field=piped[0])
     if piped:
-        sys.stdout = AsMessages()
+        sys.stdout = sys.stderr
     for place, path in known.items():
         with _placed(place):
             refuse_unwritable(path)

@@ -20,12 +20,6 @@ from kvopt.simulate.running import run as simulate
 from kvopt.timetable.run_files import is_run
 from kvopt.timetable.schedule_files import write_schedule
 
-_OPTIONAL = (
-    "seconds", "peak", "makespan", "makespan s", "tokens/s", "median s", "first token", "mean",
-    "evictions", "per token s", "first token s", "p99", "p99 s", "times the best", "latency",
-)  # fmt: skip
-"""Columns that a narrow terminal goes without, the first of them first."""
-
 _PRICE_SECONDS = 5.0
 """Seconds for the prices of --prices; with more time they come nearer to the best ones."""
 
@@ -82,7 +76,7 @@ def run_command(
         ):
             rows = Comparison(runs).rows() if runs else []
             said = {**made, "policies": [run.to_json() for run in runs]}
-            show(said, table(rows, ("outcome",), _OPTIONAL))
+            show(said, table(rows))
         if is_there and runs[0].evictions:
             say(
                 f"kvopt: {output} holds the last starts; work that {runs[0].evictions} evictions "

@@ -11,7 +11,7 @@ from pathlib import Path
 from kvopt import BoundResult, Instance, InvalidInput, Scope, SolveResult, bound, solve
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, label, option, refuse, searching
-from kvopt.cli.printing import detail, is_json, say, show, table, written
+from kvopt.cli.printing import is_json, say, show, table, written
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
 from kvopt.kernels.clock import spent_loading
@@ -23,9 +23,6 @@ from kvopt.search.plan import explained
 from kvopt.search.solving import engine_named
 from kvopt.show.summary import percent
 from kvopt.timetable.schedule_files import write_schedule
-
-_OPTIONAL = ("seconds", "M", "n", "stopped", "bound by", "found by", "gap")
-"""Columns that a narrow terminal goes without, the first of them first."""
 
 Work = tuple[Path, Instance, float]
 """A file with its instance, and the seconds that reading took."""
@@ -90,7 +87,7 @@ def solve_command(
                 }
                 for stage, limit in explained(Search(given, asked))
             ]
-            print(*table(rows, ("stage",)), sep="\n")
+            print(*table(rows), sep="\n")
         return
     results: list[SolveResult] = []
     with common.undisturbed() as signals:  # a late signal must not lose the answer
@@ -113,7 +110,6 @@ def solve_command(
                     **{**vars(limits), "time_limit": left},
                 )
             results.append(found)
-            detail(_times(label(file), found))
             if found.signal_number is not None or signals:
                 break
         with written(output, write_schedule, results[0].schedule):
@@ -130,14 +126,6 @@ def _read(file: Path, problem: common.MemoryOptions, clock: Clock) -> Work:
     return file, instance, time.monotonic() - began
 
 
-def _times(label: str, result: SolveResult) -> str:
-    return (
-        f"{label}: {result.seconds:.2f} s, {result.build_seconds:.2f} of them to build models and "
-        f"{result.solve_seconds:.2f} inside solvers; "
-        f"schedule by {result.found_by or '-'}, bound by {result.bounded_by or '-'}"
-    )
-
-
 def _report(work: list[Work], results: list[SolveResult]) -> None:
     done = [(file, each, found) for (file, each, _), found in zip(work, results, strict=False)]
     rows = [{"file": str(file), **found.to_json()} for file, _, found in done]
@@ -145,7 +133,7 @@ def _report(work: list[Work], results: list[SolveResult]) -> None:
 
 
 def _lines(done: list[tuple[Path, Instance, SolveResult]]) -> Iterator[str]:
-    yield from table([_row(*each) for each in done], ("bound by", "found by"), _OPTIONAL)
+    yield from table([_row(*each) for each in done])
     first = done[0][2]
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
         say(first.scope.sentence)
@@ -219,7 +207,7 @@ def _bounds(results: list[BoundResult], instance: Instance) -> Iterator[str]:
         }
         for result in results
     ]
-    yield from table(rows, ("note",), ("of the best bound", "seconds"))
+    yield from table(rows)
     if any(result.value is not None for result in results):
         say(results[0].scope.sentence)
     if instance.block_size > 1:

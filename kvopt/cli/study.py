@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from kvopt import Scope
 from kvopt.cli import common
 from kvopt.cli.common import argument, finish, option
 from kvopt.cli.printing import (
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
 
 _LOG_EVERY = 10.0
 """Seconds between two lines of progress in a log file."""
-
-_EVERY = 100
-"""Certificates between two messages about progress."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,7 @@ def _list() -> None:
         for study in studies
     ]
     said = {"studies": [{"name": each.name, "title": each.title} for each in studies]}
-    show(said, table(rows, ("what it asks",), ("instances",)))
+    show(said, table(rows))
 
 
 def _to_json(found: StudyResult) -> dict[str, object]:
@@ -139,13 +135,10 @@ def _lines(found: StudyResult) -> Iterator[str]:
     from kvopt.studies.answers import left_out
     from kvopt.studies.intervals import by_policy, four_digits
 
-    limits = found.study.limits
-    in_seconds = limits[0].batch_time is not None
-    scoped = any(each.scope is not Scope.RUNS for each in limits)
+    in_seconds = found.study.limits[0].batch_time is not None
     rows = [
         {
             "policy": row.policy,
-            **({"scope": row.scope} if scoped else {}),
             "runs": len(row.records),
             "completed": len(row.done),
             "proved": row.proved,
@@ -155,7 +148,7 @@ def _lines(found: StudyResult) -> Iterator[str]:
         }
         for row in by_policy(found.records)
     ]
-    yield from table(rows, optional=("proved",))
+    yield from table(rows)
     yield from map(str, found.answer)
     for line in left_out(found.records):
         say(f"kvopt: {line}")
@@ -206,7 +199,7 @@ def report_command(
     folder: Path = argument("DIR", "The folder of a study."),
     output: Path | None = option("Default: DIR/report.html.", "FILE.html", "-o"),
     csv: Path | None = option("Default: the name of the page with .csv.", "FILE"),
-    latex: Path | None = option("A row for each entry and scheduler, for booktabs.", "FILE.tex"),
+    latex: Path | None = option("A row for each source and scheduler, for booktabs.", "FILE.tex"),
     verify: bool = option("Verify every certificate before it is linked."),
 ) -> None:
     """Write a study as a page that needs no network, and its records as CSV.
@@ -217,18 +210,13 @@ def report_command(
     from kvopt.studies.report import write_report
     from kvopt.studies.report.writing import PAGE
 
-    def progress(done: int, count: int) -> None:
-        if done % _EVERY == 0 or done == count:
-            say(f"verified {done:,} of {count:,} certificates")
-
     if output is None and folder.is_dir():
         output = folder / PAGE
         try_outputs(output=output)
-    written = write_report(folder, output, csv, latex=latex, verify=verify, progress=progress)
+    written = write_report(folder, output, csv, latex=latex, verify=verify)
     for line in (*written.warnings, *written.faults):
         warn(line)
     paths = (written.page, written.table, latex)
-    names = [name_of(path) for path in paths if path is not None]
-    files = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    files = ", ".join(name_of(path) for path in paths if path is not None)
     say(f"wrote {files}: {counted(written.records, 'record')}")
     finish(status=common.FAILED * bool(written.faults))

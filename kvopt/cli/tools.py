@@ -6,13 +6,12 @@ import os
 import platform
 import signal
 from dataclasses import MISSING, fields
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from kvopt import KvoptError, Policy
 from kvopt.cli.common import Json, Modules, finish, option
-from kvopt.cli.printing import is_json, say, show, table, warn
+from kvopt.cli.printing import say, show, table, warn
 from kvopt.incumbent.limits import available_threads
 from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels.dependencies import available_solvers, missing_extras, versions
@@ -20,8 +19,6 @@ from kvopt.show.optional import EXTRAS, remedy
 from kvopt.show.summary import counted, first_line
 from kvopt.simulate.policies.registry import policies
 from kvopt.simulate.routers.registry import ROUTERS
-
-_OPTIONAL = ("source", "parameters", "given", "needs")
 
 
 def policies_command(
@@ -47,7 +44,7 @@ def policies_command(
         ]
     else:
         rows = [_described(kind) for kind in policies().values()]
-    lines = table(rows, ("parameters", "source", "summary"), _OPTIONAL)
+    lines = table(rows)
     show({"routers" if routers else "policies": rows}, lines)
 
 
@@ -107,12 +104,10 @@ def warmup_command(_json: Json) -> None:
     Machine code is stored on disk, next to the code or in NUMBA_CACHE_DIR; a second
     call finds it there.  It is for the processor of this machine.
     """
-    from kvopt.warmup import warm_up
+    from kvopt.warmup import Warmed, warm_up
 
-    parts, kept, count, began = [], list[Path | None](), 0, monotonic()
-    if not is_json():
-        say("compiling, up to a minute or two in all ...")
-    ended = list[int]()
+    parts, ended, began = list[Warmed](), list[int](), monotonic()
+    say("compiling, up to a minute or two in all ...")
 
     def end(number: int, _: object) -> None:
         ended.append(number)
@@ -121,38 +116,20 @@ def warmup_command(_json: Json) -> None:
     before = signal.signal(signal.SIGTERM, end)  # else the processes would continue
     try:
         for part in warm_up():
-            parts.append({k: v for k, v in part._asdict().items() if k != "folders"})
-            kept = [*dict.fromkeys(kept + part.folders)]
-            count += part.compiled
-            if not is_json():
-                said = _compiled(part.compiled, part.seconds) if part.compiled else "ready"
-                print(f"{part.name}: {said}", flush=True)
+            parts.append(part)
+            say(f"{part.name}: {_compiled(part.compiled, part.seconds)}")
     except KeyboardInterrupt:
         say("kvopt: interrupted; compiled parts are kept")
         finish(ended[0] if ended else signal.SIGINT)
     finally:
         signal.signal(signal.SIGTERM, before)
-    seconds = monotonic() - began
+    count, seconds = sum(part.compiled for part in parts), monotonic() - began
     nothing = "nothing to compile, all of it was kept from before"
-    folders = [str(folder) for folder in kept if folder]
-    facts = {"parts": parts, "compiled": count, "seconds": seconds, "folders": folders}
-    said = f"done: {_compiled(count, seconds) if count else nothing}"
-    show({**facts, "kept": None not in kept}, [said])
-    _say_where(kept)
+    facts = {"parts": [part._asdict() for part in parts], "compiled": count, "seconds": seconds}
+    show(facts, [f"done: {_compiled(count, seconds) if count else nothing}"])
+    if not all(part.is_kept for part in parts):
+        warn("not kept on disk: set NUMBA_CACHE_DIR to a folder that can be written, now and later")
 
 
 def _compiled(count: int, seconds: float) -> str:
     return f"{counted(count, 'function')} compiled in {seconds:.1f} s"
-
-
-def _say_where(folders: list[Path | None]) -> None:
-    """Warn if machine code is not stored, or only in a temporary folder."""
-    from kvopt.kernels.compiled import is_temporary
-
-    advice = "set NUMBA_CACHE_DIR to a folder that can be written, here and later"
-    if None in folders:
-        warn(f"not all of it could be kept on disk: {advice}")
-    temporary = [folder for folder in folders if folder and is_temporary(folder)]
-    if temporary:
-        where = temporary[0].parent
-        warn(f"kept among temporary files, in {where}: {advice}")

@@ -1,16 +1,14 @@
 """Compile hot loops with numba, which only this module loads.
 
 Machine code is stored on disk: next to the code if that folder can be written, else in numba's
-cache of the user, else in a temporary folder that only the user can access.
+cache of the user.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-import stat
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -60,17 +58,10 @@ def with_names(name: str, template: Function, **names: Any) -> Function:
 # ---- storage of machine code ----------------------------------------------------------------
 
 
-def folders() -> list[Path | None]:
-    """Return the folders with machine code of kvopt, None if some cannot be stored."""
+def is_kept() -> bool:
+    """Whether machine code of all functions of kvopt can be stored."""
     ours = (each for each in _dispatchers if (each.py_func.__module__ or "").startswith("kvopt."))
-    caches = [dispatcher._cache for dispatcher in ours]
-    kept = [getattr(cache, "_enabled", False) and cache.cache_path for cache in caches]
-    return [Path(path) if path else None for path in dict.fromkeys(kept)]
-
-
-def is_temporary(folder: Path) -> bool:
-    """Whether a folder is a temporary one, used because no other could be written."""
-    return _temporary_folder() in folder.parents
+    return all(getattr(dispatcher._cache, "_enabled", False) for dispatcher in ours)
 
 
 def _with_callees(dispatcher: Any) -> Any:
@@ -110,30 +101,7 @@ def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
     try:
         return decorator(cache=True)(function)
     except RuntimeError:  # neither next to the code nor in the user's cache
-        folder = _temporary_folder()
-    if folder is not None:
-        settings: Any = config  # its content is not declared
-        before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
-        try:
-            return decorator(cache=True)(function)
-        except RuntimeError:
-            pass
-        finally:
-            settings.CACHE_DIR = before
-    return decorator()(function)
-
-
-def _temporary_folder() -> Path | None:
-    """Return a folder that no other user can write to, since cached code is executed."""
-    whose = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
-    try:
-        folder = Path(tempfile.gettempdir()) / f"kvopt{whose}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except OSError:
-        return None
-    mine = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
-    return folder if mine and stat.S_ISDIR(found.st_mode) else None
+        return decorator()(function)
 
 
 # ---- who compiles ---------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class Description(Table, frozen=True):
     clock: str = _CLOCKS[0]
     batch_time: Text | dict[str, Any] | None = None
     certify: bool = True
-    scope: Texts = str(Scope.RUNS)
+    scope: Text = str(Scope.RUNS)
     modules: tuple[Text, ...] = ()
     predictions: tuple[str, ...] = ()
     router: tuple[str, ...] = ()
@@ -136,11 +136,6 @@ class Limits:
         """The clock of the study."""
         return ROUNDS if self.batch_time is None else Seconds(self.batch_time)
 
-    def covers(self, label: str) -> bool:
-        """Whether the bound covers the policy."""
-        policy = policy_from(parts_of(label)[1])
-        return self.scope.covers(policy.scope(rounds=self.clock.is_even))
-
 
 @dataclass(frozen=True)
 class Study:
@@ -153,7 +148,7 @@ class Study:
     entries
         Every source of instances with its policies.
     limits
-        Each instance is done once for each of these limits, which differ in times or in scopes.
+        Each instance is done once for each of these limits, which differ in times or deadlines.
     modules
         Python modules, or files ending in ``.py``, that register policies.
     """
@@ -247,9 +242,8 @@ def _study(top: Description, file: Path | None, checked: bool, data: Path | None
         modules = tuple(located(module, folder) for module in top.modules)
         import_modules(modules)
     with _at("scope"):
-        scopes = dict.fromkeys(map(Scope.parse, listed(top.scope)))
-    model = _model_of(top, folder)
-    kinds = [Limits(batch_time=model, certify=top.certify, scope=scope) for scope in scopes]
+        scope = Scope.parse(top.scope)
+    kind = Limits(batch_time=_model_of(top, folder), certify=top.certify, scope=scope)
     axes = _once(top.predictions, "predictions") or ("",), _once(top.router, "router") or ("",)
     if data is not None and not top.data:
         reason = "is missing: nothing stands for traces in tables [[data]]"
@@ -263,15 +257,15 @@ def _study(top: Description, file: Path | None, checked: bool, data: Path | None
             reason = "is missing: a study needs policies"
             raise InvalidInput(reason, field=f"{key}[{place}].policies")
         with _at(field):
-            policies = tuple(_labels(labels, *axes, kinds))
+            policies = tuple(_labels(labels, *axes, kind))
         mine = [*table.expanded(f"{key}[{place}]", data or folder, policies)]
         for entry in mine if checked else ():
-            entry.check(f"{key}[{place}]", kinds[0].clock)
+            entry.check(f"{key}[{place}]", kind.clock)
         entries += mine
     if not entries:
         reason = "is missing: a study needs tables [[instances]]"
         raise InvalidInput(reason, field="instances")
-    limits = tuple(dict.fromkeys(_limits(top.limits, kinds)))
+    limits = tuple(dict.fromkeys(_limits(top.limits, kind)))
     return Study(name, top.title or name, tuple(entries), limits, modules)
 
 
@@ -302,7 +296,7 @@ def _model_of(top: Description, folder: Path) -> BatchTime | None:
 
 
 def _labels(
-    names: Sequence[str], models: Sequence[str], routers: Sequence[str], kinds: Sequence[Limits]
+    names: Sequence[str], models: Sequence[str], routers: Sequence[str], kind: Limits
 ) -> Iterator[str]:
     """Yield each policy with each prediction model and behind each router."""
     for name, model, router in product(names, models, routers):
@@ -311,16 +305,16 @@ def _labels(
         try:
             way, policy = parts_of(label)
             router_from(way)
-            needed = policy_from(policy).scope(rounds=kinds[0].clock.is_even)
+            needed = policy_from(policy).scope(rounds=kind.clock.is_even)
         except InvalidInput as error:
             raise InvalidInput(f"{label}: {error}") from None
-        if not any(kind.scope.covers(needed) for kind in kinds):
+        if not kind.scope.covers(needed):
             raise InvalidInput(f'{label}: {uncovered(needed)}: write scope = "{needed}"')
         yield label
 
 
-def _limits(table: _LimitsTable, kinds: Sequence[Limits]) -> Iterator[Limits]:
-    """Yield limits for each deadline, each pair of times and each scope."""
+def _limits(table: _LimitsTable, kind: Limits) -> Iterator[Limits]:
+    """Yield limits for each deadline and each pair of times."""
     times = listed(table.time_limit)
     of_policies = listed(table.policy_time_limit or times)
     if len(of_policies) == 1:
@@ -328,11 +322,11 @@ def _limits(table: _LimitsTable, kinds: Sequence[Limits]) -> Iterator[Limits]:
     if len(of_policies) != len(times):
         reason = "must be a number, or one for each time limit"
         raise InvalidInput(reason, field="limits.policy_time_limit")
-    if table.deadline is not None and not kinds[0].certify:
+    if table.deadline is not None and not kind.certify:
         raise InvalidInput("goes with certify = true", field="limits.deadline")
     with _at("limits.deadline"):
         deadlines = [text and str(Deadline.parse(text)) for text in listed(table.deadline)]
-    for deadline, pair, kind in product(deadlines, zip(times, of_policies, strict=True), kinds):
+    for deadline, pair in product(deadlines, zip(times, of_policies, strict=True)):
         limits = replace(kind, threads=table.threads, seed=table.seed, deadline=deadline)
         yield replace(limits, time_limit=pair[0], policy_time_limit=pair[1])
 
@@ -344,19 +338,15 @@ def resolved_text(study: Study) -> str:
     no other file is needed.
     """
     first = study.limits[0]
-    scopes, deadlines = (
-        list(dict.fromkeys(getattr(each, key) for each in study.limits))
-        for key in ("scope", "deadline")
-    )
-    alike = (first.scope, first.deadline)
-    times = [each for each in study.limits if (each.scope, each.deadline) == alike]
+    deadlines = list(dict.fromkeys(each.deadline for each in study.limits))
+    times = [each for each in study.limits if each.deadline == first.deadline]
     top = {
         "name": study.name,
         "title": study.title,
         "clock": _CLOCKS[first.batch_time is not None],
         "batch_time": first.batch_time and first.batch_time.to_json(),
         "certify": first.certify,
-        "scope": None if scopes == [Scope.RUNS] else scopes,
+        "scope": None if first.scope is Scope.RUNS else str(first.scope),
         "modules": study.modules,
     }
     limits: dict[str, Any] = {key: [getattr(each, key) for each in times] for key in LIMITS}

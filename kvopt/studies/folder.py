@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import socket
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,20 +43,9 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            reason = f"another run is at work in this folder{_holder(file.fileno())}"
+            reason = "another run is at work in this folder"
             raise InvalidInput(reason, file=str(path)) from None
-        file.truncate(0)
-        file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
         yield
-        file.truncate(0)
-
-
-def _holder(handle: int) -> str:
-    try:
-        holder = json.loads(os.pread(handle, 1000, 0))
-        return f" (process {int(holder['pid'])} on {holder['host']})"
-    except (ValueError, KeyError, TypeError):  # the other process is about to write it, or to end
-        return ""
 
 
 def sweep(folder: Path) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
 
 from kvopt.problem.batch_time import NANOSECONDS
-from kvopt.problem.scopes import Scope
 from kvopt.show.summary import exact_ratio, rounded
-from kvopt.studies.records import Record, StudiedInstance, grouped
+from kvopt.studies.records import Record, grouped
 
 Ends = Sequence[Fraction | None]
 
@@ -23,11 +21,6 @@ class Interval:
 
     least: Fraction | None
     most: Fraction | None
-
-    @classmethod
-    def between(cls, least: int | None, most: int | None) -> Self:
-        """Return the interval of two integers."""
-        return cls(*(None if end is None else Fraction(end) for end in (least, most)))
 
     def __str__(self) -> str:
         """Return both ends to four digits, rounded outward; or the number, if both are equal."""
@@ -74,17 +67,6 @@ def largest_of(intervals: Iterable[Interval]) -> Interval:
     return Interval(max(known, default=None), max(_all_known(most), default=None))
 
 
-def percents(share: Interval) -> str:
-    """Return the ends of a share as percentages to two places, rounded outward."""
-    if share.least is not None and share.least == share.most:
-        return f"{float(share.least):.2%}"
-    low, high = (
-        rounded(end and end * 100, up=up, places=2)
-        for end, up in ((share.least, False), (share.most, True))
-    )
-    return f"{low}% to {high}%"
-
-
 def places_of(value: Fraction | float | None) -> int:
     """Return the decimal places that give a number four digits; 0 for a large one."""
     size = abs(float(value or 1))
@@ -113,8 +95,8 @@ class Runs:
 
     Parameters
     ----------
-    policy, scope
-        The policy as given, and the scope of the bounds for it.
+    policy
+        The policy as given.
     records
         Those of the runs.
     family
@@ -122,7 +104,6 @@ class Runs:
     """
 
     policy: str
-    scope: Scope
     records: tuple[Record, ...]
     family: str = ""
 
@@ -153,8 +134,11 @@ class Runs:
 
     @property
     def latency(self) -> float | None:
-        """Mean seconds of a request; None if a run did not complete, and in rounds."""
-        return mean_seconds(self.done) if len(self.done) == len(self.records) else None
+        """Mean seconds of a request; None if a run did not complete."""
+        served = sum(record.instance.requests for record in self.done)
+        if not served or len(self.done) < len(self.records):
+            return None
+        return sum(r.value or 0 for r in self.done) / served / NANOSECONDS
 
     @property
     def evictions(self) -> int:
@@ -170,110 +154,13 @@ class Runs:
         """Whether every run completed."""
         return self.ended("completed") == len(self.records)
 
-    def sized(self, size: int, among: Collection[str] | None = None) -> Runs:
-        """Return the runs on instances with these hashes."""
-        mine = [r for r in self.records if r.instance.requests == size]
-        known = mine if among is None else [r for r in mine if r.instance.hash in among]
-        return replace(self, records=tuple(known))
+    def sized(self, size: int) -> Runs:
+        """Return the runs on instances of a size."""
+        mine = (r for r in self.records if r.instance.requests == size)
+        return replace(self, records=tuple(mine))
 
 
 def by_policy(records: Iterable[Record]) -> list[Runs]:
-    """Return a row for each policy and scope, in the order of the records."""
-    groups = grouped(records, lambda record: (record.policy, record.scope))
-    return [
-        Runs(policy, scope, tuple(runs))
-        for (policy, scope), runs in groups.items()
-        if policy is not None
-    ]
-
-
-def mean_seconds(records: Iterable[Record]) -> float | None:
-    """Return the mean latency of a request in seconds, over runs that completed on that clock."""
-    runs = [record for record in records if record.in_seconds and record.value is not None]
-    served = sum(record.instance.requests for record in runs)
-    return sum(r.value or 0 for r in runs) / served / NANOSECONDS if served else None
-
-
-@dataclass(frozen=True)
-class Worth:
-    """Both optima of an instance.
-
-    Parameters
-    ----------
-    instance
-        The instance.
-    scope
-        The wider scope; the narrower one is ``runs``.
-    runs, wider
-        The intervals that hold the optima, in the unit of the clock.
-    certificates
-        Of the narrower scope, then of the wider one.
-    """
-
-    instance: StudiedInstance
-    scope: Scope
-    runs: Interval
-    wider: Interval
-    certificates: tuple[str | None, str | None]
-
-    @property
-    def share(self) -> Interval:
-        """Share by which the optimum of the wider scope is below that of runs."""
-        least = _saved(self.wider.most, self.runs.least)
-        return Interval(
-            None if least is None else max(least, Fraction()),
-            _saved(self.wider.least, self.runs.most),
-        )
-
-
-@dataclass(frozen=True)
-class FamilyWorth:
-    """Gain by a wider scope on the instances of a family, on average and at most."""
-
-    family: str
-    scope: Scope
-    instances: tuple[Worth, ...]
-
-    @property
-    def mean(self) -> Interval:
-        """Mean share."""
-        return mean_of(each.share for each in self.instances)
-
-    @property
-    def largest(self) -> Interval:
-        """Largest share."""
-        return largest_of(each.share for each in self.instances)
-
-
-def worths(records: Iterable[Record]) -> list[Worth]:
-    """Return a comparison for each instance that was certified with both scopes."""
-    found = []
-    for group in grouped((r for r in records if r.policy is not None), _work).values():
-        scopes = {record.scope: record for record in reversed(group)}
-        narrow = scopes.pop(Scope.RUNS, None)
-        for scope, wide in sorted(scopes.items()):
-            if narrow is None or Scope.RUNS.covers(scope):
-                continue
-            both = narrow, wide
-            upper = min((r.upper for r in both if r.upper is not None), default=None)
-            lower = max((r.lower for r in both if r.lower is not None), default=None)
-            runs, wider = Interval.between(lower, narrow.upper), Interval.between(wide.lower, upper)
-            certificates = narrow.certificate, wide.certificate
-            found.append(Worth(narrow.instance, scope, runs, wider, certificates))
-    return found
-
-
-def by_family(found: Iterable[Worth]) -> list[FamilyWorth]:
-    """Return the comparisons of each family, or file, and scope."""
-    groups = grouped(found, lambda each: (each.instance.family or each.instance.name, each.scope))
-    return [FamilyWorth(*key, tuple(group)) for key, group in groups.items()]
-
-
-def _saved(wider: Fraction | None, runs: Fraction | None) -> Fraction | None:
-    return None if wider is None or not runs else 1 - wider / runs
-
-
-def _work(record: Record) -> tuple[str, str]:
-    """Return the key that two records share if they differ only in their scopes."""
-    limits = {key: value for key, value in record.limits.items() if key != "scope"}
-    return record.instance.hash, repr(sorted(limits.items()))
+    """Return a row for each policy, in the order of the records."""
+    groups = grouped(records, lambda record: record.policy)
+    return [Runs(policy, tuple(runs)) for policy, runs in groups.items() if policy is not None]

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kvopt.errors import KvoptError
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import available_threads
 from kvopt.problem.requests import checked_integer
 from kvopt.show.dataframes import frame
-from kvopt.show.summary import spread
 from kvopt.studies import folder
 from kvopt.studies.answers import answer
+from kvopt.studies.by_source import by_source, table_for_latex
 from kvopt.studies.description import (
     Study,
     builtin_study,
     read_study,
 )
-from kvopt.studies.entries import EntryRuns, by_entry, table_for_latex
 from kvopt.studies.records import (
-    INTERRUPTED,
     Record,
     lines_of,
     read_records,
@@ -35,16 +31,14 @@ from kvopt.studies.tasks import Task, TaskResult, tasks_of
 from kvopt.studies.workers import workers
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 
-_SILENCE = 5.0
-"""Seconds without an answer after which tasks of a closed client are abandoned."""
+_LISTENING = 0.5
+"""Seconds after which a signal is seen at the latest."""
 _COLUMNS = (
     "family", "parameters", "requests_least", "requests_most", "memory_least", "memory_most",
-    "policy", "scope", "runs", "completed", "proved",
+    "policy", "runs", "completed", "proved",
     "mean_least", "mean_most", "worst_least", "worst_most",
 )  # fmt: skip
 
@@ -129,40 +123,22 @@ class StudyResult:
         return answer(self.records)
 
     def to_dataframe(self) -> DataFrame:
-        """Return a row for each entry and policy: runs, and the ends of mean and worst."""
+        """Return a row for each source and policy: runs, and the ends of mean and worst."""
         rows = []
-        for row in self._rows():
+        for row in by_source(self.records):
             sizes = (end(of) for of in (row.requests, row.memory) for end in (min, max))
             runs, mean, worst = row.runs, row.runs.mean, row.runs.worst
             known = (mean.least, mean.most, worst.least, worst.most)
             ends = (None if end is None else float(end) for end in known)
             counts = len(runs.records), len(runs.done), runs.proved
-            names = row.name, row.parameters, *sizes, runs.policy, str(runs.scope)
+            names = row.name, row.parameters, *sizes, runs.policy
             rows.append((*names, *counts, *ends))
         columns = [*zip(*rows, strict=True)] or [()] * len(_COLUMNS)
         return frame(dict(zip(_COLUMNS, columns, strict=True)))
 
     def to_latex(self) -> str:
         """Return that table for the package booktabs, with intervals rounded outward."""
-        return table_for_latex(self.records, self.study.entries, self.study.title)
-
-    def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw the mean of each policy as an interval of multiples of the optimum."""
-        from kvopt.show.plots.charts import Bar, intervals
-
-        bars = [
-            Bar(
-                f"{row.runs.policy}, {row.name}, n = {spread(row.requests)}",
-                row.runs.mean.least,
-                row.runs.mean.most,
-            )
-            for row in self._rows()
-        ]
-        figure: Any = intervals(bars, ax).figure
-        return figure  # type: ignore[no-any-return]
-
-    def _rows(self) -> list[EntryRuns]:
-        return by_entry(self.records, self.study.entries)
+        return table_for_latex(self.records, self.study.title)
 
 
 def run_study(
@@ -226,14 +202,11 @@ class _Run:
     signal_number: int | None = None
     began: float = 0.0
     progress: StudyProgress = StudyProgress(instances=0)
-    stopping: threading.Thread | None = None
 
     def left(self, limit: int | None, retry: bool) -> list[Task]:
         """Return the tasks that are not done, and count the others."""
         lines = lines_of(self.directory, self.damaged.append)
-        known = {record.key: record for record in lines if record.error != INTERRUPTED}
-        if retry:
-            known = {key: record for key, record in known.items() if record.outcome != "error"}
+        known = {r.key: r for r in lines if not (retry and r.outcome == "error")}
         self.began = time.monotonic()
         tasks = list(tasks_of(self.study, limit))
         self.progress = replace(self.progress, instances=len(tasks))
@@ -242,7 +215,7 @@ class _Run:
             if done := _records_of(task, known, self.directory):
                 self.progress = self.progress.counting(done)
             else:
-                left.append(replace(task, folder=self.directory.resolve()))
+                left.append(task)
         self.progress = replace(self.progress, before=self.progress.done)
         return left
 
@@ -251,44 +224,22 @@ class _Run:
         self._tell()
         if not tasks:
             return
-        with (
-            workers(jobs, scheduler) as (submit, stop),
-            signals_remembered(partial(self._end, stop)),
-        ):
+        with workers(jobs, scheduler) as submit, signals_remembered(self._remember):
             pending = {submit(task): task for task in tasks}
-            for future in self._ended(set(pending), scheduler is not None):
-                try:
-                    found = _came_of(future, pending[future])
-                except ClusterLost:
-                    if self.signal_number is None:
-                        raise
-                    continue  # the task did not begin, or did not answer
+            for future in self._ended(set(pending)):
+                found = _came_of(future, pending[future])
                 folder.append(self.directory, found)
-                if not found.is_interrupted:
-                    self.progress = self.progress.counting(found.records)
-                    self._tell()
+                self.progress = self.progress.counting(found.records)
+                self._tell()
 
-    def _ended(
-        self, left: set[Future[TaskResult]], on_cluster: bool
-    ) -> Iterator[Future[TaskResult]]:
-        """Yield tasks as they end.
-
-        A closed client of a cluster reports most of its tasks as cancelled.  Sometimes it does not
-        report a task at all, so it is not waited for.
-        """
-        while left:
-            done, left = wait(left, _SILENCE, return_when=FIRST_COMPLETED)
+    def _ended(self, left: set[Future[TaskResult]]) -> Iterator[Future[TaskResult]]:
+        """Yield tasks as they end, until a signal."""
+        while left and self.signal_number is None:
+            done, left = wait(left, _LISTENING, return_when=FIRST_COMPLETED)
             yield from done
-            stopping = self.stopping
-            is_closed = on_cluster and stopping is not None and not stopping.is_alive()
-            if is_closed and not done:
-                return
 
-    def _end(self, stop: Callable[[], None], number: int) -> None:
+    def _remember(self, number: int) -> None:
         self.signal_number = number
-        # Not in here: it takes locks, for which a handler of signals must not wait.
-        self.stopping = threading.Thread(target=stop, daemon=True)
-        self.stopping.start()
 
     def _tell(self) -> None:
         self.progress = replace(self.progress, seconds=time.monotonic() - self.began)

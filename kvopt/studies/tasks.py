@@ -8,32 +8,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import inf
-from pathlib import Path
 from typing import Any
 
 from kvopt import (
     Certificate,
     Instance,
-    InvalidInput,
     KvoptError,
     Outcome,
     PolicyRun,
     Scope,
     certify,
-    read_certificate,
     run,
 )
 from kvopt.certificates.files import certificate_text
 from kvopt.errors import Stopped
-from kvopt.files.atomic import write_atomically
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import versions
 from kvopt.kernels.modules import import_modules
 from kvopt.simulate.routers.registry import parts_of
 from kvopt.studies.description import Limits, Study
 from kvopt.studies.records import (
-    INTERRUPTED,
     Record,
     StudiedInstance,
     Times,
@@ -62,8 +56,6 @@ class Task:
         Modules to import first.
     instance
         The instance, as records describe it.
-    folder
-        Folder of the study, for results and earlier runs.
     """
 
     study: str
@@ -72,7 +64,6 @@ class Task:
     limits: Limits
     modules: tuple[str, ...]
     instance: StudiedInstance
-    folder: Path | None = None
 
     def key(self, policy: str | None) -> str:
         """Return the key of a record; the failure of the whole task has that of all policies."""
@@ -109,7 +100,7 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
         for source in entry.sources(most):
             known = source.described(source.instance())
             for limits in study.limits:
-                policies = tuple(label for label in entry.policies or () if limits.covers(label))
+                policies = entry.policies or ()
                 task = Task(study.name, source, policies, limits, study.modules, known)
                 new = tuple(p for p in policies if task.key(p) not in planned)
                 planned.update(map(task.key, new))
@@ -131,8 +122,6 @@ _SLACK = 30.0
 """Seconds beyond a limit for work other than search: loading, ending a solver."""
 _COMPILING = 240.0
 """Seconds beyond the limit for compilation, which limits do not count, on a busy machine."""
-_WORTH_KEEPING = 10.0
-"""After so many seconds of work each further run is written at once."""
 _VERIFYING = 900.0
 """Seconds after which the verifier counts as hung; its own limits end it within minutes."""
 
@@ -147,13 +136,10 @@ class TaskResult:
         One record for each policy, or a single one with the error.
     certificate
         Text of the certificate, whose path they name, or None.
-    is_interrupted
-        Whether a signal ended it early; the next run of the study continues from there.
     """
 
     records: tuple[Record, ...]
     certificate: str | None = None
-    is_interrupted: bool = False
 
 
 class Unverified(KvoptError):
@@ -179,55 +165,33 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     instance = task.source.instance()
     if not limits.scope.covers(Scope.SHARING):  # else the bounds would not cover the runs
         instance = instance.without_prefixes()
-    path = _path(task)
-    place = None if task.folder is None else task.folder / path
-    announce("verify", _VERIFYING)
-    known: dict[str, Result] = {**_earlier_runs(place), **skip}
     runs: dict[str, Result] = {}
+    for label in task.policies:
+        if label not in skip:
+            announce(f"policy {label}", _PATIENCE * limits.policy_time_limit + 1)
+        runs[label] = skip.get(label) or _run(limits, instance, label)
     found = text = None
-    is_interrupted = False
-    try:
-        for label in task.policies:
-            if label not in known:
-                announce(f"policy {label}", _PATIENCE * limits.policy_time_limit + 1)
-            runs[label] = known.get(label) or _run(limits, instance, label)
-            if place and label not in known and time.monotonic() - began > _WORTH_KEEPING:
-                announce("certify", _SLACK + _COMPILING)
-                write_atomically(place, certificate_text(_certified(instance, runs, task, 0.0)))
+    if limits.certify:
         announce("certify", limits.time_limit + _SLACK + _COMPILING)
-        if limits.certify:
-            found = _certified(instance, runs, task)
-            text = certificate_text(found)
-            announce("verify", _VERIFYING)
-            if not (is_interrupted := found.signal_number is not None):
-                require_valid(text)
-    except KeyboardInterrupt:
-        is_interrupted = True
-        found = found or _certified(instance, runs, task, 0.0)
+        found = _certified(instance, runs, task)
+        if found.signal_number is not None:
+            raise KeyboardInterrupt  # what a signal cut short is not the result of the limits
         text = certificate_text(found)
+        announce("verify", _VERIFYING)
+        require_valid(text)
     seconds = time.monotonic() - began
     best, described = _best_of(runs), task.source.described(instance)
-    broken = {"error": INTERRUPTED} if is_interrupted else {}
     records = (
         task.record(
             label,
             described,
             seconds,
-            certificate=text and path,
-            **(best if found is None else _known(found, label)) | _measures(run) | broken,
+            certificate=text and _path(task),
+            **(best if found is None else _known(found, label)) | _measures(run),
         )
         for label, run in runs.items()
     )
-    return TaskResult(tuple(records), text, is_interrupted)
-
-
-def _earlier_runs(path: Path | None) -> dict[str, PolicyRun]:
-    """Return the finished runs in the certificate of a task that was interrupted."""
-    try:
-        found = read_certificate(path or "")
-    except InvalidInput:  # usually there is none
-        return {}
-    return {run.policy: run for run in found.runs if run.is_complete}
+    return TaskResult(tuple(records), text)
 
 
 def _run(limits: Limits, instance: Instance, label: str) -> Result:
@@ -249,17 +213,15 @@ def _run(limits: Limits, instance: Instance, label: str) -> Result:
         return f"{type(error).__name__}: {error}"
 
 
-def _certified(
-    instance: Instance, runs: Mapping[str, Result], task: Task, seconds: float = inf
-) -> Certificate:
-    """Bound the optimum within the limit, or within some seconds, and compare the runs with it."""
+def _certified(instance: Instance, runs: Mapping[str, Result], task: Task) -> Certificate:
+    """Bound the optimum within the limit, and compare the runs with it."""
     limits = task.limits
     return certify(
         instance,
         [run for run in runs.values() if isinstance(run, PolicyRun)],
         clock=limits.clock,
         deadline=limits.deadline,
-        time_limit=min(limits.time_limit, seconds),
+        time_limit=limits.time_limit,
         scope=limits.scope,
         threads=limits.threads,
         seed=limits.seed,

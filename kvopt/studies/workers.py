@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import tempfile
@@ -35,8 +34,6 @@ _PATIENCE = 10
 """Seconds in which a Dask scheduler has to answer, else the study is refused."""
 _STARTING = 120.0
 """Seconds in which a process has to begin with its first step."""
-_GRACE = 10.0
-"""Seconds in which a process that is interrupted has to answer."""
 _TRIES = 2
 """Attempts at a task whose process ended, for example killed from outside."""
 
@@ -46,30 +43,26 @@ _BEGIN = (
 )
 
 
-Submit = Callable[[Task], Future[TaskResult]]
-"""Hands a task to a worker."""
-
-
 @contextmanager
-def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, Callable[[], None]]]:
-    """Yield a function that distributes tasks, here or on a cluster, and one that stops them."""
+def workers(jobs: int, scheduler: str | None) -> Iterator[Callable[[Task], Future[TaskResult]]]:
+    """Yield a function that hands out tasks, here or on a cluster; what is unfinished ends."""
     if scheduler is not None:
-        with _cluster(scheduler) as (client, cluster):
-            yield lambda task: cluster.submit(run, pickle.dumps(task), __version__), client.close
+        with _cluster(scheduler) as cluster:
+            yield lambda task: cluster.submit(run, pickle.dumps(task), __version__)
         return
     pool = WorkerPool(memory.default_budget() // jobs)
     executor = ThreadPoolExecutor(jobs, "kvopt-study")
     try:
         # A thread only waits for its process.
-        yield lambda task: executor.submit(pool.run, task), pool.interrupt
+        yield lambda task: executor.submit(pool.run, task)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         pool.close()
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[tuple[Any, Executor]]:
-    """Yield a client of a Dask cluster, and its executor."""
+def _cluster(address: str) -> Iterator[Executor]:
+    """Yield the executor of a Dask cluster."""
     distributed = optional("distributed", "cluster")
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the study reports it
     try:
@@ -79,7 +72,7 @@ def _cluster(address: str) -> Iterator[tuple[Any, Executor]]:
         raise InvalidInput(reason, field="scheduler") from None
     try:
         # If a worker is lost, another one gets its task.
-        yield client, client.get_executor(pure=False, retries=5)
+        yield client.get_executor(pure=False, retries=5)
     finally:
         client.close(timeout=_PATIENCE)
 
@@ -136,10 +129,6 @@ class Worker:
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
         return f"the process ended {how}" + (f": {said[-1]}" if said else "")
 
-    def interrupt(self) -> None:
-        """Ask the process to end its task and return its partial result."""
-        self._process.send_signal(signal.SIGINT)
-
     def close(self) -> None:
         """Kill the process; the pipe is closed when no thread waits for it."""
         self._process.kill()
@@ -173,17 +162,8 @@ class WorkerPool:
                 if lost.hung or tries == _TRIES:
                     return TaskResult((task.failure(str(lost), time.monotonic() - began),))
 
-    def interrupt(self) -> None:
-        """Ask the workers to return their partial results soon, and distribute no more tasks."""
-        with self._guard:
-            self._closed = True
-            for worker in self._workers.values():
-                worker.interrupt()
-        time.sleep(_GRACE)
-        self.close()
-
     def close(self) -> None:
-        """Kill every process."""
+        """Kill every process, and distribute no more tasks."""
         with self._guard:
             self._closed = True
             for worker in self._workers.values():
@@ -198,15 +178,12 @@ class WorkerPool:
                 self._workers[thread] = Worker(self._ram)
             worker = self._workers[thread]
         try:
-            answer = worker.ask(task, skip)
-            if not self._closed and answer.is_interrupted:
-                raise WorkerLost("interrupted by a signal", "certify")
+            return worker.ask(task, skip)
         except WorkerLost:
             worker.close()
             with self._guard:
                 self._workers.pop(thread, None)
             raise
-        return answer
 
 
 _HERE = WorkerPool()

@@ -24,14 +24,6 @@ def one_object(text: str) -> dict[str, Any]:
     return value
 
 
-def test_check_takes_a_certificate_as_verify_does(run: Run, ec1: Path, tmp_path: Path) -> None:
-    path = tmp_path / "c.json"
-    assert run("certify", ec1, "-o", path, "-t", "5")[0] == 0
-    assert run("check", path) == run("verify", path)
-    code, out, _ = run("check", ec1)  # an instance is no certificate
-    assert (code, out.startswith("UNREADABLE")) == (2, True)
-
-
 class TestSolve:
     """``kvopt solve``."""
 

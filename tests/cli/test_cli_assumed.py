@@ -79,26 +79,6 @@ class TestClock:
         assert "assumed: " not in run("study", study, "--out", tmp_path / "folder", "--jobs", 1)[2]
 
 
-class TestMachine:
-    """What is computed of a machine is of some machine."""
-
-    def test_what_capacity_assumes(self, run: Run) -> None:
-        _, out, err = run("hardware", "capacity", "--json")
-        assert err == (
-            "assumed: --model llama-2-70b, --gpu a100-80gb, --gpus 2, --fraction 0.9; "
-            "give them for another machine\n"
-        )
-        json.loads(out)
-        _, _, err = run(
-            "hardware", "capacity", "--model", "mistral-7b", "--gpu-memory", 80, "--fraction", 1
-        )
-        assert err == "assumed: --gpus 2; give --gpus for another machine\n"
-
-    def test_a_machine_that_is_given_is_not_assumed(self, run: Run) -> None:
-        machine = ("--model", "mistral-7b", "--gpu", "a10-24gb", "--gpus", 2, "--fraction", "0.9")
-        assert run("hardware", "capacity", *machine)[2] == ""
-
-
 class TestLivelocks:
     """The few requests that finish before a livelock say nothing of it."""
 

@@ -57,7 +57,7 @@ def test_the_command_says_where_the_paper_contradicts_itself(run: Run) -> None:
     )
     found = json.loads(out)
     assert (code, found["memory"], found["kv_bytes"]) == (0, 7_629, 2_621_440)
-    assert err == "assumed: --gpu a100-80gb, --gpus 2; give them for another machine\n"
+    assert err == ""
     assert "16,492" in found["note"]
     assert "7,629" in found["note"]
     _, out, err = run("hardware", "capacity")
@@ -91,9 +91,7 @@ def test_a_machine_is_spelled_as_for_batch_times(
     options = zip(("--model", "--gpu", "--gpus"), machine, strict=True)
     expected = run("hardware", "capacity", *(word for pair in options for word in pair), "--json")
     code, out, err = run("hardware", "capacity", name, "--json")
-    assert (code, out) == (expected[0], expected[1])
-    assert "assumed: --fraction 0.9; give" in err
-    assert "--model" not in err
+    assert (code, out, err) == (expected[0], expected[1], "")
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,6 @@ def test_several_instances_are_answered_on_average_and_at_worst() -> None:
     assert found == [
         "On average over all 2 instances, svf certainly takes exactly the least total latency "
         "possible; fcfs 1.25 to 1.50 times.",
-        "Of single runs the largest ratio is at most 1.00 (svf); at most 2.00 (fcfs).",
     ]
 
 
@@ -62,29 +61,10 @@ def test_of_many_schedulers_the_best_and_the_worst_are_named() -> None:
     assert second == "Of 6 schedulers these have the least upper end and the largest lower end."
 
 
-def test_the_largest_ratio_is_that_of_all_schedulers() -> None:
-    """Also of one that is neither best nor worst on average, and of one that did not complete."""
-    steady = [each for k in range(5) for each in runs(f"p{k}", (30 + k, 20, 20), (30 + k, 20, 20))]
-    rare = runs("rare", (20, 20, 20), (40, 20, 16))
-    endless = runs("endless", (50, 20, 20), (None, 20, 20))
-    found = [said for said in answer([*steady, *rare]) if "single runs" in said]
-    assert found == [
-        "Of single runs the largest ratio is at most 1.50 (p0); at most 1.70 (p4); "
-        "at most 2.50 (rare)."
-    ]
-    found = [said for said in answer([*steady, *endless]) if "single runs" in said]
-    assert "at most 2.50 (endless)" in found[0]
-
-
 def test_what_did_not_complete_is_said_and_not_averaged() -> None:
     found = answer([*runs("svf", (20, 20, 20)), *runs("alpha", (None, 20, 20), (90, 20, 20))])
     assert found[0].startswith("On the one instance, svf certainly takes exactly")
     assert found[1] == "alpha completed 1 of 2 runs."
-    endless = [each for k in range(7) for each in runs(f"p{k}", (None, 20, 20))]
-    assert answer(endless)[3:] == [
-        "p3 completed 0 of 1 runs.",
-        "3 other schedulers did not complete all of their runs.",
-    ]
 
 
 def test_schedulers_that_met_other_instances_are_not_called_comparable() -> None:
@@ -92,10 +72,10 @@ def test_schedulers_that_met_other_instances_are_not_called_comparable() -> None
     assert found[0].startswith("On average over the instances that each scheduler met (1 to 2), ")
 
 
-def test_without_a_bound_nothing_is_certain_of_the_optimum() -> None:
+def test_without_a_bound_no_upper_end_is_said() -> None:
     (said,) = answer([*runs("svf", (20, 20, None)), *runs("fcfs", (30, 20, None))])
-    assert "no bound on the optimum is known; svf takes 1.00 times; fcfs takes 1.50 times" in said
-    assert "certain" not in said
+    assert "svf certainly takes at least 1.00 times" in said
+    assert "fcfs at least 1.50 times" in said
     assert (
         "fcfs at least 1.50 times"
         in answer([*runs("svf", (20, 20, 20)), *runs("fcfs", (30, 20, None))])[0]

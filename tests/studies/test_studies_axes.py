@@ -191,7 +191,7 @@ def test_a_study_of_a_log_says_what_it_left_out_and_goes_on(folder: Path, run: R
     path.write_text("certify = false\n" + path.read_text())
     code, out, err = run("study", path, "--out", folder / "out", "--jobs", 1)
     assert code == 0, err
-    assert "no bound on the optimum is known" in out
+    assert "mc-sf certainly takes at least 1.00 times" in out
     assert "of 61 requests left out: they have more than 1,200 tokens (max_total)" in err
     again = run_study(path, folder / "out", jobs=1)
     assert (again.progress.before, len(again.records)) == (4, 8)
@@ -234,7 +234,6 @@ def test_each_scheduler_runs_behind_each_router_on_each_number_of_machines(tmp_p
         assert record.value == simulate(source.instance(), policy, router=router).objective
         assert record.lower is not None
         assert record.lower <= (record.value or 0)
-    assert "workers 1 to 2" in " ".join(found.answer)
     again = run_study(found.study, tmp_path / "out", jobs=1)
     assert again.progress.before == again.progress.done == 2
     page = write_report(tmp_path / "out").page.read_text()

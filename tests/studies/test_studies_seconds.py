@@ -10,22 +10,18 @@ from pathlib import Path
 
 import pytest
 from commands import Run
-from effort import examples
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies import instances
 from studied import record as record_of
 
 import kvopt
 from kvopt import BatchTime, Instance, Line, Request, write_instance
 from kvopt.errors import InvalidInput
-from kvopt.problem.clocks import Seconds, Stretch
+from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import PRESETS, write_batch_time
 from kvopt.simulate.running import run as simulate
 from kvopt.studies import Record, read_records, read_study, run_study
 from kvopt.studies.description import resolved_text, study_from_text
 from kvopt.studies.intervals import ratio_of
-from kvopt.studies.records import COLUMNS, FILE, DamagedRecord, Times, digest
+from kvopt.studies.records import FILE, DamagedRecord, Times, digest
 from kvopt.studies.tasks import tasks_of
 
 MODEL = BatchTime([Line(1_000_000, 2_000)], kv_ns=10, name="small")
@@ -184,20 +180,6 @@ def test_the_preset_is_what_run_takes_too() -> None:
 class TestTimes:
     """What a record keeps of a run."""
 
-    @pytest.mark.slow
-    @examples(60)
-    @given(instances(last_arrival=0), st.sampled_from(["fcfs", "alpha-protect:alpha=0"]))
-    def test_against_every_round(self, instance: Instance, policy: str) -> None:
-        run = simulate(instance, policy, clock=Seconds(MODEL))
-        times = Times.of(run)
-        assert Times(**json.loads(json.dumps(vars(times)))) == times
-        assert max(times.memory, default=0) == run.peak_memory
-        ends = [end for stretch in run.stretches for end in rounds_of(stretch)]
-        for end, held in ends:
-            part = min(end * COLUMNS // run.stretches[-1].ended, COLUMNS - 1)
-            nearby = times.memory[max(part - 1, 0) : part + 2]
-            assert max(nearby) >= held - 1, "no round stands above the picture"
-
     def test_mean_memory_of_one_request(self) -> None:
         run = simulate(Instance(9, [Request(0, 3, 2)]), "fcfs", clock=Seconds(MODEL))
         times = Times.of(run)
@@ -205,48 +187,13 @@ class TestTimes:
         area = Fraction(first * (0 + 4), 2) + Fraction(second * (4 + 5), 2)
         assert times.mean_memory == pytest.approx(float(area / (first + second)))
         assert times.ended == (first + second) / 1e9
-        assert times.arriving_tokens_per_second is None
-
-    def test_tokens_while_requests_arrive(self) -> None:
-        two = [Request(0, 3, 2, arrival_seconds=0.0), Request(0, 3, 2, arrival_seconds=1.0)]
-        times = Times.of(simulate(Instance(9, two), "fcfs", clock=Seconds(MODEL)))
-        assert times.arriving_tokens_per_second == 5.0
-
-    @pytest.mark.slow
-    @examples(60)
-    @given(
-        st.lists(st.tuples(st.integers(0, 400), st.integers(1, 5)), min_size=1, max_size=8),
-        st.sampled_from(["fcfs", "alpha-protect:alpha=0"]),
-    )
-    def test_bands_are_what_runs_and_what_waits(
-        self, drawn: list[tuple[int, int]], policy: str
-    ) -> None:
-        requests = [Request(0, 3, o, arrival_seconds=ms / 1000) for ms, o in drawn]
-        run = simulate(Instance(9, requests), policy, clock=Seconds(MODEL))
-        times, ended = Times.of(run), run.stretches[-1].ended
-        assert len(times.running) == len(times.waiting) == COLUMNS
-        for part, (running, waiting) in enumerate(zip(times.running, times.waiting, strict=True)):
-            now = (2 * part + 1) * ended // (2 * COLUMNS)
-            there = [
-                (start, end)
-                for arrival, start, end in zip(
-                    run.arrivals, run.start_times, run.completions, strict=True
-                )
-                if arrival <= now and (end is None or now < end)
-            ]
-            assert running + waiting == len(there)
-            if not run.lost:
-                assert running == sum(start is not None and start <= now for start, _ in there)
 
     @pytest.mark.parametrize(
         ("member", "value"),
         [
             ("latency", {"mean": 1.0}),
             ("latency", {"mean": "x", "median": 1.0, "p99": 1.0}),
-            ("memory", [1]),
-            ("memory", "x"),
             ("ended", True),
-            ("running", [0.5] * COLUMNS),
         ],
     )
     def test_what_is_no_time_does_not_count_though_its_digest_fits(
@@ -262,15 +209,3 @@ class TestTimes:
         (tmp_path / FILE).write_text(json.dumps(said) + "\n")
         with pytest.warns(DamagedRecord, match=r"records\.jsonl: line 1 is damaged"):
             assert read_records(tmp_path) == []
-
-
-def rounds_of(stretch: Stretch) -> list[tuple[int, int]]:
-    """Return when each round of a stretch ends, and the tokens held then."""
-    later = range(1, stretch.rounds)
-    return [(stretch.first, stretch.held)] + [
-        (
-            stretch.first + MODEL.stretch_ns(stretch.active, stretch.held + stretch.active, k),
-            stretch.held + k * stretch.active,
-        )
-        for k in later
-    ]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import concurrent.futures
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 from typing import Any
 
 from kvopt.studies import workers as processes
 from kvopt.studies.tasks import Task, TaskResult, run_task
-from kvopt.studies.workers import Submit
 
 WORKERS, WAIT = processes.workers, concurrent.futures.wait
 """What hands tasks to processes, and what waits for them."""
@@ -38,14 +37,9 @@ class Later(Future[TaskResult]):
 
 def workers(
     jobs: int, scheduler: str | None
-) -> AbstractContextManager[tuple[Submit, Callable[[], None]]]:
+) -> AbstractContextManager[Callable[[Task], Future[TaskResult]]]:
     """Yield what keeps tasks for later; a cluster stays one."""
-    return _here() if scheduler is None else WORKERS(jobs, scheduler)
-
-
-@contextmanager
-def _here() -> Iterator[tuple[Submit, Callable[[], None]]]:
-    yield Later, lambda: None
+    return nullcontext(Later) if scheduler is None else WORKERS(jobs, scheduler)
 
 
 def wait(left: set[Any], *limits: Any, **options: Any) -> tuple[set[Any], set[Any]]:

@@ -1,28 +1,23 @@
-"""Charts of numbers: intervals, histograms, points, and curves along an axis."""
+"""Charts of numbers: intervals, points, and curves along an axis."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from kvopt.show.plots import style
-
-if TYPE_CHECKING:
-    pass
 
 _FAR = 5
 """An axis is logarithmic if values differ by more than this factor."""
 _HALF = 0.18
 """Half the width of a bar, in machines."""
-_MOST_BINS = 24
-"""Most bars of a histogram; more would be hairlines."""
 
 Number = float | Fraction
 Ends = tuple[float, Number | None, Number | None]
@@ -88,41 +83,6 @@ def intervals(
     ax.set(yticks=[], ylim=(len(bars) - 0.6, -0.8), xlabel=label)
     ax.set_xlim(min(floor, farthest), farthest)
     return ax
-
-
-def histogram(lows: Sequence[float], highs: Sequence[float], ax: Axes, label: str) -> None:
-    """Draw how often values from 1 on occur; for intervals upper ends go down.
-
-    Parameters
-    ----------
-    lows, highs
-        Lower ends, and known upper ends; the same list if all are exact.
-    ax
-        Axes to draw on.
-    label
-        Label of the values.
-    """
-    nice, exact = MaxNLocator(_MOST_BINS, steps=[1, 2, 5, 10]), lows == highs
-    edges = np.asarray(nice.tick_values(1, 1.001 * max([*lows, *highs, 1.01])))
-    sides = [
-        (1, lows, "exactly" if exact else "at least (over the best schedule)", "top"),
-        (-1, highs, "at most (over the proved bound)", "bottom"),
-    ]
-    bins: Any = edges + 1 - edges[0]
-    most = 1.0
-    for side, values, said, place in sides[: 1 if exact else 2]:
-        look: dict[str, Any] = {"facecolor": "none", "hatch": "////"} if side < 0 else {}
-        look = {"facecolor": style.PROMPT, "edgecolor": style.PROMPT, **look}
-        heights, *_ = ax.hist(values, bins, weights=[side] * len(values), **look)
-        most, y = max(most, *np.abs(heights)), 0.5 + 0.48 * side
-        ax.text(0.99, y, said, fontsize=8, ha="right", va=place, transform=ax.transAxes)
-        if values:
-            ends = (0, 1) if exact else sorted((0.5, 0.5 + side / 2))
-            ax.axvline(float(np.mean(values)), *ends, color=style.INK, ls="--", lw=1)
-    ax.set(ylim=(0 if exact else -most * 1.2, most * 1.2), xlabel=label, ylabel="runs")
-    ax.axhline(0, color=style.INK, linewidth=0.8)
-    style.whole_numbers(ax.yaxis, most)
-    ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):,.0f}")
 
 
 def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] = ()) -> None:
@@ -220,12 +180,6 @@ def fleet_sizes(
     style.whole_numbers(ax.xaxis, max(counts, default=1))
     ax.legend(frameon=False, fontsize=8)
     return ax
-
-
-def stairs(found: Sequence[tuple[float, Number]], ax: Axes) -> None:
-    """Join, from left to right, the points that no other point beats on both axes."""
-    x, y = np.array(sorted(found), dtype=float).reshape(-1, 2).T
-    ax.step(x, np.minimum.accumulate(y), ":", where="post", color=style.INK, linewidth=0.8)
 
 
 def spread(axis: Axis, values: Sequence[Number], floor: float = 0) -> None:

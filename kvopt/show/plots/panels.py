@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.markers import CARETDOWN
 
 from kvopt.show.plots import style
-from kvopt.show.plots.timeline import Curve, Drawable, Timeline, thinned
+from kvopt.show.plots.timeline import Drawable, Timeline, thinned
 
 if TYPE_CHECKING:
     from kvopt.incumbent.proofs import Prices
@@ -113,22 +113,17 @@ def bands(
         Which of the bands to draw.
     """
     found, ax = what.timeline(), style.axes_of(ax, 3.6)
-    places = range(len(kinds), 0, -1)
-    stacked({kinds[place - 1]: found.counted(*kinds[:place]) for place in places}, ax)
-    ax.set_ylabel(f"{' and '.join(kinds)} requests")
-    _time(found, ax)
-    return ax
-
-
-def stacked(curves: Mapping[str, Curve], ax: Axes) -> None:
-    """Draw bands down to 0, the highest first: requests that wait, requests that run."""
     highest = 1.0
-    for kind, curve in curves.items():
-        times, heights = thinned(curve)
+    for place in range(len(kinds), 0, -1):  # the highest first
+        times, heights = thinned(found.counted(*kinds[:place]))
+        kind = kinds[place - 1]
         ax.fill_between(times, heights, color=style.PALETTE[kind][0], lw=0, label=kind)
         highest = float(np.max(heights, initial=highest))
     ax.set_ylim(0, highest * 1.08)
     style.whole_numbers(ax.yaxis, highest)
+    ax.set_ylabel(f"{' and '.join(kinds)} requests")
+    _time(found, ax)
+    return ax
 
 
 def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = None) -> Axes:
@@ -146,26 +141,12 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
     """
     found, ax = what.timeline(), style.axes_of(ax, 3.6)
     memory = found.instance.memory * (found.instance.workers if worker is None else 1)
-    times, totals = curve = found.held(worker)
-    if tokens(ax, curve, memory, found.held_prompts(worker)):
-        place = int(np.argmax(totals))
-        at = times[place] + found.stepped
-        said = f"{at:,.0f}" if found.unit == "rounds" else f"{at:,.4g} s"
-        x, label = at - found.stepped / 2, f"peak {totals[place]:,.0f} at time {said}"
-        ax.plot(x, totals[place], ls="none", marker=CARETDOWN, color=style.INK, label=label)
-    _time(found, ax)
-    name = "tokens held" if worker is None else f"worker {worker}"
-    ax.set(xlabel=f"time ({found.unit})", ylabel=name)
-    return ax
-
-
-def tokens(ax: Axes, held: Curve, memory: int, prompts: Curve = ((), ())) -> float:
-    """Draw tokens over time against a capacity; return the most that are held."""
+    held, prompts = found.held(worker), found.held_prompts(worker)
     times, totals = thinned(held)
     ax.fill_between(times, totals, color=style.GROWTH, lw=0, label="tokens produced")
     if len(prompts[0]):
         ax.fill_between(*thinned(prompts), color=style.PROMPT, lw=0, label="prompt tokens")
-    most, above = np.max(totals, initial=0), np.asarray(totals) > memory
+    most, above = float(np.max(totals, initial=0)), np.asarray(totals) > memory
     if above.any():
         look: Any = {"fc": "none", "ec": style.CAPACITY, "hatch": "////", "lw": 0}
         ax.fill_between(times, memory, totals, above, interpolate=True, label="above M", **look)
@@ -173,7 +154,15 @@ def tokens(ax: Axes, held: Curve, memory: int, prompts: Curve = ((), ())) -> flo
     ax.axhline(memory, color=style.CAPACITY, linestyle="--", linewidth=1.2, label=f"M = {memory:,}")
     ax.set_ylim(0, max(most, memory) * 1.12)
     style.whole_numbers(ax.yaxis, max(most, memory))
-    return float(most)
+    if most:
+        at = held[0][int(np.argmax(held[1]))] + found.stepped
+        said = f"{at:,.0f}" if found.unit == "rounds" else f"{at:,.4g} s"
+        x, label = at - found.stepped / 2, f"peak {most:,.0f} at time {said}"
+        ax.plot(x, most, ls="none", marker=CARETDOWN, color=style.INK, label=label)
+    _time(found, ax)
+    name = "tokens held" if worker is None else f"worker {worker}"
+    ax.set(xlabel=f"time ({found.unit})", ylabel=name)
+    return ax
 
 
 def price_curve(prices: Prices, ax: Axes | None = None) -> Axes:

@@ -7,8 +7,8 @@ the same results give the same page.
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,11 +18,9 @@ from typing import Any
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.problem.families import FAMILIES
-from kvopt.studies.description import Description, description_from_text
 from kvopt.studies.intervals import Runs, ratio_of
-from kvopt.studies.records import FILE, Record, grouped, read_records
-from kvopt.studies.report.words import differing, in_words, limits_of, natural, shortened
-from kvopt.studies.sources import Entry
+from kvopt.studies.records import FILE, Record, grouped, natural, read_records
+from kvopt.studies.report.words import differing, in_words, limits_of
 from kvopt.verify import verify
 
 _FILE = "file"
@@ -52,24 +50,14 @@ class Study:
         """Whether runs were on the clock of a batch-time model."""
         return any(record.in_seconds for record in self.records)
 
-    @cached_property
-    def described(self) -> Description:
-        """The description, empty if it is of no use."""
-        text = re.sub(r"(?m)^claims = .*$", "", self.description or "")  # of earlier versions
-        try:
-            return description_from_text(text)
-        except InvalidInput:
-            return Description()
-
     @property
     def title(self) -> str | None:
-        """The title of the study, for example with its substitute data."""
-        return self.described.title
-
-    @property
-    def entries(self) -> Sequence[Entry]:
-        """The tables of instances of the description, none with lists."""
-        return self.described.instances
+        """The title in the description, for example with its substitute data."""
+        try:
+            title = tomllib.loads(self.description or "").get("title")
+        except tomllib.TOMLDecodeError:
+            return None
+        return title if isinstance(title, str) else None
 
     @cached_property
     def runs(self) -> list[Record]:
@@ -99,22 +87,6 @@ class Study:
     def first_run(self, record: Record) -> Record:
         """Return the record that represents the instance of another one among `instances`."""
         return self._works[_work(record)][0]
-
-    @cached_property
-    def _paths(self) -> dict[str, str]:
-        """Files and modules of the description with a path, as a page names them."""
-        files = (getattr(entry, kind) for entry in self.entries for kind in ("file", "trace"))
-        names = (*map(_file, self.records), *self.described.modules, *files)
-        absolute = {name for name in names if name and PurePosixPath(name).is_absolute()}
-        return shortened(sorted(absolute))
-
-    def portable(self, text: str) -> str:
-        """Return a text without the folders of the files that the study used."""
-        if self.folder.is_absolute():
-            text = text.replace(f"{self.folder}/", "")
-        for path in sorted(self._paths, key=len, reverse=True):
-            text = text.replace(path, self._paths[path])
-        return text
 
     def has(self, certificate: str | None) -> bool:
         """Whether a certificate is in the folder."""
@@ -193,7 +165,7 @@ def families(study: Study) -> list[Family]:
         return run.instance.family or "", ", ".join(filter(None, (run.policy, limits)))
 
     groups = [
-        Runs(label, runs[0].scope, tuple(runs), family)
+        Runs(label, tuple(runs), family)
         for (family, label), runs in grouped(study.runs, place).items()
     ]
     groups.sort(
@@ -216,7 +188,6 @@ def headed(records: Sequence[Record]) -> list[Record]:
     family in which records differ.
     """
     files = {(r.instance.name, _file(r)) for r in records if r.instance.family is None}
-    places = shortened(place for _, place in files)
     ambiguous = len({name for name, _ in files}) < len(files)
     families = grouped(records, lambda record: record.instance.family)
     varied = {
@@ -226,7 +197,7 @@ def headed(records: Sequence[Record]) -> list[Record]:
 
     def heading(record: Record) -> str:
         family, keys = record.instance.family, record.instance.parameters
-        name = family or (places[_file(record)] if ambiguous else record.instance.name)
+        name = family or (_file(record) if ambiguous else record.instance.name)
         if not record.in_seconds:
             return name
         source = FAMILIES[family].source if family in FAMILIES else ""
@@ -266,12 +237,12 @@ class Checked:
     faults: tuple[str, ...]
 
 
-def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Checked:
+def check_certificates(study: Study) -> Checked:
     """Verify every certificate and compare it with its records; return how many are valid."""
     known = [record for record in study.records if record.certificate is not None]
     owners = grouped(known, lambda record: record.certificate or "")
     faults = []
-    for done, (certificate, records) in enumerate(sorted(owners.items()), 1):
+    for certificate, records in sorted(owners.items()):
         path = study.folder / certificate
         verdict = verify(path)
         wrong = [] if verdict.valid else [verdict.lines[-1]]
@@ -279,7 +250,6 @@ def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Ch
             content = parse_json(read_text(path))
             wrong = [said for record in records for said in _differences(content, record)]
         faults += [f"{certificate}: {said}" for said in wrong[:1]]
-        progress(done, len(owners))
     return Checked(len(owners) - len(faults), tuple(faults))
 
 

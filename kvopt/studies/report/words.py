@@ -6,11 +6,8 @@ Latencies in rounds are summed, those in seconds are means.
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from pathlib import PurePosixPath
 from statistics import fmean
 from typing import Any
 
@@ -21,12 +18,6 @@ from kvopt.studies.records import COUNTS, Record, grouped
 
 Curve = dict[float, float]
 """Mean latency of a request by number of requests, cache or rate, in rounds or in seconds."""
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """Return a key that sorts names as people do: a2 before a10."""
-    parts = enumerate(re.split(r"([0-9]{1,18})", name))
-    return [(int(part), "") if place % 2 else (0, part) for place, part in parts]
 
 
 def size_of(record: Record) -> str:
@@ -81,18 +72,6 @@ def differing(found: Iterable[Mapping[str, Any]]) -> list[str]:
         for key, value in each.items():
             values.setdefault(key, set()).add(repr(value))
     return sorted(key for key, known in values.items() if len(known) > 1 and key not in COUNTS)
-
-
-def shortened(paths: Iterable[str]) -> dict[str, str]:
-    """Shorten paths to the ends that distinguish them, so that no page shows other folders."""
-    ends = {path: _ends(path) for path in paths}
-    seen = Counter(end for mine in ends.values() for end in mine)
-    return {path: next((e for e in mine if seen[e] == 1), path) for path, mine in ends.items()}
-
-
-def _ends(path: str) -> list[str]:
-    parts = PurePosixPath(path).parts
-    return ["/".join(parts[-n:]) for n in range(1, len(parts) + 1)]
 
 
 def times_of(record: Record) -> dict[str, Any]:

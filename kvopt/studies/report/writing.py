@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.show.plots.style import PALETTE
-from kvopt.studies.entries import table_for_latex
+from kvopt.studies.by_source import table_for_latex
 from kvopt.studies.records import Record
 from kvopt.studies.report.context import TEXTS, Context
 from kvopt.studies.report.layout import ENVIRONMENT, pieces
@@ -39,7 +39,7 @@ COLUMNS = (
 
 SECONDS_COLUMNS = (
     "mean_s", "median_s", "p99_s", "first_token_mean_s", "first_token_median_s",
-    "first_token_p99_s", "tokens_per_second", "arriving_tokens_per_second", "mean_memory",
+    "first_token_p99_s", "tokens_per_second", "mean_memory",
     "requests_completed", "ended_s",
 )  # fmt: skip
 """Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
@@ -50,7 +50,7 @@ WHOLE: dict[str, Callable[[Context], str]] = {
     "by-rate": partial(axes.along_axis, name="by-rate"),
     "by-workers": partial(axes.along_axis, name="by-workers"),
     "latency": seconds.latency,
-    "worth": tables.worth,
+    "volume": partial(axes.along_axis, name="volume"),
     "schedulers": tables.schedulers,
     "deadlines": tables.deadlines,
     "worst": worst.worst,
@@ -61,12 +61,8 @@ WHOLE: dict[str, Callable[[Context], str]] = {
 
 BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
     "ranking": ratios.ranking,
-    "histograms": ratios.histograms,
     "runs": ratios.runs,
     "gaps": ratios.gaps,
-    "volume": axes.volume,
-    "evictions": axes.evictions,
-    "memory": seconds.memory,
 }
 """Functions that draw a family for a section."""
 
@@ -104,7 +100,6 @@ def write_report(
     *,
     latex: str | Path | None = None,
     verify: bool = False,
-    progress: Callable[[int, int], None] = lambda done, count: None,  # noqa: ARG005
 ) -> Written:
     """Write the report of a study.
 
@@ -117,11 +112,9 @@ def write_report(
     table
         The records as CSV; by default next to the page, with the suffix ``.csv``.
     latex
-        A row for each entry and scheduler, for the package booktabs; by default not written.
+        A row for each source and scheduler, for the package booktabs; by default not written.
     verify
         Verify every certificate and compare it with its records; faults are on the page.
-    progress
-        Called with the numbers of verified certificates and of all.
 
     Returns
     -------
@@ -139,16 +132,18 @@ def write_report(
     rows = None if table is None else Path(table)
     if rows is None and own_descriptor(target) is None:  # a stream has no folder for a second file
         rows = target.with_suffix(".csv")
-    checked = check_certificates(study, progress) if verify else None
+    checked = check_certificates(study) if verify else None
     context = Context(study, target.parent, rows, checked)
     sections = dict(_sections(context))
     title = None if study.title == study.name else study.title
-    made = page_text("kvopt study", study.name, title, sections, "the records of the study")
+    page = ENVIRONMENT.get_template("page.html")
+    words = {"name": study.name, "title": title, "sections": sections}
+    made = page.render(**words, palette=PALETTE, version=__version__)
     if rows is not None:
         write_atomically(rows, _csv(study))
     if latex is not None:
         title = study.title or study.name
-        write_atomically(Path(latex), table_for_latex(study.records, study.entries, title))
+        write_atomically(Path(latex), table_for_latex(study.records, title))
     write_atomically(target, made)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)
@@ -166,29 +161,6 @@ def _sections(context: Context) -> Iterator[tuple[str, tuple[str, str]]]:
             yield name, (row["title"], lead + body)
 
 
-def page_text(
-    kind: str,
-    name: str,
-    title: str | None,
-    sections: Mapping[str, tuple[str, str]],
-    source: str,
-) -> str:
-    """Return a page that needs no other file.
-
-    Parameters
-    ----------
-    kind, name, title
-        Kind, title and a line of text.
-    sections
-        Title and content by their address on the page; text is escaped.
-    source
-        Digest of the data.
-    """
-    words = {"kind": kind, "name": name, "title": title, "sections": sections, "source": source}
-    page = ENVIRONMENT.get_template("page.html")
-    return page.render(**words, palette=PALETTE, version=__version__)
-
-
 def _csv(study: Study) -> str:
     """Return the records as CSV; a cell is empty if unknown."""
     sink = io.StringIO(newline="")
@@ -196,11 +168,11 @@ def _csv(study: Study) -> str:
     writer = csv.DictWriter(sink, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for record in study.records:
-        writer.writerow({name: _safe(cell) for name, cell in _cells(study, record).items()})
+        writer.writerow({name: _safe(cell) for name, cell in _cells(record).items()})
     return sink.getvalue()
 
 
-def _cells(study: Study, record: Record) -> dict[str, object]:
+def _cells(record: Record) -> dict[str, object]:
     instance = record.instance
     least, most = record.ratio
     return {
@@ -208,8 +180,7 @@ def _cells(study: Study, record: Record) -> dict[str, object]:
         **vars(instance),
         **vars(record),
         "instance": instance.name,
-        "parameters": study.portable(json.dumps(instance.parameters, sort_keys=True)),
-        "error": record.error and study.portable(record.error),
+        "parameters": json.dumps(instance.parameters, sort_keys=True),
         "ratio_least": least,
         "ratio_most": most,
         "proved": record.proved,

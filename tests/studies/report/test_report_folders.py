@@ -76,7 +76,7 @@ def test_study_of_failures_alone_is_shown(run: Run, tmp_path: Path) -> None:
     page = Page((tmp_path / "report.html").read_text())
     assert sum(row[1:] == ["the whole instance", "no"] for row in page.rows) == 70
     assert {"overview", "failures", "provenance"} <= {*page.ids}
-    assert not {"schedulers", "worst", "histograms"} & {*page.ids}
+    assert not {"schedulers", "worst"} & {*page.ids}
 
 
 def test_damaged_lines_are_reported_and_do_not_count(studied: Path, run: Run) -> None:

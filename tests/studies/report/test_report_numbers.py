@@ -106,7 +106,12 @@ def test_curves_are_means_of_what_completed(studied: Path) -> None:
         record: Record,
     ) -> Record:  # as if there were three sizes
         size = 10 * (1 + hashes.index(record.instance.hash) % 3)
-        return replace(record, instance=replace(record.instance, family="any", requests=size))
+        return replace(
+            record,
+            instance=replace(
+                record.instance, family="any", requests=size, parameters={}, seed=None
+            ),
+        )
 
     rewrite(studied, sized)
     first = ["requests", "proved bound", "best schedule"]
@@ -155,4 +160,4 @@ def test_instances_from_files_have_short_names_while_these_differ(studied: Path)
 
     rewrite(studied, alike)
     families = {row[0] for row in page_of(studied).rows if len(row) == COLUMNS_OF_SCHEDULERS}
-    assert families == {"family", "to/x.json", "another/x.json"}
+    assert families == {"family", "/long/way/to/x.json", "/another/x.json"}

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from html.parser import HTMLParser
-from typing import Any
 
-import numpy as np
-from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kvopt import Instance, Request, run
 from kvopt.show.plots import rows
-from kvopt.show.plots.charts import histogram, points, spread, stairs
+from kvopt.show.plots.charts import points, spread
 from kvopt.show.plots.embedding import embedded, panels
 from kvopt.show.plots.style import PALETTE, policy
 from kvopt.studies.intervals import Interval
@@ -56,27 +53,6 @@ def test_quantiles_of_ends_enclose_the_quantile(
 
 
 # ---- pictures ----------------------------------------------------------------------
-
-
-@examples(25)
-@given(st.lists(st.floats(1, 40), min_size=1, max_size=40), st.booleans())
-def test_bars_of_a_histogram_count_every_ratio(lows: list[float], exact: bool) -> None:
-    highs = lows if exact else [low + 1 / 7 for low in lows]
-    _, (ax,) = panels(1.8)
-    histogram(lows, highs, ax, "ratio")
-    bars: list[Any] = [*ax.patches]
-    heights = [bar.get_height() for bar in bars]
-    assert sum(height for height in heights if height > 0) == len(lows)
-    assert sum(height for height in heights if height < 0) == (0 if exact else -len(lows))
-    assert min(bar.get_x() for bar in bars) == 1
-    assert len(heights) <= 2 * 50
-
-
-def test_stairs_join_what_none_beats() -> None:
-    _, (ax,) = panels(1.0)
-    stairs([(0, 100), (2, 120), (9, 80), (12, 80)], ax)
-    (line,) = ax.lines
-    assert np.asarray(line.get_data()).tolist() == [[0, 2, 9, 12], [100, 100, 80, 80]]
 
 
 @given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=9))

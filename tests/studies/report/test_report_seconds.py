@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 import shutil
 from dataclasses import replace
@@ -17,9 +16,7 @@ from reported import make_study_in_seconds
 
 from kvopt.studies.records import FILE, Record, read_records
 from kvopt.studies.report import write_report
-from kvopt.studies.report.context import Context
-from kvopt.studies.report.sections.axes import _comparable, _notable, _Place
-from kvopt.studies.report.study import headed, read_study
+from kvopt.studies.report.study import headed
 from kvopt.studies.report.writing import COLUMNS, SECONDS_COLUMNS
 
 pytestmark = pytest.mark.usefixtures("sketched")
@@ -111,7 +108,7 @@ def test_curves_are_mean_latencies_over_the_certified_bound(written: Path, text:
     assert found.count('<b class="optimum"') == found.count('<b class="bound"') == 2
     for rate in (300, 500):
         table = re.search(
-            rf"Mean latency of a request in seconds, {re.escape(HEADING.format(rate))}.*", found
+            rf"Mean latency of a request in seconds, conversation, per_second {rate}.*", found
         )
         assert table
         rows = [cells(row) for row in re.findall("<tr>.*?</tr>", table[0])][1:4]
@@ -120,49 +117,6 @@ def test_curves_are_mean_latencies_over_the_certified_bound(written: Path, text:
             for shown, side in ((lower, "lower"), (upper, "upper")):
                 mean = fmean(getattr(record, side) / int(size) / 1e9 for record in mine)
                 assert float(shown) == pytest.approx(mean, rel=6e-4)
-
-
-def test_pareto_view_has_who_completed(written: Path, text: str) -> None:
-    found = section(text, "evictions")
-    assert '<b class="bound"' in found
-    titles = re.findall(r"<strong>(.*?)</strong>", found)
-    assert titles
-    for title in titles:
-        rate, size = map(int, re.findall(r"per_second (\d+), (\d+) requests", title)[0])
-        places = re.findall(rf"{re.escape(title)}: mean latency against evictions of (\d+)", found)
-        policies = dict.fromkeys(record.policy for record in read_records(written))
-        groups = [runs(written, rate, size, str(policy)) for policy in policies]
-        complete = [group for group in groups if all(r.value is not None for r in group)]
-        assert [int(n) for n in places] == [len(complete)]
-        assert any(record.evictions for group in complete for record in group)
-
-
-def test_pareto_view_compares_on_the_same_instances_only(traffic: Path) -> None:
-    lines = [r for r in read_records(traffic) if (r.policy, r.instance.seed) != ("mc-sf", 1)]
-    (traffic / FILE).write_text("".join(json.dumps(r.to_json()) + "\n" for r in lines))
-    context = Context(read_study(traffic), traffic, None)
-    for family in context.families:
-        for group in _comparable(family.groups, 40):
-            assert {run.instance.seed for run in group.records} == {0}
-
-
-def test_of_very_many_schedulers_those_are_named_that_stand_out() -> None:
-    calm = [_Place(f"calm {k}", 0.0, 20.0 + k, None) for k in range(30)]
-    evicting = [_Place("evicts", 0.5, 10.0, None)]
-    names = [place.name for place in _notable([*calm, *evicting])]
-    assert names == ["calm 0", "calm 29", "evicts"]
-    assert [place.name for place in _notable(calm[:1])] == ["calm 0"]
-
-
-def test_memory_of_chosen_runs(written: Path, text: str) -> None:
-    found = section(text, "memory")
-    drawn = re.findall(r"<strong>(.*?), 40 requests</strong><span>(.*?)</span>", found)
-    assert len(drawn) >= 4
-    for policy, said in drawn:
-        mine = [r for rate in (300, 500) for r in runs(written, rate, 40, policy)]
-        peaks = {f"at most {r.peak_memory:,} of 1,500 tokens" for r in mine}
-        assert said.split(",")[0] in {peak.split(",")[0] for peak in peaks}
-    assert any("livelock" in said for _, said in drawn)
 
 
 def test_the_table_has_seconds(written: Path) -> None:
@@ -197,7 +151,6 @@ def test_without_certificates_nothing_is_bounded(tmp_path: Path) -> None:
     page = text_of(make_study_in_seconds(tmp_path, certify=False))
     found = section(page, "volume")
     assert '<b class="bound"' not in found
-    assert '<b class="bound"' not in section(page, "evictions")
     assert "gaps" not in re.findall(r'<section id="(\w+)"', page)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of ratios and gaps: means, histograms, and single runs against size."""
+"""Pictures of ratios and gaps: means, and single runs against size."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from kvopt.show.plots import style
-from kvopt.show.plots.charts import Bar, histogram, intervals, points, spread
+from kvopt.show.plots.charts import Bar, intervals, points, spread
 from kvopt.show.plots.embedding import Link, panels
-from kvopt.show.summary import counted
-from kvopt.studies.intervals import Runs, ratio_of
+from kvopt.studies.intervals import ratio_of
 from kvopt.studies.records import Record, grouped
 from kvopt.studies.report.context import Context
 from kvopt.studies.report.layout import picture
@@ -26,8 +25,6 @@ from kvopt.studies.report.words import latency_of, optimum_of, size_of
 _RATIO = "ratio to the optimum"
 _MANY = 5
 """From so many ratios on pictures of single runs add to the table."""
-_ALIKE = 2
-"""Panels share an axis if their excess is at most this multiple of the best one."""
 _ROOM = 0.7
 """Share of the distance of two sizes over which instances of one size are spread."""
 _SEVERAL = 3
@@ -50,42 +47,19 @@ def ranking(_: Context, family: Family) -> list[Markup]:
     return [picture(family.name, figure, f"{family.name}: mean ratios of {len(bars)} schedulers")]
 
 
-def histograms(_: Context, family: Family) -> list[Markup]:
-    """Return a histogram of the ratios of each scheduler."""
-    return [_histogram(group) for group in family.groups if len(group.ratios) >= _MANY]
-
-
-def _histogram(group: Runs) -> Markup:
-    ratios = group.ratios
-    counts = {
-        "proved optimal": sum(ratio.most == 1 for ratio in ratios),
-        "without a ratio": len(group.records) - len(ratios),
-        "without an upper end": sum(ratio.most is None for ratio in ratios),
-    }
-    said = [counted(len(ratios), "run"), f"mean {group.mean}"]
-    said += [f"{number:,} {name}" for name, number in counts.items() if number]
-    figure, (ax,) = panels(1.8)
-    lows = [float(ratio.least or 1) for ratio in ratios]
-    histogram(lows, [float(ratio.most) for ratio in ratios if ratio.most], ax, _RATIO)
-    name = f"{group.policy}, {group.family}: histogram of {len(ratios)} ratios, mean {group.mean}"
-    return picture(group.policy, figure, name, ", ".join(said))
-
-
 def runs(context: Context, family: Family) -> list[Markup]:
     """Return the ratio of every run against the size of its instance."""
     drawn = [group for group in family.groups if len(group.ratios) >= _MANY]
-    ends = [[end for ratio in g.ratios for end in (ratio.least, ratio.most) if end] for g in drawn]
-    alike = 1 + _ALIKE * max(min(map(max, ends), default=1) - 1, 0.1)
-    shared = [end for known in ends if max(known) <= alike for end in known]
     made = []
-    for group, known in zip(drawn, ends, strict=True):
+    for group in drawn:
         found = [
             (run, ratio.least, ratio.most, f"{latency_of(run)}: {ratio} times the optimum")
             for run, ratio in zip(group.records, map(ratio_of, group.records), strict=True)
             if ratio.least
         ]
         figure, ax, links = _against_size(context, family, found, context.looks[group.policy])
-        spread(ax.yaxis, shared if max(known) <= alike else known, 1)
+        ends = (end for ratio in group.ratios for end in (ratio.least, ratio.most) if end)
+        spread(ax.yaxis, [*ends], 1)
         ax.set_ylabel(_RATIO)
         name = f"{group.policy}, {group.family}: ratio of {len(found)} runs, worst {group.worst}"
         made.append(picture(group.policy, figure, name, links=links))

@@ -1,21 +1,16 @@
-"""Sections of a study in seconds: waiting of users, and memory over time of chosen runs."""
+"""Sections of a study in seconds: waiting of users."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
 
-import numpy as np
 from markupsafe import Markup
-from matplotlib.figure import Figure
 
 from kvopt.show.plots.charts import Bar, intervals
-from kvopt.show.plots.embedding import are_uneven, panels
-from kvopt.show.plots.panels import stacked, tokens
-from kvopt.show.summary import counted
+from kvopt.show.plots.embedding import panels
 from kvopt.show.summary import spread as spread_of
 from kvopt.studies.intervals import Runs, four_digits
-from kvopt.studies.records import Record, Times
 from kvopt.studies.report.context import Context
 from kvopt.studies.report.layout import Cell, picture, pieces
 from kvopt.studies.report.study import Family
@@ -94,60 +89,3 @@ def _table(title: str, rows: Sequence[tuple[Runs, Means]]) -> Markup:
         cells.append([group.policy, *runs, *times, used, group.evictions])
     head = ("scheduler", *(() if single else ("runs", "completed")), *_TIMES, "evictions")
     return pieces.table(f"{title}, in seconds.", head, cells)
-
-
-def memory(_: Context, family: Family) -> list[Markup]:
-    """Return a picture for each chosen run, none for a study in rounds."""
-    records = _chosen([run for run in family.runs if run.times and run.times.memory])
-    drawn = [(record, record.times) for record in records if record.times]
-    ends = [times.ended for _, times in drawn]
-    most = max(
-        (a + b for _, t in drawn for a, b in zip(t.running, t.waiting, strict=True)), default=1
-    )
-    made = []
-    for record, times in drawn:
-        figure = _over_time(record, times, most)
-        if not are_uneven(ends):
-            figure.axes[-1].set_xlim(0, max(ends))
-        capacity = record.instance.memory
-        title = f"{record.policy}, {record.instance.requests:,} requests"
-        said = [f"at most {record.peak_memory or 0:,} of {capacity:,} tokens"]
-        if times.mean_memory is not None:
-            said.append(f"{times.mean_memory / capacity:.1%} in use on average")
-        if record.evictions:
-            said.append(counted(record.evictions, "eviction"))
-        if record.outcome != "completed":
-            said.append(record.outcome)
-        words = ", ".join(said)
-        made.append(picture(title, figure, f"{family.name}: {title}: {words}", words))
-    return made
-
-
-def _chosen(records: Sequence[Record]) -> list[Record]:
-    """Return the runs to draw, all of the same instance."""
-    if not records:
-        return []
-    first = min(records, key=lambda r: (-r.instance.requests, r.instance.seed or 0))
-    mine = [record for record in records if record.instance.hash == first.instance.hash]
-    done = sorted((r for r in mine if r.value is not None), key=lambda r: r.value or 0)
-    endless = [record for record in mine if record.outcome == "livelock"]
-    evicting = max(mine, key=lambda r: (r.evictions, r.outcome == "livelock"))
-    picked = [*done[:1], *done[-1:], *([evicting] if evicting.evictions else [])]
-    if evicting not in endless:
-        picked += endless[:1]
-    return list({record.key: record for record in picked}.values())
-
-
-def _over_time(record: Record, times: Times, most: int) -> Figure:
-    """Draw requests above and tokens below, level in each part of the time."""
-    count = len(times.memory)
-    edges = np.repeat(np.linspace(0, times.ended, count + 1), 2)[1:-1]
-    figure, axes = panels(*((1.2, 1.3) if times.running else (1.3,)))
-    if times.running:
-        there = np.add(times.running, times.waiting)
-        kinds = {"waiting": there, "running": times.running}
-        stacked({kind: (edges, np.repeat(counts, 2)) for kind, counts in kinds.items()}, axes[0])
-        axes[0].set(ylim=(0, 1.05 * max(most, 1)), ylabel="requests")
-    tokens(axes[-1], (edges, np.repeat(times.memory, 2)), record.instance.memory)
-    axes[-1].set(xlim=(0, times.ended), xlabel="time (s)", ylabel="tokens held")
-    return figure

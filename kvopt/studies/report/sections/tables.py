@@ -1,4 +1,4 @@
-"""Text and tables: overview, schedulers, deadlines, gains by a wider scope, provenance."""
+"""Text and tables: overview, schedulers, deadlines, provenance."""
 
 from __future__ import annotations
 
@@ -11,42 +11,18 @@ from statistics import fmean
 from kvopt.problem.scopes import Scope
 from kvopt.show.summary import counted, percent, spread
 from kvopt.studies.answers import answer, left_out
-from kvopt.studies.intervals import (
-    Interval,
-    Runs,
-    by_family,
-    percents,
-    ratio_of,
-    worths,
-)
+from kvopt.studies.intervals import Runs, ratio_of
 from kvopt.studies.records import grouped
 from kvopt.studies.report.context import TEXTS, Context
 from kvopt.studies.report.layout import Cell, pieces
 from kvopt.studies.report.words import in_words, limits_of, mean_width, quantile_of
 
-_OF_SEVERAL = ("runs", "median", "95%", "worst", "optimal", "not optimal")
-"""Columns that repeat the ratio if each scheduler has a single run."""
-
-_SINGLE = {"mean": "ratio", "mean width": "width"}
-"""Names of columns of means if each scheduler has a single run."""
-
 
 def schedulers(context: Context) -> str:
     """Return the table, empty if no scheduler ran."""
-    groups = context.groups
-    single = all(len(group.records) == 1 for group in groups)
-    # Columns without data in this study are left out.
-    shown = {
-        "family": len(context.families) > 1,
-        "not completed": not all(group.completed for group in groups),
-        "evictions": any(group.evictions for group in groups),
-        **dict.fromkeys(_OF_SEVERAL, not single),
-    }
-    rows = [{k: c for k, c in _row(group).items() if shown.get(k, True)} for group in groups]
-    said = TEXTS["schedulers"]["single" if single else "said"]
-    head = [_SINGLE.get(name, name) if single else name for row in rows[:1] for name in row]
-    cells = [row.values() for row in rows]
-    return pieces.table(said, head, cells, 1 + shown["family"]) if rows else ""
+    rows = [_row(group) for group in context.groups]
+    said = TEXTS["schedulers"]["said"]
+    return pieces.table(said, [*rows[0]], [row.values() for row in rows], 2) if rows else ""
 
 
 def _row(group: Runs) -> dict[str, object]:
@@ -103,49 +79,16 @@ def _share(counts: Iterable[int | None], size: int, *, up: bool = False) -> Cell
     return Cell(f"{(ceil if up else floor)(share) / 100:.2f}%", share)
 
 
-def worth(context: Context) -> str:
-    """Return both optima of each instance, empty if no instance has two."""
-    found = worths(context.study.runs)
-    rows = [
-        [f.family, f.scope, len(f.instances), _percents(f.mean), _percents(f.largest)]
-        for f in by_family(found)
-    ]
-    head = ("family", "scope", "instances", "mean share", "largest share")
-    singles = []
-    for each in found:
-        optima = []
-        for side, path in zip((each.runs, each.wider), each.certificates, strict=True):
-            ends = ("-" if end is None else f"{int(end):,}" for end in (side.least, side.most))
-            said = " to ".join(dict.fromkeys(ends))
-            optima.append(Cell(context.link(path, said) if path else said, side.least))
-        one, share = each.instance, _percents(each.share)
-        singles.append([one.name, each.scope, one.requests, one.memory, *optima, share])
-    single = pieces.table(
-        "The optima of each instance, as intervals that hold them for certain.",
-        ("instance", "scope", "requests", "cache", "of runs", "with the scope", "share"),
-        singles,
-        2,
-    )
-    whole = pieces.table(context.said("worth"), head, rows, 2)
-    said = f"{len(found):,} instances" if len(found) > 1 else "the instance"
-    return whole + pieces.unfolded(said, single) if found else ""
-
-
-def _percents(share: Interval) -> Cell:
-    return Cell(percents(share), share.least)
-
-
 def overview(context: Context) -> str:
     """Return the figures that matter most, and every warning."""
     study = context.study
     ratios = [ratio_of(run) for run in study.judged]
     scopes = [scope for scope in Scope if any(run.scope is scope for run in study.runs)]
-    named = " with scope {}" if len(scopes) > 1 else ""
-    covered = [f"Of bounds and optima{named.format(s)}, {s.sentence}." for s in scopes]
+    covered = [f"Of bounds and optima, {scope.sentence}." for scope in scopes]
     notes = [*left_out(study.records), TEXTS["overview"]["said"], *covered] if study.runs else []
     return pieces.overview(
         study,
-        [study.portable(line) for line in _warnings(context)],
+        [*_warnings(context)],
         answer(study.records) if study.runs else [],
         notes,
         ratios,
@@ -170,7 +113,7 @@ def failures(context: Context) -> str:
     """Return the failures, empty if none."""
     study, head = context.study, ("Instance", "Scheduler", "Error")
     rows = [
-        (r.instance.name, r.policy or "the whole instance", study.portable(r.error or "unknown"))
+        (r.instance.name, r.policy or "the whole instance", r.error or "unknown")
         for r in study.failures
     ]
     return pieces.cards(context.said("failures"), head, rows) if rows else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
     from kvopt.incumbent.certificate import Certificate
 
-_FEW, _MOST, _OPEN = 6, 12, 3
-"""Runs to draw; their limit if each scheduler gets one; and how many are unfolded."""
+_MOST, _OPEN = 12, 3
+"""Limit of the runs to draw, and how many are unfolded."""
 
 
 def worst(context: Context) -> str:
@@ -50,7 +49,7 @@ def worst(context: Context) -> str:
             with blamed_on(path):
                 pictures = _pictures(run, read(path, 1))
         except InvalidInput as error:
-            pictures = pieces.warning(f"Not drawn: {context.study.portable(str(error))}")
+            pictures = pieces.warning(f"Not drawn: {error}")
         facts = f"{size_of(run)}; total latency {run.value:,}; {optimum_of(run)}."
         title, link = f"{run.policy} on {run.instance.name}", context.link(run.certificate)
         body += pieces.run(title, ratio_of(run), facts, link, pictures, place < _OPEN)
@@ -58,14 +57,9 @@ def worst(context: Context) -> str:
 
 
 def _worst_runs(study: Study) -> list[Record]:
-    """Return the worst run of each policy, then the second worst of each, up to a number."""
-    seen: Counter[str | None] = Counter()
-    turns = []
-    for place, run in enumerate(run for run in study.judged if least_ratio(run) > 1):
-        turns.append((seen[run.policy], place, run))
-        seen[run.policy] += 1
-    count = min(max(_FEW, len(seen)), _MOST)
-    return [run for *_, run in sorted(turns, key=lambda turn: turn[:2])[:count]]
+    """Return the worst run of each policy, up to a number."""
+    worst = {run.policy: run for run in reversed(study.judged) if least_ratio(run) > 1}
+    return sorted(worst.values(), key=least_ratio, reverse=True)[:_MOST]
 
 
 def _pictures(run: Record, certificate: Certificate) -> Markup:
