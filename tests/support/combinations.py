@@ -24,11 +24,13 @@ from kvopt import (
     Request,
     bound,
     certify,
+    read_certificate,
     run,
     solve,
     verify,
     write_certificate,
 )
+from kvopt.certificates.files import certificate_text
 from kvopt.fleets import fleet_sizes
 from kvopt.incumbent.in_time import InTime
 from kvopt.problem.axes import AXES
@@ -195,6 +197,8 @@ def _certified(problem: Problem) -> Answer:
         write_certificate(found, path)
         lines = verify(path).lines
         assert lines[-1] == "VALID", lines
+        again = certificate_text(read_certificate(path))
+        assert again == path.read_text(), "it is written otherwise than it was read"
     return Answer(found.lower_bound, found.objective, found.in_time)
 
 
