@@ -8,8 +8,7 @@ from pathlib import Path
 import brute_force
 import pytest
 from effort import many
-from scope_comparison import drawn_in_blocks
-from strategies import plain
+from strategies import drawn_in_blocks, plain
 
 from kvopt import (
     Instance,
