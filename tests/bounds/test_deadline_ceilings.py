@@ -12,7 +12,7 @@ import pytest
 from brute_force import Server, Triple, most_in_time
 from effort import many
 from known import known
-from strategies import instance_of, plain, random_instances
+from strategies import instance_of
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, certify, generate
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
@@ -212,23 +212,6 @@ def test_no_prices_prove_less_than_fleets_reach() -> None:
             assert value >= case.most, case
             helped += 1
     assert helped > many(8)
-
-
-@pytest.mark.slow
-def test_five_requests_of_a_fleet_in_rounds() -> None:
-    source = random.Random(8)
-    for drawn in random_instances(many(30), 10, most_requests=5, most_memory=9, most_output=5):
-        memory, triples = plain(drawn)
-        allowed = [1 + (5 * i + row[2]) % 9 for i, row in enumerate(triples)]
-        workers = source.randint(1, 3)
-        fleet = replace(drawn, workers=workers)
-        found = deadline_ceiling(fleet, allowed)
-        floor = attaining_in_rounds(fleet, allowed, Aim.COMPLETION, found.costs)
-        assert (
-            known(floor).count
-            <= most_in_time(memory, triples, allowed, workers=workers)
-            <= found.value
-        )
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from certificates import prices_proof, proved, random_proof
 from effort import many
+from known import known
 from price_oracle import bound_of
-from scope_comparison import drawn_in_blocks
-from strategies import instance_of, optimum_of, plain, random_instances
+from strategies import drawn_in_blocks, instance_of, optimum_of, plain, random_instances
 
-from kvopt import Instance, Request, generate
+from kvopt import Instance, Request, bound, generate
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.paused_scan import PausedScanner
@@ -28,7 +28,7 @@ from kvopt.bounds.slots import slot_bound
 from kvopt.bounds.staircases import staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates.files import proof_from_json, proof_to_json
-from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.proofs import BlockPrices, Prices
 
 Content = dict[str, Any]
 
@@ -203,3 +203,12 @@ def test_a_proof_of_prices_begins_with_the_first_that_is_not_zero() -> None:
     for numerators, first in (((0, 0, 5, 0), 3), ((5,), 1), ((0, 0), 1), ((), 1)):
         written = proof_to_json(Prices(numerators, 9))
         assert written == prices_proof(9, first, numerators[first - 1 :])
+
+
+def test_counting_blocks_raises_the_bound() -> None:
+    requests = drawn_in_blocks(random.Random(1)).requests
+    instance = Instance(12, requests, block_size=4)
+    found = bound(instance, "lagrangian", threads=1)
+    inside = bound(instance.in_tokens(), "lagrangian", threads=1)
+    assert found.value >= inside.value
+    assert isinstance(known(found.checked).proof, BlockPrices)

@@ -20,7 +20,7 @@ from kvopt import Instance, Progress, Request, Scope, bound, certify, solve, ver
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
 from kvopt.bounds.shares import Processed, processed, shared_out
-from kvopt.certificates.files import certificate_text, write_certificate
+from kvopt.certificates.files import certificate_text
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
@@ -77,16 +77,6 @@ def test_no_bound_passes_an_optimum(part: int) -> None:
     assert tight > count // 20
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_no_bound_passes_an_optimum_of_a_fleet(part: int) -> None:
-    count = many(20)
-    for seed in range(5000 + part * count, 5000 + (part + 1) * count):
-        instance, server, rows = drawn_in_seconds(seed)
-        fleet, model = replace(instance, workers=2), batch_time(server)
-        value = seconds_bound(fleet, model, scope="sharing").value_ns
-        assert value <= least(fleet, server, rows), seed
-
-
 def test_work_spread_over_later_users_is_no_bound() -> None:
     """The first of two computes what they share: half of it each says that neither is done soon."""
     server, late = Server([(0, 1)], 99, 0), 10_000 / 10**9
@@ -115,22 +105,6 @@ def test_what_nobody_shares_costs_nothing() -> None:
     assert values[0] == values[1]
 
 
-@pytest.mark.parametrize("scope", ["sharing+pauses", "sharing+chunks", "sharing+pauses+chunks"])
-def test_private_tokens_alone_are_sure_with_pauses_and_pieces(scope: str) -> None:
-    for seed in range(many(12)):
-        instance, server, rows = drawn_in_seconds(seed, most=3)
-        found = bound(Problem(instance, Seconds(batch_time(server)), Scope(scope))).checked
-        assert found is not None
-        best = optimum(
-            instance.memory,
-            rows,
-            server=server,
-            unit=instance.block_tokens or 1,
-            scope=scope,
-        )
-        assert found.value <= best, seed
-
-
 def test_the_checker_evaluates_as_bounds_do() -> None:
     for seed in range(many(60)):
         instance, server, _ = drawn_in_seconds(seed)
@@ -149,41 +123,6 @@ def test_the_checker_evaluates_as_bounds_do() -> None:
         for evaluated in (nullcontext, by_definition):
             with evaluated():
                 assert value_of_proof(problem, said, Work(), ["shares"])[0] == mine, seed
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_few_requests_have_the_best_run(workers: int) -> None:
-    """Of all runs without evictions, with a cache that drops what does not fit."""
-    for seed in range(many(12)):
-        instance, server, rows = drawn_in_seconds(seed)
-        fleet = replace(instance, workers=workers)
-        best, problem = (
-            least(fleet, server, rows, drops=True),
-            Problem(fleet, Seconds(batch_time(server))),
-        )
-        found = solve(problem, threads=1, stop=before_moves)
-        assert found.objective == best, seed
-        assert found.lower_bound is not None
-        assert found.lower_bound <= best
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_certificates_verify_and_bracket_optima(workers: int, tmp_path: Path) -> None:
-    names = ["fcfs", "lpm", "k-lpm:k=2", "svf-private", "a-min:intervals=relative,eps=0.5"]
-    for seed in range(many(6)):
-        instance, server, rows = drawn_in_seconds(seed)
-        problem = Problem(replace(instance, workers=workers), Seconds(batch_time(server)))
-        found = certify(problem, names[: 4 + (workers == 1)], time_limit=0.2, threads=1)
-        assert found.lower_bound is not None
-        assert found.objective is not None
-        write_certificate(found, tmp_path / "c.json")
-        lines = verify(tmp_path / "c.json").lines
-        assert lines[-1] == "VALID", (seed, lines)
-        if workers == 1:
-            best = least(instance, server, rows)
-            assert found.lower_bound <= best <= found.objective
-        assert all(run.objective >= found.lower_bound for run in found.runs if run.is_complete)
-        assert Scope.SHARING.sentence in lines or "prefix" not in instance.extras
 
 
 def test_a_larger_claim_is_refused(tmp_path: Path) -> None:

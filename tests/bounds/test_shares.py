@@ -23,7 +23,6 @@ from kvopt import (
     run,
     solve,
     verify,
-    write_certificate,
 )
 from kvopt.bounds import shares
 from kvopt.bounds.shares import most_together, shared_out
@@ -98,20 +97,6 @@ def test_floors_are_of_whole_sums() -> None:
     assert [request.prompt for request in shared_out(instance)] == [3, 3, 2, 2, 2, 0]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_solve_finds_optima_and_bounds_keep_below(workers: int) -> None:
-    for seed in range(many(10)):
-        instance = replace(drawn_with_prefixes(seed, 4, is_common=seed % 3 == 0), workers=workers)
-        result, below = solve(instance), bound(instance, "volume")
-        assert result.objective is not None
-        assert below.value is not None
-        assert below.value <= result.objective
-        assert result.status == "optimal"
-        assert not result.faults
-        if workers == 1:
-            assert result.objective == optimum_of(instance), seed
-
-
 def certificate_of(instance: Instance) -> dict[str, Any]:
     found = certify(instance, ["lpm"], time_limit=10.0)
     value: dict[str, Any] = json.loads(certificate_text(found))
@@ -133,19 +118,6 @@ FOREST = Instance(
 def verdict(value: dict[str, Any], path: Path) -> str:
     path.write_text(json.dumps(value))
     return verify(path).lines[-1]
-
-
-def test_certificates_of_sharing_are_checked(tmp_path: Path) -> None:
-    for seed in range(many(6)):
-        instance = drawn_with_prefixes(seed, 4, is_common=seed % 2 == 0)
-        found = certify(instance, ["svf"], time_limit=10.0)
-        write_certificate(found, tmp_path / "some.json")
-        lines = verify(tmp_path / "some.json").lines
-        assert lines[-1] == "VALID", (seed, lines)
-        best = optimum_of(instance)
-        assert found.lower_bound is not None
-        assert found.objective is not None
-        assert found.lower_bound <= best <= found.objective
 
 
 def test_false_claims_about_shares_are_refused(

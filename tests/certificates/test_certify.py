@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brute_force import optimum
 from commands import Run
-from effort import many
 from known import known
-from strategies import instance_of, plain, random_instances
+from strategies import instance_of
 
 import kvopt
 from kvopt import (
@@ -66,26 +64,6 @@ def content_of(certificate: kvopt.Certificate) -> dict[str, Any]:
 
 class TestBuilding:
     """``certify`` in Python."""
-
-    @pytest.mark.slow
-    def test_what_it_makes_is_valid_and_true(self, tmp_path: Path) -> None:
-        names = ["mc-sf", "fcfs", "alpha-beta:alpha=0.1,beta=0.5", "alpha-protect:alpha=0.3"]
-        for instance in random_instances(
-            many(8), 21, most_requests=4, most_memory=8, most_output=4
-        ):
-            found = certify(instance, names, time_limit=60)
-            write_certificate(found, tmp_path / "c")
-            best = optimum(*plain(instance))
-            assert found.objective == best
-            assert known(found.lower_bound) <= best
-            assert [judged.policy for judged in found.runs] == names
-            verdict = verify(tmp_path / "c")
-            assert verdict.valid, verdict.lines
-            for judged in found.runs:
-                least, most = found.ratio(judged)
-                if judged.objective is not None and best:
-                    assert known(least) <= judged.objective / best
-                    assert most is None or judged.objective / best <= most
 
     def test_a_run_with_evictions_keeps_its_events(self, tmp_path: Path) -> None:
         found = certify(CROWDED, ["alpha-beta:alpha=0,beta=0.5,seed=1"], time_limit=5)

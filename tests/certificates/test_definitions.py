@@ -47,7 +47,7 @@ def test_definitions_give_what_fast_evaluators_give() -> None:
         assert found(content, proof) == slow, (content, proof)
         known.update({proof["kind"]: isinstance(slow, int)})
     assert known.keys() >= {"prices", "slot-prices", "volume", "configurations", "shares"}
-    assert min(known[kind] for kind in ("prices", "slot-prices", "volume", "shares")) > 3
+    assert min(known[kind] for kind in ("prices", "slot-prices", "volume", "shares")) > 1
 
 
 @pytest.mark.slow
@@ -97,6 +97,15 @@ def executed(text: str) -> tuple[set[str], str]:
     return ran - {"__init__"}, verdict.lines[-2]
 
 
+def with_nodes(source: random.Random) -> Content:
+    """Return a certificate of runs in rounds that share blocks."""
+    while True:
+        content = restricted(source)
+        is_even = content["clock"] == "rounds" and "pauses" not in content["scope"]
+        if is_even and held_together(problem_of(content))[2]:
+            return content
+
+
 @pytest.mark.slow
 def test_modules_that_are_named_are_those_that_run() -> None:
     source = random.Random(1)
@@ -111,9 +120,10 @@ def test_modules_that_are_named_are_those_that_run() -> None:
             content = content_of_proof(problem, proof, 0)
         if number % 3 == 1:
             content = restricted(source)
-            asked = problem_of(content)
-            has_nodes = content["clock"] == "rounds" and held_together(asked)[2]
-            proof = shared_prices(asked, source) if has_nodes else proof_of(content, source)
+            proof = proof_of(content, source)
+        if number % 10 == 5:
+            content = with_nodes(source)
+            proof = shared_prices(problem_of(content), source)
         if proof["kind"] == "search":
             proof["target"] = 1  # no schedule is below it
         content["lower"] = bound_of(content, proof, -1000)
@@ -133,4 +143,5 @@ def test_modules_that_are_named_are_those_that_run() -> None:
     assert named.keys() == KINDS.keys()
     more = set().union(*named.values()) - set().union(*ran.values())
     assert more <= {"runs"}  # of schedules
-    assert named["prices"] - ran["prices"] <= {"runs"}
+    # the volume of a part without requests is not computed
+    assert named["prices"] - ran["prices"] <= {"runs", "volume"}

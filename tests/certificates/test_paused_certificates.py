@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brute_force import optimum
 from certificates import judged
 from effort import many
 from known import known
-from strategies import instance_of, plain, random_instances
+from strategies import instance_of
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.certificates.files import certificate_text
@@ -64,21 +63,6 @@ class TestRounds:
         assert isinstance(found.upper, Schedule)
         assert found.to_json()["scope"] == "pauses"
         assert "a schedule of total latency 12 is optimal" in verified(found, tmp_path / "c")
-
-    @pytest.mark.slow
-    def test_both_sides_hold_the_optimum(self, tmp_path: Path) -> None:
-        closed = 0
-        for instance in random_instances(
-            many(20), 3, most_requests=4, most_memory=8, most_output=4
-        ):
-            best = optimum(*plain(instance), scope="pauses")
-            found = certify(instance, scope="pauses", time_limit=0.05, threads=1)
-            assert found.lower_bound is not None
-            assert found.objective is not None
-            assert found.lower_bound <= best <= found.objective
-            closed += found.lower_bound == found.objective
-            verified(found, tmp_path / "c")
-        assert closed > many(6)
 
     def test_what_a_policy_does_decides_on_the_scope(self, tmp_path: Path) -> None:
         instance = crowded(random.Random(2))

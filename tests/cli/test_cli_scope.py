@@ -9,7 +9,7 @@ import pytest
 from commands import Run
 from strategies import instance_of
 
-from kvopt import Instance, Request, generate, read_certificate, write_instance
+from kvopt import Instance, Request, read_certificate, write_instance
 from kvopt.problem.scopes import Scope
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import write_schedule
@@ -227,16 +227,6 @@ def test_solve_says_what_is_covered_where_it_is_more_than_runs(
     assert code == 0
     assert ("12" if said else "14") in out
     assert ("covered: every schedule" in err) is said
-
-
-def test_a_fleet_is_refused_before_another_file_is_solved(run: Run, tmp_path: Path) -> None:
-    single, fleet = tmp_path / "single.json", tmp_path / "fleet.json"
-    write_instance(generate("arrival-1", 20, seed=1), single)
-    write_instance(Instance(9, [Request(0, 1, 1)], workers=2), fleet)
-    code, out, err = run("solve", single, fleet, "--scope", "pauses", "--time-limit", "600")
-    assert code == 2
-    assert not out
-    assert "fleet.json: workers" in err
 
 
 def test_certify_says_which_optimum_each_policy_is_compared_with(run: Run, tmp_path: Path) -> None:

@@ -9,21 +9,13 @@ import pytest
 from effort import many
 from strategies import drawn_with_prefixes, optimum_of
 
-from kvopt import BatchTime, Instance, Line, Request, Scope, bound, bounds_by_workers, run, verify
+from kvopt import BatchTime, Instance, Line, Request, Scope, bounds_by_workers, run, verify
 from kvopt.fleets import fleet_sizes
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
 CLOCK = Seconds(BatchTime([Line(10_000_000, 1_000_000)], prompt_ns=5_000_000))
-
-
-def test_volumes_are_below_optima_of_fleets() -> None:
-    for seed in range(many(60)):
-        fleet = replace(drawn_with_prefixes(seed, 4, is_common=seed % 4 == 0), workers=2 + seed % 2)
-        below = bound(fleet, "volume").value
-        assert below is not None
-        assert below <= optimum_of(fleet), seed
 
 
 def test_bounds_by_workers_are_below_optima() -> None:

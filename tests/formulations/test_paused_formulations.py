@@ -14,7 +14,7 @@ from kvopt.bounds.windows import start_windows
 from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import to_highs
 from kvopt.formulations.paused import paused_arrays
-from kvopt.formulations.pyomo import schedule_from, solve, time_indexed_with_pauses
+from kvopt.formulations.pyomo import schedule_from, time_indexed_with_pauses
 from kvopt.heuristics.reinsertion import schedule_by_order
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
@@ -55,17 +55,6 @@ def test_its_optimum_is_that_of_brute_force() -> None:
         assert schedule is not None
         assert schedule.check().feasible
         assert schedule.objective == round(value) == optimum
-
-
-@pytest.mark.slow
-def test_its_optimum_through_pyomo() -> None:
-    for instance in random_instances(5, seed=33, least_requests=1, most_requests=4, most_output=4):
-        model = time_indexed_with_pauses(instance)
-        assert solve(model) == "optimal"
-        schedule = schedule_from(model)
-        assert schedule is not None
-        assert schedule.check().feasible
-        assert schedule.objective == brute_force.optimum(*plain(instance), scope="pauses")
 
 
 @pytest.mark.slow

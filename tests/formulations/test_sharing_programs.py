@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import accumulate
 
 import pytest
-from strategies import drawn_with_prefixes, optimum_of
+from strategies import drawn_with_prefixes
 
-from kvopt import Instance, Request, Schedule, build_model, schedule_from
+from kvopt import Instance, Request, Schedule
 from kvopt.formulations.arrays import time_indexed_arrays
 from kvopt.formulations.windows import windows_until
 
@@ -17,18 +17,6 @@ def instance_of(seed: int) -> Instance:
     """Return a drawn instance; every fifth one has two workers."""
     found = drawn_with_prefixes(seed, 4)
     return replace(found, workers=2) if seed % 5 == 0 else found
-
-
-@pytest.mark.parametrize("order_identical", [False, True])
-@pytest.mark.parametrize(("solver", "count"), [("cpsat", 30), ("highs", 30), ("pyomo", 6)])
-def test_solvers_find_the_optimum(solver: str, count: int, order_identical: bool) -> None:
-    for seed in range(1000, 1000 + count):
-        instance = instance_of(seed)
-        built = build_model(instance, solver, order_identical=order_identical)
-        assert built.solve() == "optimal" or solver == "pyomo"
-        found = schedule_from(built)
-        assert found.check().feasible
-        assert found.objective == optimum_of(instance), seed
 
 
 @pytest.mark.parametrize("seed", range(1000, 1020))

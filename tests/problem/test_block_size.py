@@ -8,23 +8,16 @@ from pathlib import Path
 import brute_force
 import pytest
 from effort import many
-from scope_comparison import drawn_in_blocks
-from strategies import plain
+from strategies import drawn_in_blocks, plain
 
 from kvopt import (
     Instance,
     InvalidInput,
     Request,
     Schedule,
-    bound,
-    certify,
     export,
     run,
-    solve,
 )
-from kvopt.bounds.seconds import seconds_bound
-from kvopt.problem.batch_time import BatchTime, Line
-from kvopt.problem.clocks import Seconds
 from kvopt.timetable.sweep import blocks_held
 
 FIVE = Instance(22, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)
@@ -33,14 +26,6 @@ FIVE = Instance(22, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], bloc
 def test_a_request_that_needs_more_blocks_than_there_are() -> None:
     with pytest.raises(InvalidInput, match=r"'r0': output: needs 3 blocks of 4 tokens, .* has 2"):
         Instance(11, [Request(0, 3, 6)], block_size=4)
-
-
-def test_bounds_of_fleets_count_tokens() -> None:
-    fleet = Instance(22, FIVE.requests, workers=2, block_size=4)
-    assert run(fleet, "svf").is_complete
-    for work in (bound, solve, certify):
-        with pytest.raises(InvalidInput, match="workers: is 2: a bound in whole blocks knows one"):
-            work(fleet)
 
 
 def test_a_check_counts_blocks_at_every_time() -> None:
@@ -85,17 +70,8 @@ def test_what_fits_inflated_fits_into_blocks_and_what_fits_these_into_their_toke
 
 
 def test_what_counts_tokens_only_is_refused(tmp_path: Path) -> None:
-    clock = Seconds(BatchTime([Line(10, 0)]))
-    timed = FIVE.replace(round_ms=1)
-    assert run(timed, "fcfs", clock=clock).is_complete
-    for work in (
-        lambda: certify(timed, "fcfs", clock=clock),
-        lambda: certify(FIVE, deadline=10),
-        lambda: seconds_bound(FIVE, BatchTime([Line(10, 0)])),
-        lambda: export(FIVE, tmp_path / "model.lp"),
-    ):
-        with pytest.raises(InvalidInput, match=r"block_size: is 4: .* counts tokens"):
-            work()
+    with pytest.raises(InvalidInput, match=r"block_size: is 4: .* counts tokens"):
+        export(FIVE, tmp_path / "model.lp")
     assert not list(tmp_path.iterdir())
 
 
@@ -116,14 +92,3 @@ def test_other_policies_count_what_a_block_may_waste(policy: str) -> None:
     assert made.starts == run(FIVE.inflated(), policy).starts
     assert "3 tokens more" in str(made.note)
     assert not made.violations()
-
-
-def test_a_small_answer_in_blocks() -> None:
-    pair = Instance(8, [Request(0, 0, 2), Request(0, 0, 2), Request(0, 0, 1)], block_size=4)
-    found = solve(pair, threads=1)
-    assert found.schedule is not None
-    assert found.schedule.check().feasible
-    assert found.lower_bound is not None
-    assert found.objective is not None
-    assert found.lower_bound <= brute_force.optimum(*plain(pair), block=4)
-    assert bound(pair).value == found.lower_bound

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ from kvopt import (
     InvalidInput,
     Request,
     Schedule,
-    export,
     read_schedule,
-    solve,
     write_schedule,
 )
 
@@ -80,15 +77,3 @@ def test_a_table_names_the_workers() -> None:
     pytest.importorskip("pandas")
     table = Schedule(TWO, (0, 0, 3), (0, 1, 0)).to_dataframe()
     assert list(table["worker"]) == [0, 1, 0]
-
-
-@pytest.mark.parametrize(
-    "work",
-    [
-        lambda instance: solve(instance, scope="pauses"),
-        lambda instance: export(instance, "x.mps", "pauses"),
-    ],
-)
-def test_what_knows_one_worker_refuses_more(work: Callable[[Instance], object]) -> None:
-    with pytest.raises(InvalidInput, match="knows one worker only"):
-        work(TWO)

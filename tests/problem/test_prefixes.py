@@ -7,7 +7,6 @@ import random
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
-from typing import Any
 
 import networkx
 import pytest
@@ -27,7 +26,6 @@ from kvopt import (
     write_instance,
 )
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.deadlines import Deadline
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.timing import timed
@@ -246,19 +244,8 @@ def test_scope_is_sharing_where_prefixes_are_known(caplog: pytest.LogCaptureFixt
     in_seconds = Instance(6, [replace(r, arrival_seconds=0) for r in SHARED], block_tokens=4)
     assert as_problem(in_seconds, clock=clock).scope is Scope.SHARING
     assert not caplog.records
-    made = as_problem(in_seconds, deadline="3")
-    assert made.scope is Scope.RUNS
-    assert "prefix" not in made.instance.extras
-    assert [r.getMessage() for r in caplog.records] == [
-        "prefixes are left out: a deadline does not know them"
-    ]
-    more: list[dict[str, Any]] = [
-        {"deadline": Deadline.parse("3")}, {"scope": Scope.SHARING_AND_PAUSES},
-        {"clock": clock, "scope": Scope.SHARING_AND_CHUNKS},
-    ]  # fmt: skip
-    for known in more:
-        with pytest.raises(InvalidInput, match="prefix: is not known by"):
-            Problem(in_seconds, **{"scope": Scope.SHARING, **known})
+    assert as_problem(in_seconds, deadline="3").scope is Scope.SHARING
+    assert not caplog.records
 
 
 def test_recorded_runs_in_seconds_are_refused() -> None:

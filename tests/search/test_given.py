@@ -135,11 +135,11 @@ def test_arguments_that_cannot_be_meant_are_one_line(
 
 
 def test_clocks_that_are_none_are_one_line() -> None:
-    with pytest.raises(InvalidInput, match=r"^clock: must be Seconds\(model\) of kvopt"):
+    with pytest.raises(InvalidInput, match=r"^clock: must be kvopt.Seconds\(model\), got 3"):
         kvopt.run(EC1, "svf", clock=3)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match=r"^clock: must be Seconds\(model\) of kvopt"):
+    with pytest.raises(InvalidInput, match=r"^clock: must be kvopt.Seconds\(model\), got 3"):
         kvopt.compare(EC1, ["svf"], clock=3)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match=r"^clock: must be Seconds\(model\) of kvopt"):
+    with pytest.raises(InvalidInput, match=r"^clock: must be kvopt.Seconds\(model\), got 3"):
         kvopt.solve(EC1, clock=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=r'^batch_time: goes with clock="seconds"'):
         kvopt.solve(EC1, batch_time="llama-2-70b-2xa100")

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from brute_force import optimum
 from commands import Run
-from effort import many
 from known import known
 from strategies import drawn_fleet, plain
 
@@ -18,7 +17,6 @@ from kvopt import (
     InvalidInput,
     Request,
     Schedule,
-    SolveResult,
     export,
     generate,
     read_schedule,
@@ -42,29 +40,6 @@ FLEET = Instance(3_000, CHAT.requests, workers=3)
 def best_of(instance: Instance) -> int:
     """Return the optimum by brute force."""
     return optimum(instance.memory, plain(instance)[1], workers=instance.workers)
-
-
-def proved(instance: Instance, engine: str) -> SolveResult:
-    """Solve to the end, from nothing but one request after another."""
-    result = solve(instance, engine, quick_start=False, time_limit=1000)
-    assert not result.faults
-    assert known(result.schedule).check().feasible
-    return result
-
-
-@pytest.mark.parametrize(
-    "engine",
-    [
-        "cpsat",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("highs", "pyomo")),
-    ],
-)
-def test_engines_prove_what_brute_force_finds(engine: str) -> None:
-    for seed in range(many(3)):
-        instance = drawn_fleet(seed)
-        result = proved(instance, engine)
-        assert result.objective == result.lower_bound == best_of(instance), seed
-        assert str(result.status) == "optimal"
 
 
 def begun(instance: Instance) -> Search:

@@ -19,6 +19,7 @@ from kvopt import (
     Progress,
     Request,
     SolveResult,
+    certify,
     gap_below,
     generate,
     run,
@@ -30,6 +31,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
+from kvopt.problem.hardware.batch_time_files import PRESETS
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.search.plan import explained
@@ -82,15 +84,6 @@ def checked(found: SolveResult) -> None:
     assert found.lower_bound <= (found.objective or 0)
     assert not found.faults
     assert (str(found.status) == "optimal") == (found.objective == found.lower_bound)
-
-
-def test_tiny_fleets_are_solved_as_brute_force_does() -> None:
-    for seed in range(many(40)):
-        instance, server = drawn(seed, most=3)
-        found = solve(instance, clock=clock_of(server))
-        checked(found)
-        assert str(found.status) == "optimal", seed
-        assert found.objective == oracle(instance, server), seed
 
 
 def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
@@ -249,3 +242,59 @@ def test_servers_end_with_their_share_of_the_time() -> None:
     search = Search(problem, Limits())
     offer_servers(search, Budget(0.0))
     assert search.best is None
+
+
+# ---- the exhaustive search beside policies
+
+POLICIES = ("svf", "mc-sf", "fcfs")
+LLAMA = Seconds(PRESETS["llama-2-70b-2xa100"])
+WORSE = Instance(12, [Request(0, 0, 2), Request(0, 5, 3)])
+"""Where `certify` had 862, and the optimum is 630."""
+WORSE_CLOCK = Seconds(BatchTime([Line(9, 11), Line(19, 41)], kv_ns=1, prompt_ns=30))
+
+
+def test_a_claim_of_the_exhaustive_search_is_no_bound_of_a_certificate() -> None:
+    found = certify(WORSE, clock=WORSE_CLOCK)
+    result = solve(WORSE, clock=WORSE_CLOCK)
+    best = known(result.objective)
+    assert str(result.bound_source) == "solver"
+    assert found.objective == best > (found.lower_bound or 0)
+    claim = f"exhaustive search claims that no schedule is below {best:,} ns;"
+    assert found.notes[-1].startswith(claim)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_policies_come_before_the_exhaustive_search(workers: int) -> None:
+    """A limit may end that before it has found anything."""
+    for seed in range(many(8)):
+        rng = random.Random(seed)
+        requests = [Request(0, rng.randint(0, 300), rng.randint(1, 300)) for _ in range(6)]
+        instance = Instance(600, requests, workers=workers)
+        found = solve(instance, clock=LLAMA, stop=lambda now: now.engine == "exact")
+        values = [run(instance, name, clock=LLAMA).objective for name in POLICIES]
+        assert found.objective == min(value for value in values if value is not None)
+
+
+@pytest.mark.parametrize("output", [20_000, 4 * 10**10])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_long_outputs_are_not_laid_out_round_by_round(output: int, workers: int) -> None:
+    """Twice as many rounds took four times as long; 4 * 10^10 of them do not fit anywhere."""
+    requests = [Request(0, 5, output)] * 2
+    instance = Instance(output + 5, requests, workers=workers)
+    found = solve(instance, clock=LLAMA)
+    assert found.schedule is not None
+    assert (found.lower_bound or 0) <= (found.objective or 0)
+    said = f"exhaustive search: an output has {output:,} tokens; the limit is 400"
+    assert str(found.status) == "optimal" or said in found.notes
+
+
+def test_clocks_that_count_from_1970(run: Run, tmp_path: Path) -> None:
+    requests = [Request(0, 1, 3, arrival_seconds=1764000000.0 + i / 100) for i in range(3)]
+    write_instance(Instance(8, requests), tmp_path / "i.json")
+    common = (tmp_path / "i.json", "--seconds", "--json")
+    _, out, _ = run("solve", *common)
+    best = json.loads(out)["objective_ns"]
+    code, out, _ = run("certify", *common, "-o", tmp_path / "c.json")
+    said = json.loads(out)
+    assert (code, said["upper_ns"]) == (0, best)
+    assert run("verify", tmp_path / "c.json")[0] == 0

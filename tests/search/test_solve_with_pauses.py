@@ -6,11 +6,9 @@ import json
 from functools import partial
 from pathlib import Path
 
-import brute_force
 import pytest
-from effort import many
 from known import known
-from strategies import instance_of, plain, random_instances
+from strategies import instance_of
 
 from kvopt import Instance, InvalidInput, Request, generate, solve, write_instance
 from kvopt.bounds.volume import volume_bound
@@ -101,31 +99,6 @@ def test_engines_find_a_pause(engine: str, plain: bool) -> None:
     found = solve_paused(instance, engine, quick_start=not plain, presolve=not plain, threads=1)
     assert (found.objective, found.lower_bound, found.engine) == (12, 12, engine)
     assert not found.faults
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["highs", "cpsat"])
-@pytest.mark.parametrize("presolve", [True, False])
-def test_engines_agree_with_brute_force(engine: str, presolve: bool) -> None:
-    seed = 41 + presolve
-    for instance in random_instances(many(12), seed, most_memory=8, most_output=4, last_arrival=3):
-        found = solve_paused(
-            instance, engine, quick_start=len(instance) % 2 == 0, presolve=presolve, threads=1
-        )
-        best = brute_force.optimum(*plain(instance), scope="pauses")
-        assert found.objective == found.lower_bound == best
-        assert not found.faults
-
-
-@pytest.mark.slow
-def test_pyomo_agrees_with_brute_force() -> None:
-    for instance in random_instances(2, 43, least_requests=2, most_memory=8, most_output=4):
-        found = solve_paused(instance, "pyomo", quick_start=False)
-        assert (
-            found.objective
-            == found.lower_bound
-            == brute_force.optimum(*plain(instance), scope="pauses")
-        )
 
 
 @pytest.mark.parametrize("engine", ["auto", "highs", "cpsat"])

@@ -11,7 +11,7 @@ from brute_force import Row, feasible
 from effort import many
 from strategies import drawn_with_prefixes, optimum_of, rows_of
 
-from kvopt import Instance, InvalidInput, Request, Scope, bound, compare, list_policies, policy, run
+from kvopt import Instance, Request, Scope, compare, list_policies, policy, run
 from kvopt.simulate.policies.lookahead import LookAhead
 
 Choice = Callable[[list[Row], int, dict[int, int], list[int], int], int]
@@ -157,14 +157,6 @@ def test_waits_are_least(seed: int) -> None:
             table.add(prompt, output, now, path)
             active.append((prompt, output, now, path))
         now += rng.randint(0, 2)
-
-
-def test_bounds_of_whole_blocks_know_no_prefixes() -> None:
-    """The policy does: bounds count tokens."""
-    instance = Instance(10, [Request(0, 4, 1, prefix=["a"])] * 2, block_tokens=4, block_size=2)
-    assert run(instance, "svf").objective == 2
-    with pytest.raises(InvalidInput, match="block_size: is 2: prefix counts tokens"):
-        bound(instance)
 
 
 def test_workers_of_a_fleet_share_nothing() -> None:

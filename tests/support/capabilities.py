@@ -1,265 +1,150 @@
-"""Each thing that kvopt does against each axis of a problem: done, or refused by name.
+"""The page of what works with what: axes, relaxations, how strong bounds are, and refusals.
 
 ``python tests/support/capabilities.py`` writes ``docs/capabilities.md``.
 """
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from itertools import combinations
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from statistics import mean
+from tempfile import gettempdir
+
+from combinations import DOORS, NAMES, case
 
 from kvopt import (
     BatchTime,
     Instance,
     InvalidInput,
     Line,
+    Problem,
     Request,
     Scope,
     bound,
-    bounds_by_workers,
     certify,
     export,
-    read_certificate,
     run,
     solve,
-    verify,
-    write_certificate,
-    write_schedule,
+    tiny_optimum,
 )
+from kvopt.bounds.relaxations import RELAXATIONS
 from kvopt.fleets import fleet_sizes
+from kvopt.problem.axes import AXES
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.deadlines import Deadline
-from kvopt.problem.problem import Problem
 
 PAGE = Path(__file__).parents[2] / "docs" / "capabilities.md"
+DRAWS = 3
+"""Problems of a cell."""
+WEAK: dict[tuple[str, ...], str] = {}
+"""Why a bound is below half of the optimum."""
 
-_REQUESTS = ((0, 1, 3), (0, 2, 2), (1, 1, 4), (4, 3, 1))
-BASE = Problem(Instance(8, [Request(*row) for row in _REQUESTS], round_ms=40))
-"""In rounds, on one worker, tokens counted one by one, every request run to its end."""
+_ONE = Instance(8, [Request(0, 1, 3), Request(0, 2, 2), Request(4, 1, 1)], round_ms=40)
+_TWO = _ONE.replace(workers=2)
+_CLOCK = Seconds(BatchTime([Line(40_000_000, 1_000_000)]))
+_FILE = Path(gettempdir(), "refused.lp")
 
-_MODEL = BatchTime([Line(40_000_000, 1_000_000)], kv_ns=10)
-
-
-class NoOptionError(Exception):
-    """Says that nothing of the kind can be asked."""
-
-
-def _two_workers(problem: Problem) -> Problem:
-    return replace(problem, instance=replace(problem.instance, workers=2))
-
-
-def _in_blocks(problem: Problem) -> Problem:
-    return replace(problem, instance=replace(problem.instance, block_size=2))
-
-
-def _changed(**fields: object) -> Callable[[Problem], Problem]:
-    """Return what changes the last request."""
-
-    def change(problem: Problem) -> Problem:
-        *others, last = problem.instance.requests
-        requests = (*others, replace(last, **fields))  # type: ignore[arg-type]
-        return replace(problem, instance=replace(problem.instance, requests=requests))
-
-    return change
-
-
-def _two_active(problem: Problem) -> Problem:
-    return replace(problem, instance=replace(problem.instance, max_active=2))
-
-
-def _sharing(problem: Problem) -> Problem:
-    """Return what lets two requests share the first two tokens of their prompts."""
-    rows = problem.instance.requests
-    requests = [replace(r, prefix=("a",)) if i in (1, 3) else r for i, r in enumerate(rows)]
-    instance = replace(problem.instance, requests=requests, block_tokens=2)
-    return replace(problem, instance=instance, scope=problem.scope.joined(Scope.SHARING))
-
-
-AXES: Mapping[str, Callable[[Problem], Problem]] = {
-    "seconds": lambda asked: replace(asked, clock=Seconds(_MODEL)),
-    "workers": _two_workers,
-    "pauses": lambda asked: replace(asked, scope=Scope.PAUSES_AND_CHUNKS),
-    "blocks": _in_blocks,
-    "deadline": lambda asked: replace(asked, deadline=Deadline.parse("4")),
-    "weights": _changed(weight=3),
-    "cap": _two_active,
-    "sharing": _sharing,
+REFUSED: dict[str, Callable[[], object]] = {
+    "An engine by name, in seconds": partial(solve, Problem(_ONE, _CLOCK), "cpsat"),
+    "The engine `exact` on several workers": partial(solve, _TWO, "exact"),
+    "The engine `exact` with pauses": partial(solve, _ONE, "exact", scope="pauses"),
+    "The engine `exact` with weights, a limit or prefixes": partial(
+        solve, _ONE.replace(max_active=2), "exact"
+    ),
+    "A method by name, in seconds": partial(bound, Problem(_ONE, _CLOCK), "lp"),
+    "A method that prices runs, with pauses": partial(bound, _ONE, "slots", scope="pauses"),
+    "A server behind a central line": partial(run, _TWO, "vllm-fcfs:block=1"),
+    "A server with other blocks": partial(run, _ONE.replace(block_size=2), "vllm-fcfs:block=1"),
+    "A plan of several workers": partial(run, _TWO, "sorted-lp:hindsight=1"),
+    "A plan of arrivals in seconds": partial(run, _ONE, "sorted-lp:hindsight=1", clock=_CLOCK),
+    "Certificates of what keeps tokens while it prefills": partial(
+        certify, Problem(_ONE, _CLOCK), ["sglang"]
+    ),
+    "Misses without a deadline": partial(fleet_sizes, _ONE, "misses=1%", counts=[1]),
+    "A mean with a deadline": partial(fleet_sizes, _ONE, "mean=9", counts=[1], deadline="4"),
+    "Programs in whole blocks": partial(export, _ONE.replace(block_size=2), _FILE),
+    "The program with pauses on several workers": partial(export, _TWO, _FILE, "pauses"),
+    "The program with pauses with weights, a limit or prefixes": partial(
+        export, _ONE.replace(max_active=2), _FILE, "pauses"
+    ),
+    "`tiny_optimum` along other axes than pauses": partial(
+        tiny_optimum, Problem(_TWO, scope=Scope.PAUSES)
+    ),
 }
-"""How a problem is changed along each axis."""
+"""What asks for a thing that does not exist."""
 
 
-def _certify(problem: Problem, folder: Path) -> None:
-    names = ["svf"]
-    if problem.scope.covers(Scope.PAUSES):
-        names.append(f"vllm-fcfs:block={problem.instance.block_size}")
-    path = folder / "c.json"
-    found = certify(problem, names, router="least-requests", time_limit=0.2, threads=1)
-    write_certificate(found, path)
-    assert verify(path).valid
-    assert read_certificate(path).lower_bound is not None
+def ratio(axes: tuple[str, ...]) -> float:
+    """Return the mean of bound over optimum."""
+    drawn = [case(axes, seed) for seed in range(DRAWS)]
+    values = [(DOORS["bound"](each.problem).lower or 0) / each.least for each in drawn]
+    return mean(values)
 
 
-def _fleet(problem: Problem, _: Path) -> None:
-    if problem.has_pauses:
-        raise NoOptionError  # it is that of the schedulers
-    target = "mean=1000" if problem.deadline is None else "misses=100%"
-    if problem.in_seconds and problem.deadline is None:
-        target += "s"
-    found = fleet_sizes(
-        problem.instance, target, clock=problem.clock, deadline=problem.deadline, counts=[1],
-        scope=problem.scope, time_limit=0.2,
-    )  # fmt: skip
-    assert found.bands
-
-
-def _bounds(problem: Problem, _: Path) -> None:
-    _no_deadline(problem)
-    assert bounds_by_workers(
-        problem.instance, [1, 2], problem.clock, scope=problem.scope, time_limit=0.2
-    )
-
-
-def _run(name: str) -> Callable[[Problem, Path], None]:
-    def work(problem: Problem, _: Path) -> None:
-        _no_deadline(problem)
-        made = run(problem.instance, name, clock=problem.clock, router="least-requests")
-        if not problem.scope.covers(made.scope):
-            raise InvalidInput(f"is {made.scope}", field="scope of the run")
-        assert made.is_complete
-        assert not made.violations()
-
-    return work
-
-
-def _export(problem: Problem, folder: Path) -> None:
-    _no_deadline(problem)
-    if problem.in_seconds:
-        raise NoOptionError
-    kind = "pauses" if problem.has_pauses else "time-indexed"
-    export(problem.instance, folder / "p.lp", kind)
-
-
-def _files(problem: Problem, folder: Path) -> None:
-    found = solve(problem, time_limit=0.2, threads=1).schedule
-    assert found is not None
-    write_schedule(found, folder / "s.json")
-
-
-def _no_deadline(problem: Problem) -> None:
-    if problem.deadline is not None:
-        raise NoOptionError
-
-
-def _solve(engine: str) -> Callable[[Problem, Path], None]:
-    def work(problem: Problem, _: Path) -> None:
-        found = solve(problem, engine, time_limit=0.4, threads=1)
-        assert found.schedule is not None
-        assert found.lower_bound is not None
-        assert (found.in_time is None) == (problem.deadline is None)
-
-    return work
-
-
-def _bound(method: str) -> Callable[[Problem, Path], None]:
-    def work(problem: Problem, _: Path) -> None:
-        found = bound(problem, method, time_limit=0.6, threads=1)
-        if found.value is None:
-            raise InvalidInput(found.note or "", field="no bound here")
-
-    return work
-
-
-CAPABILITIES: Mapping[str, Callable[[Problem, Path], None]] = {
-    **{f"solve, {name}": _solve(name) for name in ("auto", "exact", "highs", "cpsat", "pyomo")},
-    **{
-        f"bound, {name}": _bound(name)
-        for name in ("auto", "volume", "lp", "lagrangian", "slots", "configuration")
-    },
-    "bounds by workers": _bounds,
-    "certify, verify": _certify,
-    "fleet": _fleet,
-    **{f"run, {name}": _run(name) for name in ("mc-sf", "a-min", "vllm-fcfs:block=1", "sglang")},
-    "files of schedules": _files,
-    "export": _export,
-}
-"""What is tried on a problem, in a folder for its files; it raises where that is refused."""
-
-PAIRED = ("solve, auto", "bound, auto", "certify, verify", "fleet", "run, mc-sf")
-"""Those that are tried along two axes at once too."""
-
-
-def refusal(name: str, axes: tuple[str, ...]) -> str | None:
-    """Return why something is refused along some axes.
-
-    None where it is done, an empty text where it cannot be asked.
-    """
-    problem = BASE
+def refusal(work: Callable[[], object]) -> str:
+    """Return the line with which it is refused."""
     try:
-        for axis in axes:
-            problem = AXES[axis](problem)
-        with TemporaryDirectory() as folder:
-            CAPABILITIES[name](problem, Path(folder))
-    except InvalidInput as refused:
-        return str(InvalidInput(refused.reason, field=refused.field))
-    except NoOptionError:
-        return ""
-    return None
-
-
-def _table(
-    corner: str, rows: dict[str, list[str | None]], heads: list[str], notes: list[str]
-) -> list[str]:
-    """Return the lines of a table, and add its refusals to the notes."""
-
-    def mark(refused: str | None) -> str:
-        if not refused:
-            return "yes" if refused is None else "-"
-        text = re.sub(
-            r"^(weight|after|max_active)(: is not known by) .*", r"weight, ...\2 ...", refused
-        )
-        text = re.sub(r", got '\w+'$", ", got ...", text)
-        if text not in notes:
-            notes.append(text)
-        return str(notes.index(text) + 1)
-
-    lines = [[corner, *heads], ["---"] * (len(heads) + 1)]
-    lines += [[name, *map(mark, row)] for name, row in rows.items()]
-    return [*(f"|{'|'.join(line)}|" for line in lines), ""]
+        work()
+    except InvalidInput as error:
+        return str(error)
+    raise AssertionError("it is not refused")
 
 
 def page() -> str:
-    """Return the page: both tables, then the reasons."""
-    notes: list[str] = []
-    single = {name: [refusal(name, (axis,)) for axis in AXES] for name in CAPABILITIES}
-    pairs = {
-        " + ".join(pair): [refusal(name, pair) for name in PAIRED] for pair in combinations(AXES, 2)
-    }
-    assert all(refusal(name, ()) is None for name in CAPABILITIES)
-    refused = {pair: row for pair, row in pairs.items() if any(row)}
-    return "\n".join([
+    """Return the page."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield from (
         "# What works with what?",
         "",
-        "Each capability was tried on a problem of four requests, changed along one axis:",
-        "`blocks` is `block_size`, `cap` `max_active`, `sharing` `prefix`.",
-        "`yes` means that it works; a test tries it with each commit. A number means that it is",
-        "refused with that message below. `-` means that there is no such option.",
+        "A problem may differ from that of the papers along the following axes, and along any of "
+        "them at once. `solve`,",
+        "`bound`, `certify`, `fleet` and `run` answer every combination, and `kvopt verify` checks "
+        "every certificate. A test asks all",
+        "of them about each combination of up to three axes, against brute force.",
         "",
-        *_table("capability", single, list(AXES), notes),
-        "Along two axes at once the following is refused. All other pairs work.",
+        "|axis|asked for by|schedules|lower bounds|",
+        "|---|---|---|---|",
+    )
+    for axis in AXES:
+        effect = {"narrows": "fewer", "widens": "more", "counts": "counted otherwise"}[axis.effect]
+        yield f"|{axis.name}|`{axis.spelled}`|{effect}|{axis.sentence}|"
+    yield from (
         "",
-        *_table("axes", refused, list(PAIRED), notes),
-        *(f"{number}. `{text}`" for number, text in enumerate(notes, 1)),
+        "Where no bound knows an axis, that of a wider problem holds. Results and certificates "
+        "name the relaxations that they used.",
         "",
-        "`python tests/support/capabilities.py` writes this page.",
+        "|relaxation|why its bounds hold|",
+        "|---|---|",
+        *(f"|{each.name}|{each.sentence}|" for each in RELAXATIONS.values()),
         "",
-    ])  # fmt: skip
+        "## How strong bounds are",
+        "",
+        f"Bound over optimum, the mean of {DRAWS} drawn problems of two to four requests. The "
+        "diagonal is an axis alone.",
+        "",
+        f"|axis|{'|'.join(NAMES)}|",
+        "|---" * (len(NAMES) + 1) + "|",
+    )
+    weak = []
+    for place, name in enumerate(NAMES):
+        cells = []
+        for other in NAMES[place:]:
+            axes = (name,) if name == other else (name, other)
+            value = ratio(axes)
+            cells.append(f"{value:.2f}")
+            if value < 0.5:
+                weak.append(f"- {' and '.join(axes)}: {WEAK[axes]}.")
+        yield f"|{name}|{'|' * place}{'|'.join(cells)}|"
+    yield from (*([""] if weak else []), *weak)
+    yield from ("", "## What is refused", "", "These ask for what does not exist.", "")
+    yield from (f"- {what}: `{refusal(work)}`." for what, work in REFUSED.items())
+    yield from ("", "`python tests/support/capabilities.py` writes this page.")
 
 
 if __name__ == "__main__":
     PAGE.write_text(page())
-    sys.exit(0)
+    sys.stdout.write(f"wrote {PAGE}\n")

@@ -24,11 +24,13 @@ from kvopt import (
     Request,
     bound,
     certify,
+    read_certificate,
     run,
     solve,
     verify,
     write_certificate,
 )
+from kvopt.certificates.files import certificate_text
 from kvopt.fleets import fleet_sizes
 from kvopt.incumbent.in_time import InTime
 from kvopt.problem.axes import AXES
@@ -36,6 +38,7 @@ from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import Aim, Deadline
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
+from kvopt.search.engines import methods_for
 
 NAMES = tuple(axis.name for axis in AXES)
 MOST_AXES = 3
@@ -102,20 +105,22 @@ def case(axes: tuple[str, ...], seed: int) -> Case:
         "unit": unit,
         "most_active": limit if "limit" in axes else float("inf"),
     }
-    due = "deadline" in axes
+    due, aim = "deadline" in axes, source.choice((Aim.COMPLETION, Aim.FIRST_TOKEN))
     allowed = [_NANOSECONDS if server else _ROUNDS] * len(rows)
     scope = Scope.parse(spelled)
     problem = Problem(
         _instance(rows, weights, memory, axes, unit, block, workers, limit),
         _clock(server),
         scope.joined(Scope.SHARING) if "sharing" in axes else scope,
-        _due(server) if due else None,
+        _due(aim, server) if due else None,
     )
     return Case(
         axes,
         problem,
         optimum(memory, rows, workers=workers, weights=weights, **rules),
-        most_in_time(memory, rows, allowed, workers=workers, **rules) if due else None,
+        most_in_time(memory, rows, allowed, first=aim is Aim.FIRST_TOKEN, workers=workers, **rules)
+        if due
+        else None,
     )
 
 
@@ -158,10 +163,8 @@ def _server(source: random.Random) -> Server:
     return Server(lines, source.choice((0, 1)), source.choice((0, 1)))
 
 
-def _due(server: Server | None) -> Deadline:
-    if server is None:
-        return Deadline(Aim.COMPLETION, _ROUNDS, None)
-    return Deadline(Aim.COMPLETION, None, _NANOSECONDS)
+def _due(aim: Aim, server: Server | None) -> Deadline:
+    return Deadline(aim, _ROUNDS, None) if server is None else Deadline(aim, None, _NANOSECONDS)
 
 
 def _clock(server: Server | None) -> Clock:
@@ -181,7 +184,10 @@ def _solved(problem: Problem) -> Answer:
 
 
 def _bounded(problem: Problem) -> Answer:
-    return Answer(bound(problem, time_limit=LIMIT, threads=1).value, None)
+    """Return the best bound of all methods; in seconds there is one."""
+    names = methods_for(problem.scope) if problem.clock.is_even else ["auto"]
+    found = (bound(problem, name, time_limit=LIMIT, threads=1).value for name in names)
+    return Answer(max((value for value in found if value is not None), default=None), None)
 
 
 def _certified(problem: Problem) -> Answer:
@@ -191,6 +197,8 @@ def _certified(problem: Problem) -> Answer:
         write_certificate(found, path)
         lines = verify(path).lines
         assert lines[-1] == "VALID", lines
+        again = certificate_text(read_certificate(path))
+        assert again == path.read_text(), "it is written otherwise than it was read"
     return Answer(found.lower_bound, found.objective, found.in_time)
 
 
@@ -211,8 +219,19 @@ def _sized(problem: Problem) -> Answer:
     return Answer(band.lower, band.upper)
 
 
+def _by_solvers(problem: Problem) -> Answer:
+    """Return the best schedule and the best bound of solvers, of which there are some in rounds."""
+    names = ("highs", "cpsat") if problem.clock.is_even else ("auto",)
+    found = [solve(problem, name, time_limit=LIMIT, threads=1) for name in names]
+    assert not [fault for each in found for fault in each.faults]
+    lowers = [each.lower_bound for each in found if each.lower_bound is not None]
+    uppers = [each.objective for each in found if each.objective is not None]
+    return Answer(max(lowers, default=None), min(uppers, default=None))
+
+
 DOORS: Mapping[str, Callable[[Problem], Answer]] = {
     "solve": _solved,
+    "solvers": _by_solvers,
     "bound": _bounded,
     "certify": _certified,
     "fleet": _sized,

@@ -193,3 +193,14 @@ def drawn_with_prefixes(seed: int, most: int = 5, *, is_common: bool = False) ->
         output = rng.randint(1, min(3, memory - prompt))
         requests.append(Request(rng.randint(0, 3), prompt, output, prefix=path))
     return Instance(memory, requests, block_tokens=block)
+
+
+def drawn_in_blocks(source: random.Random) -> Instance:
+    """Return few requests, and blocks of two to four tokens that hold each of them."""
+    block, blocks = source.randint(2, 4), source.randint(2, 4)
+    requests = []
+    for _ in range(source.choice((1, 2, 2, 3, 3, 4))):
+        peak = source.randint(1, min(8, block * blocks))
+        output = source.randint(1, min(4, peak))
+        requests.append(Request(source.choice((0, 0, 1, 3)), peak - output, output))
+    return Instance(block * blocks + source.randint(0, block - 1), requests, block_size=block)

@@ -9,15 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from kvopt.show.optional import optional
 from kvopt.show.summary import counted, percent
 from kvopt.studies.intervals import Interval, four_digits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-optional("matplotlib", "plot")
-optional("jinja2", "plot")
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
