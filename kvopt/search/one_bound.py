@@ -76,7 +76,7 @@ def lp_bound(problem: Problem | Instance | str | Path, budget: float | None = No
     >>> from kvopt import Instance, Request
     >>> from kvopt.bounds import lp_bound
     >>> lp_bound(Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])).value
-    11
+    12
     """
     return _bounded(problem, "lp", budget)
 

@@ -178,7 +178,6 @@ def test_targets_that_are_refused(target: str, deadline: str | int | None, wante
 @pytest.mark.parametrize(
     ("policies", "counts", "wanted"),
     [
-        (("svf", "sglang"), None, "least-volume . sglang knows one worker only"),
         (("svf", "sorted-lp:hindsight=1"), (1, 3), "sorted-lp: plans for one worker"),
         (("svf",), (0,), "--counts: must be at least 1"),
     ],
