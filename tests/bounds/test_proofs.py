@@ -210,5 +210,5 @@ def test_counting_blocks_raises_the_bound() -> None:
     instance = Instance(12, requests, block_size=4)
     found = bound(instance, "lagrangian", threads=1)
     inside = bound(instance.in_tokens(), "lagrangian", threads=1)
-    assert found.value >= inside.value
+    assert known(found.value) >= known(inside.value)
     assert isinstance(known(found.checked).proof, BlockPrices)

@@ -16,6 +16,7 @@ import kept_draws
 import pytest
 import studies
 import tables
+from msgspec import structs
 from studied import tiny
 
 from kvopt import Schedule, generate, verify, write_schedule
@@ -157,7 +158,7 @@ def test_faults_are_seen(study: Study, folder: Path) -> None:
 def test_what_is_not_valid_is_not_kept(
     study: Study, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = replace(study, entries=(replace(study.entries[0], draws=1),))
+    other = replace(study, entries=(structs.replace(study.entries[0], draws=1),))
     kept = tmp_path / "tiny.jsonl.xz"
     assert tables.keep(other, kept, kept_draws.draws_of(folder)) == 1
     assert "draws no such instance" in capsys.readouterr().err
