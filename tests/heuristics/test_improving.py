@@ -11,12 +11,11 @@ import brute_force
 import numpy as np
 import pytest
 from effort import many
-from hypothesis import given
-from strategies import drawn_with_prefixes, instances, optimum_of, plain, rows_of
+from strategies import drawn_with_prefixes, plain, rows_of
 
 from kvopt import Instance, Request, Schedule, StopReason, generate, solve
 from kvopt.heuristics import improve
-from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
+from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.reinsertion import (
     fill,
     hold,
@@ -123,26 +122,6 @@ def test_steps_keep_loads_and_what_undoes_them() -> None:
 def workers_that_share(seed: int) -> Instance:
     """Return an instance of one worker or two, with prefixes."""
     return replace(drawn_with_prefixes(seed, 9), workers=1 + seed % 4 // 2)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_no_schedule_that_shares_is_below_the_optimum(seed: int) -> None:
-    instance = drawn_with_prefixes(seed, 4, is_common=seed % 4 == 0)
-    search = Search(instance)
-    search.offer(one_after_another(instance), "one after another")
-    search_reinsertions(search, Budget(10.0), most_passes=50)
-    assert search.faults == []
-    assert search.objective == optimum_of(instance)
-
-
-@pytest.mark.slow
-@given(instance=instances(most_requests=5))
-def test_small_instances_stay_above_the_optimum(instance: Instance) -> None:
-    search = started(instance)
-    search_reinsertions(search, Budget(10.0), most_passes=50)
-    assert search.faults == []
-    assert search.progress.objective is not None
-    assert search.progress.objective >= brute_force.optimum(*plain(instance))
 
 
 @pytest.mark.slow

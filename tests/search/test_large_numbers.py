@@ -100,7 +100,7 @@ def _fits(instance: Instance, crowd: list[Request], chosen: tuple[tuple[int, int
 @pytest.mark.parametrize("mode", MODES)
 def test_no_bound_passes_the_optimum(mode: str) -> None:
     scope = "pauses" if mode == "pauses" else None
-    for seed in range(many(12)):
+    for seed in range(many(6)):
         instance = drawn(mode, seed)
         best = optimum(instance, mode)
         for engine in ("auto", "cpsat", "highs"):

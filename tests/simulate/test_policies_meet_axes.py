@@ -71,6 +71,10 @@ def test_every_policy_obeys_everything(name: str, drawn: Combination) -> None:
     found = run(drawn.instance, name + KEYS.get(name, ""), clock=drawn.clock, router=drawn.router)
     assert found.violations() == []
     assert broken_rule(found) is None
+    if drawn.instance.workers == 1:
+        times, held = found.memory_over_time()
+        assert times == sorted(times)
+        assert max(held) == found.peak_memory <= drawn.instance.memory
     assert found.is_complete or (found.outcome is Outcome.LIVELOCK and found.note)
 
 

@@ -160,21 +160,6 @@ def outcome_of(found: PolicyRun) -> Served:
     )  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("text", POLICIES)
-@examples(12)
-@given(instance=timed(), model=models())
-def test_every_policy_keeps_the_rules_in_seconds(
-    text: str, instance: Instance, model: BatchTime
-) -> None:
-    found = run(instance, text, clock=Seconds(model))
-    assert found.violations() == []
-    times, held = found.memory_over_time()
-    assert times == sorted(times)
-    assert max(held) == found.peak_memory <= instance.memory
-    assert found.busy <= found.makespan or found.outcome is Outcome.LIVELOCK or found.lost
-
-
 def test_by_hand() -> None:
     """Prefill of 10 in the first round; the second request waits until it ends."""
     model = BatchTime([Line(40, 1), Line(10, 3)], kv_ns=2, prompt_ns=5)

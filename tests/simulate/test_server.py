@@ -39,7 +39,6 @@ from kvopt.timetable.work import Chunks
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
-DEFAULT = "budget 2,048, 1,024 requests"
 MODEL = BatchTime([Line(90, 1), Line(0, 10)], kv_ns=3, prompt_ns=2)
 
 
@@ -241,16 +240,6 @@ def test_the_command_says_how_often_requests_paused(run: Run, tmp_path: Path) ->
     code, _, err = run("plot", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "p.svg")
     assert code == 0, err
     assert "2 pauses" in (tmp_path / "p.svg").read_text()
-
-
-@examples(30)
-@given(cases(), st.booleans())
-def test_retraction_keeps_the_rules(case: Case, mixed: bool) -> None:
-    page = case.limits["block"]
-    policy = f"sglang:pred=noise,eps=0.9,page={page},mixed={int(mixed)},conservative=0.1"
-    found = simulate(case.instance, policy)
-    assert found.check().feasible
-    assert fits_into_blocks(found, page)
 
 
 def test_the_youngest_is_retracted_and_goes_on_at_the_end_of_the_line() -> None:

@@ -9,10 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from brute_force import optimum
-from effort import examples
-from hypothesis import given
-from strategies import instances, plain
 
 from kvopt import (
     Instance,
@@ -42,20 +38,6 @@ PLAIN = (
 
 
 # ---- what binds every policy -------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", PLAIN)
-@examples(20)
-@given(instance=instances())
-def test_nobody_beats_the_optimum_or_breaks_memory(text: str, instance: Instance) -> None:
-    found = run(instance, text)
-    assert found.violations() == []
-    assert found.peak_memory <= instance.memory
-    if found.objective is not None:
-        assert found.schedule is not None
-        assert found.schedule.check().feasible
-        assert found.objective >= optimum(*plain(instance))
 
 
 @dataclass
