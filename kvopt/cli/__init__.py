@@ -23,9 +23,6 @@ REFUSED = 2
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of the signal, as in shells."""
 
-_LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
-"""Names of threads for which the end of the process does not wait."""
-
 
 def main() -> None:
     """Run ``kvopt``; an error of the user ends with one line and exit status 2."""
@@ -47,8 +44,8 @@ def main() -> None:
     except KeyboardInterrupt:  # before any command began
         _leave(INTERRUPTED)
     except SystemExit as end:
-        # A solver or compiler that does not stop must not keep the process, nor crash its end.
-        if any(thread.name in _LEFT_BEHIND for thread in threading.enumerate()):
+        # A solver, compiler or display that does not stop must not crash the end of the process.
+        if any(thread.daemon for thread in threading.enumerate()):
             _leave(end.code if isinstance(end.code, int) else 0)
         if end.code == INTERRUPTED:
             _leave(INTERRUPTED)
