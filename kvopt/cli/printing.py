@@ -9,6 +9,7 @@ A table folds words to fit the terminal; in a file or a pipe it has its full wid
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -289,7 +290,7 @@ def try_outputs(**given: Path | None) -> None:
         reason = f"goes without {others[0]}: both are standard output"
         raise InvalidInput(reason, field=piped[0])
     if piped:
-        sys.stdout = sys.stderr
+        sys.stdout = sys.stderr if _shown.level <= logging.INFO else io.StringIO()
     for place, path in known.items():
         with _placed(place):
             refuse_unwritable(path)

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.show.plots.style import PALETTE
@@ -27,6 +26,9 @@ from kvopt.studies.report.sections import axes, ratios, seconds, tables, worst
 from kvopt.studies.report.study import Family, Study, check_certificates, read_study
 from kvopt.studies.report.words import times_of
 from kvopt.version import __version__
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 PAGE = "report.html"
 

@@ -58,9 +58,7 @@ def test_certificates_are_verified_when_asked(studied: Path, run: Run) -> None:
     assert run("report", studied)[0] == 0
     text = (studied / "report.html").read_text()
     assert "not verified anew" in text
-    code, _, err = run("report", studied, "--verify")
-    assert code == 0
-    assert "verified 7 of 7 certificates" in err
+    assert run("report", studied, "--verify")[0] == 0
     assert "7 certificates verified and compared" in (studied / "report.html").read_text()
 
 
