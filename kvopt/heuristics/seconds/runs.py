@@ -29,7 +29,7 @@ from kvopt.timetable.runs import PolicyRun
 
 POLICIES = ("svf", "mc-sf", "fcfs")
 """First policies to try."""
-_SERVERS = ("vllm-priority:by=volume,block=1", "vllm-fcfs:block=1")
+_SERVERS = ("vllm-priority:by=volume", "vllm-fcfs")
 """Servers to try where prompts may be processed in pieces."""
 _BUDGETS, _CAP, _CAPS = (512, 1024, 256, 2048, 4096, 8192), 256, (64, 128, 512, 1024)
 """Their tokens a round, and limits of active requests: one, and others with the best budget."""
@@ -136,7 +136,8 @@ def offer_servers(search: Search, seconds: float) -> None:
     """
     end = search.seconds + seconds
     for server in _SERVERS:
-        labels = {budget: f"{server},budget={budget}" for budget in _BUDGETS}
+        name = f"{server}{',' if ':' in server else ':'}block={search.instance.block_size}"
+        labels = {budget: f"{name},budget={budget}" for budget in _BUDGETS}
         totals = {
             budget: _offer_server(search, f"{label},max_seqs={_CAP}", end)
             for budget, label in labels.items()
