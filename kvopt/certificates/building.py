@@ -273,8 +273,6 @@ def _labelled(
         raise InvalidInput("is a run on another instance", field=field)
     if choice.clock != clock:
         raise InvalidInput("is a run on another clock", field=field)
-    if choice.finds_tokens:
-        raise InvalidInput("finds tokens in a cache, which is not certified", field=field)
     if broken := choice.violations():
         raise InvalidInput(broken[0], field=field)
     return choice.policy, choice

@@ -210,6 +210,10 @@ def run_to_json(run: Schedule) -> Json:
         return {"value": None}
     has_segments = run.segments and not Scope.RESTARTS.covers(run.scope)
     is_fleet, chunks = run.instance.workers > 1, () if run.clock.is_even else run.chunks
+    pieces = [
+        {"request": i, "start": k, "tokens": tokens, **({"cached": cached} if cached else {})}
+        for i, k, tokens, cached in chunks
+    ]
     claim: Json = {"segments": run.segments} if has_segments else {"starts": run.starts}
     waits = [
         (number, time, worker) if is_fleet else (number, time)
@@ -219,7 +223,7 @@ def run_to_json(run: Schedule) -> Json:
     ]
     more = {
         "workers": run.workers if is_fleet else (),
-        "chunks": [{"request": i, "start": k, "tokens": tokens} for i, k, tokens, *_ in chunks],
+        "chunks": pieces,
         "lost": run.lost,
         "waits": sorted(waits),
     }
@@ -235,13 +239,17 @@ def run_from_json(claim: Json, instance: Instance, clock: Clock) -> PolicyRun:
     resumed: list[dict[int, int]] = [{} for _ in range(instance.workers if waits else 0)]
     for number, time, *worker in waits:
         resumed[worker[0] if worker else 0][number] = time
+    chunks = [
+        Chunks(row["request"], row["start"], tuple(row["tokens"]), row.get("cached", 0))
+        for row in rows
+    ]
     return PolicyRun(
         instance,
         claim.get("starts", ()),
         claim.get("workers", ()),
         claim.get("segments", ()),
         clock=clock,
-        chunks=[Chunks(row["request"], row["start"], tuple(row["tokens"])) for row in rows],
+        chunks=chunks,
         lost=[Lost(*piece) for piece in claim.get("lost", ())],
         resumed=resumed,
         policy=policy,

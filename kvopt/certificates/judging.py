@@ -13,7 +13,6 @@ from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.show.summary import counted
 from kvopt.simulate.policies.base import Need, Policy
-from kvopt.simulate.policies.servers import refuse_stalls
 from kvopt.simulate.routers.base import Router
 from kvopt.simulate.running import run
 from kvopt.timetable.runs import PolicyRun
@@ -46,7 +45,6 @@ def refuse_misfit(
     Its run is stopped in the first round.  Policies that plan before it are not tried: their plans
     take long, and nothing refuses them on one worker in rounds.
     """
-    refuse_stalls(policy, label, clock)
     if Need.ARRIVALS in policy.needs and clock.is_even and instance.workers == 1:
         return
     with suppress(Stopped):

@@ -35,7 +35,7 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.show.summary import counted
-from kvopt.simulate.policies.servers import PausingPolicy, refuse_stalls
+from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.registry import label_of
 from kvopt.simulate.routers.registry import router as router_from
 
@@ -173,8 +173,6 @@ def fleet_sizes(
     needed = (policy_from(name).scope(rounds=clock.is_even) for _, name in pairs.values())
     chosen = [checked_integer(count, "--counts", 1) for count in counts or ()]
     fleets = [*chosen, *([match.workers] if match else [])] or [_SEVERAL]
-    for _, name in pairs.values():
-        refuse_stalls(policy_from(name), name, clock)
     _try(pairs, replace(instance, workers=max(fleets)), clock)
     measure: Measure = Latency(instance, clock)
     if problem.deadline is not None:

@@ -118,8 +118,6 @@ class Search:
             raise ValueError("the schedule is for another instance")
         if not (schedule.is_complete and self.problem.scope.covers(schedule.scope)):
             return False
-        if schedule.finds_tokens:  # a certificate has no place for it
-            return False
         broken = schedule.violations()
         with self._lock:
             if broken:

@@ -295,8 +295,8 @@ SEARCHES = (
     *LAYERS,
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
     Stage("policies", _in_seconds, offer_policies),
-    Stage("servers", lambda s: _in_seconds(s) and s.problem.scope.covers(Scope.CHUNKS)
-          and _knows_tokens(s), offer_servers, 0.3),
+    Stage("servers", lambda s: _in_seconds(s) and s.problem.scope.covers(Scope.CHUNKS),
+          offer_servers, 0.3),
     Stage("exact", lambda s: _in_seconds(s) and _knows_prefixes(s), search_all),
     Stage("beams", lambda s: _in_seconds(s) and not s.problem.is_fleet and _knows_tokens(s),
           stages.search_beams_in_seconds),

@@ -192,8 +192,6 @@ def _given_in_seconds(problem: Problem, start: Any) -> Schedule:
     if isinstance(start, str | Policy):
         start = run(problem.instance, start, clock=problem.clock)
     found = getattr(start, "upper", None) or getattr(start, "schedule", None) or start
-    if isinstance(found, Schedule) and found.finds_tokens:
-        raise InvalidInput("finds tokens in a cache, which is not certified", field="start")
     if not isinstance(found, Schedule) or found.clock != problem.clock or not found.is_complete:
         reason = f"must hold a run on this clock, be one or a policy, got {shown(start)}"
         raise InvalidInput(reason, field="start")

@@ -110,6 +110,7 @@ class Server(Worker):
         self._prompts = 0  # tokens that this round processes without a new token
         self._produced = [0] * len(self.instance)
         self._partial: int | None = None  # request with an unfinished prompt: one at a time
+        self._cut: dict[int, int] = {}  # where the prompts of requests were last given up
 
     def _check_blocks(self) -> None:
         """Refuse an instance with a request that could never finish."""
@@ -233,11 +234,12 @@ class Server(Worker):
         """Record the work of a request since it was admitted."""
         work = self._running[i]
         first = self.now if work.start is None else work.start
-        if work.chunks or (work.cached and not self.clock.is_even):
-            pieces, is_lost = tuple(work.chunks), work.start is None
-            self.chunks.append(Chunks(i, first - len(pieces), pieces, is_lost, work.cached))
+        says_more = work.cached or self._cut.get(i) == first  # rounds process prompts at no cost
+        if work.chunks or (says_more and not self.clock.is_even):
+            pieces = tuple(work.chunks)
+            self.chunks.append(Chunks(i, first - len(pieces), pieces, work.cached))
         if work.start is None:
-            self._partial = None
+            self._partial, self._cut[i] = None, first
             return
         self._base -= work.before - work.start
         self._growing[(work.start - work.before) % self._block] -= 1

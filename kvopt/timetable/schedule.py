@@ -230,15 +230,21 @@ class Schedule(Timetable):
             request = requests[piece.request]
             if not piece.start < piece.end < piece.start + request.output:
                 yield f"request {request.id!r} cannot lose {piece.start}..{piece.end}"
+        finders = set[tuple[int, int]]()
         for chunks in self.chunks:
             request, rows = requests[chunks.request], self.spans[chunks.request]
             total, produced = chunks.cached + sum(chunks.tokens), 0
             for first, last in rows:
                 produced += last - first + 1 if first <= chunks.start else 0
-            least = min(chunks.tokens, default=int(chunks.cached > 0))
+            least = min(chunks.tokens, default=1)
             is_whole = least > 0 <= chunks.cached and total <= request.prompt + produced
             if not (is_whole and 0 <= chunks.start < rows[-1][1]):
                 yield f"request {request.id!r} cannot process {total} tokens from {chunks.start} on"
+            if not chunks.tokens:
+                begins, place = {first - 1 for first, _ in rows}, (chunks.request, chunks.start)
+                if chunks.start not in begins or place in finders:
+                    yield f"request {request.id!r} finds tokens at {chunks.start} to no use"
+                finders.add(place)
 
     def _early(self) -> Iterator[str]:
         """Describe requests that start too early."""
@@ -283,13 +289,12 @@ class Schedule(Timetable):
         if not self.finds_tokens:
             return {}
         requests, pieces, done = self.instance.requests, list[Piece](), dict[tuple[int, int], int]()
-        for i, start, tokens, is_lost, cached in self.chunks:
+        for i, start, tokens, cached in sorted(self.chunks):
             held = list(accumulate(tokens, initial=cached))
             for number, (before, after) in enumerate(pairwise(held), start):
                 found = cached if number == start else 0
                 pieces.append(Piece(number, number + 1, before, after, i, found))
-            if not is_lost:
-                done[i, start + len(tokens)] = held[-1] if tokens else -cached
+            done[i, start + len(tokens)] = held[-1] if tokens else -cached
         for i, start, end in self.lost:
             pieces.append(Piece(start, end, 0, requests[i].prompt + 1, i, 0))
         for i, rows in enumerate(self.spans):
@@ -387,7 +392,11 @@ class Schedule(Timetable):
 
         scale = self.clock.scale
         for worker, part in enumerate(self.parts):
-            chunks = {(each.request, each.start, each.end): each.is_lost for each in part.chunks}
+            begins = {(i, first - 1) for i, rows in enumerate(part.spans) for first, _ in rows}
+            chunks = {
+                (each.request, each.start, each.end): (each.request, each.end) not in begins
+                for each in part.chunks
+            }
             lost = {*part.lost, *(piece for piece, is_lost in chunks.items() if is_lost)}
             before = [0] * len(part.instance)
             for piece in sorted(part.pieces(), key=itemgetter(1)):

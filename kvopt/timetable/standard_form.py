@@ -71,7 +71,7 @@ def in_standard_form(schedule: Schedule) -> Schedule:
     the same, requests of one shape produce each token in order of arrival.
     """
     instance, groups = schedule.instance, groups_of_one_shape(schedule.instance)
-    if schedule.segments:
+    if schedule.pauses:
         times = list(schedule.active_times)
         for group in groups:
             by_token = zip(*(times[i] for i in group), strict=True)

@@ -314,7 +314,7 @@ class Timetable(Summarised):
         forest = self.instance.forest
         paths = [forest.paths[i] for i, *_ in self.lost]
         paths += [forest.paths[i] for i, rows in enumerate(self.spans) for _ in rows]
-        for i, _, tokens, _, cached in self.chunks:
+        for i, _, tokens, cached in self.chunks:
             held = islice(accumulate(tokens, initial=cached), 1, None)
             paths += [forest.covered(i, count) for count in held]
         return sharing(found, paths, forest)
@@ -328,14 +328,14 @@ class Timetable(Summarised):
         requests = self.instance.requests
         for i, start, end in self.lost:
             yield start, end, requests[i].prompt, requests[i].prompt, i, False
-        kept = [chunks for chunks in self.chunks if not chunks.is_lost]
-        done = {(each.request, each.end): each.cached + sum(each.tokens) for each in kept}
+        in_order = sorted(self.chunks)  # of those with the same end the last one counts
+        done = {(each.request, each.end): each.cached + sum(each.tokens) for each in in_order}
         for i, rows in enumerate(self.spans):
             before = requests[i].prompt
             for first, last in rows:
                 yield first - 1, last, before, before - done.get((i, first - 1), 0), i, False
                 before += last - first + 1
-        for i, start, pieces, _, cached in self.chunks:
+        for i, start, pieces, cached in self.chunks:
             held_then = islice(accumulate(pieces, initial=cached), 1, None)
             processed = zip(pieces, held_then, strict=True)
             for number, (tokens, held) in enumerate(processed, start):

@@ -42,17 +42,20 @@ class Chunks(NamedTuple):
         The round at which the first of them begins.
     tokens
         Tokens that each round processes.
-    is_lost
-        Whether the request was preempted before its next token, so that all is processed again.
     cached
         Tokens before these that were in the cache.  If all others are processed in the round of
         the next token, ``tokens`` are empty.
+
+    Notes
+    -----
+    A segment that begins at their end goes on from them, or from empty ones that begin then.
+    Without either the request was preempted, or waits half processed: later chunks say what
+    they find of that.
     """
 
     request: int
     start: int
     tokens: tuple[int, ...]
-    is_lost: bool = False
     cached: int = 0
 
     @property

@@ -60,8 +60,9 @@ _PROOFS = (
 _SPANS = {"value": int, "workers?": [int], "waits?": [[int]]}
 _RUNS = (
     {**_SPANS, "starts": [int], "lost?": [[int]]},
-    {**_SPANS, "segments": [[[int]]], "chunks?": [{"request": int, "start": int, "tokens": [int]}]},
-)
+    {**_SPANS, "segments": [[[int]]],
+     "chunks?": [{"request": int, "start": int, "tokens": [int], "cached?": int}]},
+)  # fmt: skip
 _SIDES = {
     "scope": SCOPES,
     "upper": (None, *_RUNS),

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict, defaultdict
-from itertools import accumulate
+from collections.abc import Iterator
+from itertools import accumulate, groupby
 from operator import itemgetter, mul, sub
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.work import Invalid, Work, paired, pairwise, refuse
 
 _Piece = tuple[int, int, int, int]
 """Request, start, end, and tokens held before: work at the times start + 1 .. end."""
+
+
+class _Use(NamedTuple):
+    """Work at the times start + 1 .. end, and tokens of its request.
+
+    These are the tokens before its first round, in it and in its last one, and those of the first
+    that it found in the cache, 0 if it goes on.
+    """
+
+    start: int
+    end: int
+    request: int
+    before: int
+    held: int
+    last: int
+    found: int
+
+
 _Part = tuple[list[_Piece], list[dict[str, Any]], dict[int, int], set[int]]
 """Data of one worker: pieces of work and of prompts, waits, and rounds whose ends are needed."""
 
@@ -22,7 +41,7 @@ def uncovered(claim: dict[str, Any], scope: str) -> str:
     used = []
     if "pauses" not in scope and any(len(rows) > 1 for rows in claim.get("segments", [])):
         used.append("pauses")
-    if "chunks" not in scope and claim.get("chunks"):
+    if "chunks" not in scope and any(row["tokens"] for row in claim.get("chunks", [])):
         used.append("prompts in pieces")
     return " and ".join(used)
 
@@ -40,14 +59,11 @@ def checked_run(
     They are those at which requests complete, or have their first tokens, without tokens that an
     eviction loses.
     """
-    requests, clock, lost = problem.requests, problem.clock, claim.get("lost", [])
+    requests, clock = problem.requests, problem.clock
     pieces, begins = _pieces(requests, claim, what)
     chunks, waits = _chunks(requests, claim, what), claim.get("waits", [])
     if clock is None and (waits or chunks):
         raise Invalid(f"{what}: rounds know neither waits nor pieces of prompts")
-    is_cut = chunks or len(pieces) > len(requests) + len(lost)
-    if clock is not None and problem.paths and is_cut:
-        raise Invalid(f"{what}: in seconds prefixes go without pauses and prompts in pieces")
     on: list[int] = claim.get("workers", [0] * len(requests) if problem.workers == 1 else [])
     is_known = len(on) == len(requests) and all(0 <= worker < problem.workers for worker in on)
     refuse(not is_known, f"{what}: needs one of {problem.workers:,} workers for each request")
@@ -70,7 +86,12 @@ def checked_run(
         parts[sum(row[2:])][2][row[0]] = row[1]
     for worker, mark in paired(on, asked):
         parts[worker][3].add(mark)
-    swept = {worker: _swept(problem, part, what) for worker, part in parts.items()}
+    replays = "starts" in claim  # else the claim says what requests find in the cache
+    kept = {worker: _kept(problem, part, what, work) for worker, part in parts.items()}
+    swept = {
+        worker: _swept(problem, part, kept[worker], what, replays=replays)
+        for worker, part in parts.items()
+    }
     times = [swept[worker][1][end] for worker, end in paired(on, ends)]
     weights = problem.weights or (1,) * len(requests)
     latencies = map(sub, times, (request.arrival for request in requests))
@@ -130,50 +151,142 @@ def _pieces(
 def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[dict[str, Any]]:
     """Return the pieces in which prompts were processed, round by round, without a token.
 
-    They do not overlap with each other or with the segments of their request, and process at most
-    its prompt and the tokens that it had produced.
+    They do not overlap with each other or with the segments of their request.  With ``cached``
+    tokens found in the cache they have at most its prompt and the tokens that it had produced.  A
+    segment goes on from the last row that ends where it begins, perhaps one without pieces, which
+    only finds tokens.
     """
     rows = sorted(claim.get("chunks", []), key=lambda row: (row["request"], row["start"]))
     free: dict[int, int] = {}
+    finders: set[tuple[int, int]] = set()  # rows without pieces
     begins: dict[int, list[int]] = {}  # of its segments
     made: dict[int, list[int]] = {}  # by a request before each of its segments
     for row in rows:
-        i, start, tokens = row["request"], row["start"], row["tokens"]
-        if not 0 <= i < len(requests) or not tokens or min(tokens) < 1 or start < free.get(i, 0):
+        i, start, tokens, cached = row["request"], row["start"], row["tokens"], _cached(row)
+        end, is_made = start + len(tokens), min(tokens, default=1) > 0 <= cached
+        in_order = start >= free.get(i, 0) and (tokens or (i, start) not in finders)
+        if not (0 <= i < len(requests) and is_made and in_order):
             raise Invalid(f"{what}: pieces of a prompt of request {i} are not in order")
-        free[i] = end = start + len(tokens)
+        free[i] = end
+        finders.update([] if tokens else [(i, start)])
         segments = claim["segments"][i]
         if i not in made:
             begins[i] = [first - 1 for first, _ in segments]
             made[i] = [0, *accumulate(last - first + 1 for first, last in segments)]
-        place = bisect_right(begins[i], start)
+        place = (bisect_right if tokens else bisect_left)(begins[i], start)
         apart = place < len(segments) and (place == 0 or segments[place - 1][1] <= start)
-        most = requests[i].prompt + made[i][place]
-        if not apart or segments[place][0] <= end or sum(tokens) > most:
+        apart = apart and segments[place][0] > end and (tokens or begins[i][place] == start)
+        if not apart or cached + sum(tokens) > requests[i].prompt + made[i][place]:
             raise Invalid(f"{what}: request {i} has no prompt to process at {start:,} .. {end:,}")
     return rows
 
 
-def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int]]:
+def _cached(row: dict[str, Any]) -> int:
+    """Return the tokens that a row of pieces found in the cache."""
+    cached: int = row.get("cached", 0)
+    return cached
+
+
+def _uses(part: _Part) -> Iterator[_Use]:
+    """Yield all work of a worker with the tokens that its request holds."""
+    pieces, rows, *_ = part
+    ready: dict[tuple[int, int], tuple[int, int]] = {}  # tokens before a segment, and found ones
+    for row in rows:
+        i, start, held = row["request"], row["start"], _cached(row)
+        found = held
+        for mark, tokens in enumerate(row["tokens"], start):
+            yield _Use(mark, mark + 1, i, held, held + tokens, held + tokens, found)
+            held, found = held + tokens, 0
+        ready[i, start + len(row["tokens"])] = held, found
+    for i, start, end, held in pieces:
+        before, found = ready.get((i, start), (0, 0))
+        yield _Use(start, end, i, before, held + 1, held + end - start, found)
+
+
+def _kept(problem: Problem, part: _Part, what: str, work: Work) -> dict[int, int]:
+    """Return by how many tokens more or fewer stay in memory from a time on, for a later use.
+
+    Who finds tokens needs each of them: computed by another request that still holds it, or in the
+    same round, or kept from the end of the last use of so many of them.  The tokens of a node are
+    kept once, and in whole blocks, as many as the most that one of their finders needs.
+    """
+    if not any(map(_cached, part[1])):
+        return {}
+    by_start = sorted(_uses(part), key=itemgetter(0))
+    uses: dict[int, list[tuple[int, int, int, int, int]]] = defaultdict(list)
+    for use in by_start:
+        left = 0  # before the node
+        for v in problem.paths[use.request] if problem.paths else ():
+            size = problem.nodes[v]
+            before, held, found = (
+                min(max(tokens - left, 0), size) for tokens in (use.before, use.held, use.found)
+            )
+            uses[v].append((use.start, use.end, before, held, found))
+            left += size
+        # Private tokens are found only together with all nodes; -1 - i is their place.
+        private = max(use.found - left, 0)
+        last = max(use.last - left, 0)
+        uses[-1 - use.request].append((use.start, use.end, last, last, private))
+    needed: dict[int, dict[int, list[tuple[int, int]]]] = defaultdict(lambda: defaultdict(list))
+    for place, rows in uses.items():
+        ends: dict[int, int] = {}  # the last end of a use, by the tokens held then
+        for start, group in groupby(rows, key=itemgetter(0)):
+            now = list(group)
+            for _, _, _, _, found in filter(itemgetter(4), now):
+                work.spend(4 * (len(ends) + len(now)))
+                if any(before < found <= held for _, _, before, held, _ in now):
+                    continue
+                end = max((end for held, end in ends.items() if held >= found), default=-1)
+                if end < 0:
+                    said = f"a request finds {found:,} tokens at {start:,}"
+                    raise Invalid(f"{what}: {said} that nobody computed")
+                if end < start:
+                    blocks = -(-found // problem.block)
+                    needed[place][blocks * problem.block].append((end, start))
+            for _, end, _, held, _ in now:
+                ends[held] = max(ends.get(held, 0), end)
+    changes: dict[int, int] = defaultdict(int)
+    for levels in needed.values():
+        # Of tokens kept in layers each lies below those that are kept at its times.
+        spans: list[tuple[int, int]] = []
+        sizes = sorted(levels, reverse=True)
+        for size, lower in paired(sizes, [*sizes[1:], 0]):
+            spans = sorted(spans + levels[size])
+            work.spend(4 * len(spans))
+            free = 0
+            for begin, end in spans:
+                if end > free:
+                    changes[max(begin, free)] += size - lower
+                    changes[end] -= size - lower
+                    free = end
+    return changes
+
+
+def _swept(
+    problem: Problem, part: _Part, kept: dict[int, int], what: str, *, replays: bool
+) -> tuple[int, dict[int, int]]:
     """Go through the rounds of a worker; return its most tokens, and the ends of rounds.
 
     Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  On a
     clock in seconds they follow one another at once, except that round r + 1 begins at the time t
     for each wait [r, t], and a request that continues after a pause processes its prompt and its
-    tokens again.  A piece holds held - start + t at time t, so from one event to the next all hold
-    ``offset + active * t``, which only grows.  In whole blocks, pieces whose ``held - start``
-    leaves the same remainder take a new one at the same times.  Nodes of prefixes are held once.
+    tokens again, less what it finds.  A piece holds held - start + t at time t, so from one event
+    to the next all hold ``offset + active * t``, which only grows.  In whole blocks, pieces whose
+    ``held - start`` leaves the same remainder take a new one at the same times.  Nodes of prefixes
+    are held once.
 
-    In seconds computed tokens stay after their last user while they fit: the least recently used
-    leave first, of a request its private tokens, then nodes from the last one, in whole blocks.
+    In seconds claims with starts do not say what is found, and the cache is replayed: computed
+    tokens stay after their last user while they fit.  The least recently used leave first, of a
+    request its private tokens, then nodes from the last one, in whole blocks.
     """
     requests, clock, block = problem.requests, problem.clock, problem.block
     pieces, rows, waits, asked = part
     processed = {
-        (row["request"], row["start"] + len(row["tokens"])): sum(row["tokens"]) for row in rows
+        (row["request"], row["start"] + len(row["tokens"])): _cached(row) + sum(row["tokens"])
+        for row in rows
     }
     begins, ends, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
-    unused = _Unused() if clock is not None and problem.paths else None
+    unused = _Unused() if replays and clock is not None and problem.paths else None
     due: dict[int, int] = defaultdict(int)  # the latest arrival of the requests that start here
     for i, start, end, held in pieces:
         path = problem.paths[i] if problem.paths else ()
@@ -183,13 +296,15 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
         due[start] = max(due[start], requests[i].arrival)
     for row in rows:  # tokens processed in a round, and held by then
         due[row["start"]] = max(due[row["start"]], requests[row["request"]].arrival)
-        for mark, step in enumerate(paired(row["tokens"], accumulate(row["tokens"])), row["start"]):
-            chunks[mark].append(step)
-    now = active = offset = peak = shared = 0
+        held = _cached(row)
+        for mark, tokens in enumerate(row["tokens"], row["start"]):
+            held += tokens
+            chunks[mark].append((tokens, *_split(problem, row["request"], held)))
+    now = active = offset = peak = shared = stays = 0
     using: dict[int, int] = defaultdict(int)  # active pieces by node
     taken: dict[int, int] = defaultdict(int)  # pieces by remainder
     known, after = {}, (mark + 1 for mark in chunks)
-    marks = sorted({*begins, *ends, *waits, *chunks, *after, *asked})
+    marks = sorted({*begins, *ends, *waits, *chunks, *after, *asked, *kept})
     for mark, following in pairwise([*marks, *marks[-1:]]):
         known[mark] = now = mark if clock is None else now
         prompts = 0
@@ -220,25 +335,28 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
                 if unused is not None:
                     prompts -= problem.nodes[v] if using[v] else unused.take(v)
                 using[v] += 1
-        prompts += sum(done for done, _ in chunks.get(mark, ()))
-        beside = sum(held for _, held in chunks.get(mark, ()))
-        peak = max(peak, offset + active * following + shared + beside)
-        if problem.most is not None and active > problem.most:
+        steps = chunks.get(mark, ())
+        prompts += sum(done for done, _, _ in steps)
+        nodes = {v for _, _, path in steps for v in path if not using[v]}
+        beside = sum(own for _, own, _ in steps) + sum(problem.nodes[v] for v in nodes)
+        stays += kept.get(mark, 0)
+        peak = max(peak, offset + active * following + shared + beside + stays)
+        if problem.most is not None and active + len(steps) > problem.most:
             raise Invalid(
-                f"{what}: {active:,} requests are active at one time, at most "
+                f"{what}: {active + len(steps):,} requests are active at one time, at most "
                 f"{problem.most:,} may be"
             )
         if block > 1:  # the tokens, and what rounding up adds
             taken = defaultdict(int, {rest: n for rest, n in taken.items() if n})
             spare = sum(n * (-(rest + following) % block) for rest, n in taken.items())
-            spare += sum(-held % block for _, held in chunks.get(mark, ()))
-            tokens = offset + active * following + shared + beside + spare
+            spare += sum(-own % block for _, own, _ in steps)
+            tokens = offset + active * following + shared + beside + stays + spare
             if (blocks := tokens // block) > problem.memory // block:
                 raise Invalid(
                     f"{what}: {blocks:,} blocks are held at one time, there are "
                     f"{problem.memory // block:,}"
                 )
-        if clock is not None and (active or beside) and (rounds := following - mark):
+        if clock is not None and (active or steps) and (rounds := following - mark):
             now += clock.line(active + prompts) + clock.prompt * prompts
             now += (rounds - 1) * clock.line(active)
             # Twice the mean of the rounds:
@@ -247,6 +365,15 @@ def _swept(problem: Problem, part: _Part, what: str) -> tuple[int, dict[int, int
     if peak > problem.memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {problem.memory:,}")
     return peak, known
+
+
+def _split(problem: Problem, i: int, held: int) -> tuple[int, tuple[int, ...]]:
+    """Return the nodes that the first tokens of a request hold fully, and how many others."""
+    path = problem.paths[i] if problem.paths else ()
+    full = 0
+    while full < len(path) and held >= problem.nodes[path[full]]:
+        held, full = held - problem.nodes[path[full]], full + 1
+    return held, path[:full]
 
 
 class _Unused(OrderedDict[Any, int]):

@@ -130,7 +130,6 @@ REFUSED: dict[str, tuple[Case, str]] = {
         Case(made(SOME, workers=2), ["sorted-lp:hindsight=1"]),
         "plans for one worker",
     ),
-    "tokens kept": (Case(made(SOME), ["sglang"], SECONDS), "pause, which is not certified"),
     "a plan in seconds": (Case(made(SOME), ["sorted-lp:hindsight=1"], SECONDS), "for a backlog"),
     "other blocks": (Case(made(SOME, block_size=2), ["vllm-fcfs:block=4"]), "blocks of 2 tokens"),
 }

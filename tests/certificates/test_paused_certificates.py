@@ -132,7 +132,7 @@ class TestSeconds:
         ("change", "reason"),
         [
             ({"tokens": [0]}, "are not in order"),
-            ({"tokens": []}, "are not in order"),
+            ({"tokens": []}, "has no prompt to process"),
             ({"request": 12}, "are not in order"),
             ({"start": -1}, "are not in order"),
             ({"tokens": [40]}, "has no prompt to process"),

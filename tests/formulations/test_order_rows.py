@@ -119,3 +119,10 @@ def test_a_shorter_request_need_not_start_first() -> None:
         is_first = max(starts[:2]) <= starts[3]
         totals[is_first] = min(latency(instance, starts), totals.get(is_first, 99))
     assert totals == {False: 7, True: 8}
+
+
+def test_a_fleet_keeps_its_workers_if_its_schedule_has_segments() -> None:
+    """As a server's run without a pause has them."""
+    pair = Instance(3, [Request(0, 1, 2), Request(0, 1, 2)], workers=2)
+    served = Schedule(pair, workers=[1, 0], segments=[[(1, 2)], [(1, 2)]])
+    assert in_standard_form(served).workers == (0, 1)

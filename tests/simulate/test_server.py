@@ -278,7 +278,7 @@ def test_what_cannot_be_retracted_is_refused(policy: str, reason: str) -> None:
 def test_a_prompt_that_is_preempted_half_way_is_processed_from_its_start() -> None:
     instance = Instance(11, [Request(0, 0, 6), Request(0, 0, 5), Request(1, 6, 1)])
     found = simulate(instance, "vllm-fcfs:block=1,max_seqs=3,budget=4")
-    assert found.chunks == (Chunks(2, 1, (2, 2), is_lost=True), Chunks(2, 6, (4,)))
+    assert found.chunks == (Chunks(2, 1, (2, 2)), Chunks(2, 6, (4,)))
     assert [stretch.prompts for stretch in found.stretches] == [0, 2, 2, 0, 0, 4, 2]
 
 

@@ -71,7 +71,7 @@ def ends_of(run: PolicyRun) -> list[int]:
     """
     instance, model, ends = run.instance, run.clock.batch_time, [0] * len(run.instance)
     unit, requests = instance.block_tokens or 1, instance.requests
-    done = {(c.request, c.end): c.cached + sum(c.tokens) for c in run.chunks if not c.is_lost}
+    done = {(c.request, c.end): c.cached + sum(c.tokens) for c in sorted(run.chunks)}
     held: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for worker, time, i, tokens in holdings(run):
         held[worker, time][i] = tokens

@@ -30,7 +30,7 @@ from kvopt.timetable.runs import PolicyRun
 
 POLICIES = ("svf", "mc-sf", "fcfs")
 """First policies to try."""
-_SERVERS = ("vllm-priority:by=volume,block=1", "vllm-fcfs:block=1")
+_SERVERS = ("vllm-priority:by=volume", "vllm-fcfs")
 """Servers to try where prompts may be processed in pieces."""
 _BUDGETS, _CAP, _CAPS = (512, 1024, 256, 2048, 4096, 8192), 256, (64, 128, 512, 1024)
 """Their tokens a round, and limits of active requests: one, and others with the best budget."""
@@ -135,7 +135,8 @@ def offer_servers(search: Search, budget: Budget) -> None:
     are rarely better than many.  In a fleet each server has a line of its own.
     """
     for server in _SERVERS:
-        labels = {tokens: f"{server},budget={tokens}" for tokens in _BUDGETS}
+        name = f"{server}{',' if ':' in server else ':'}block={search.instance.block_size}"
+        labels = {tokens: f"{name},budget={tokens}" for tokens in _BUDGETS}
         totals = {
             tokens: _offer_server(search, f"{label},max_seqs={_CAP}", budget)
             for tokens, label in labels.items()

@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Literal
 
 from kvopt.errors import InvalidInput
-from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import checked_integer, volume_of
 from kvopt.problem.scopes import Scope
@@ -48,13 +47,6 @@ def uncovered(needed: Scope) -> str:
         Scope.PAUSES_AND_CHUNKS: "pauses requests and processes prompts in pieces",
     }[needed]
     return f"{does}, which the bound to judge it by does not cover; the scope {needed} does"
-
-
-def refuse_stalls(policy: Policy, label: str, clock: Clock) -> None:
-    """Refuse a scheduler whose runs keep tokens during a pause: certificates do not say that."""
-    if isinstance(policy, Sglang) and not (policy.mixed or clock.is_even):
-        reason = "keeps tokens in memory while requests pause, which is not certified; mixed=1 is"
-        raise InvalidInput(reason, field=label)
 
 
 class PausingPolicy(Policy):
