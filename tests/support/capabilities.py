@@ -23,7 +23,6 @@ from kvopt import (
     Request,
     Scope,
     bound,
-    certify,
     export,
     run,
     solve,
@@ -58,9 +57,6 @@ REFUSED: dict[str, Callable[[], object]] = {
     "A server with other blocks": partial(run, _ONE.replace(block_size=2), "vllm-fcfs:block=1"),
     "A plan of several workers": partial(run, _TWO, "sorted-lp:hindsight=1"),
     "A plan of arrivals in seconds": partial(run, _ONE, "sorted-lp:hindsight=1", clock=_CLOCK),
-    "Certificates of what keeps tokens while it prefills": partial(
-        certify, Problem(_ONE, _CLOCK), ["sglang"]
-    ),
     "Misses without a deadline": partial(fleet_sizes, _ONE, "misses=1%", counts=[1]),
     "A mean with a deadline": partial(fleet_sizes, _ONE, "mean=9", counts=[1], deadline="4"),
     "Programs in whole blocks": partial(export, _ONE.replace(block_size=2), _FILE),
