@@ -255,6 +255,7 @@ FIRST = (
     Stage("list schedules", _is_listed, stages.offer_lists, at_once=True),
     Stage("one after another", lambda s: not _is_listed(s), stages.offer_one_after_another,
           at_once=True),
+    Stage("eager", _in_seconds, stages.offer_eager),
 )  # fmt: skip
 """Stages that take moments, under any limit."""
 

@@ -26,6 +26,7 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
+from kvopt.timetable.eager import eager_schedule
 
 _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 """Share of the bound that a climb of prices must gain while its time doubles, to continue."""
@@ -98,6 +99,14 @@ def offer_one_after_another(search: Search, _: Budget | None = None) -> None:
         offer_one_by_one(search)
     else:
         search.offer(one_after_another(search.instance), "one after another")
+
+
+def offer_eager(search: Search, _: Budget | None = None) -> None:
+    """Offer the one eager schedule, if the cache never makes a request wait."""
+    schedule = eager_schedule(search.problem)
+    if schedule is not None:
+        search.eager = schedule.objective
+        search.offer(schedule, "eager")
 
 
 # ---- bounds -----------------------------------------------------------------------------------
