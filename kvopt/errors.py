@@ -102,6 +102,7 @@ class SolverFault(UserWarning):
 LEFT = {
     "after": "an order of requests left kvopt: give each its arrival",
     "naive": "left kvopt: the tests compare with definitions, tests/support/definitions.py",
+    "pauses": "the program with pauses left kvopt: `kvopt solve --scope pauses` searches them",
     "proved": "left kvopt: run `make check-proved FILES=...` in a clone",
     "slower": "slower machines left kvopt: `kvopt fleet` compares numbers of machines",
 }
