@@ -101,6 +101,7 @@ class SolverFault(UserWarning):
 
 LEFT = {
     "after": "an order of requests left kvopt: give each its arrival",
+    "latex": "left kvopt: `to_dataframe().to_latex()` of pandas makes tables",
     "naive": "left kvopt: the tests compare with definitions, tests/support/definitions.py",
     "pauses": "the program with pauses left kvopt: `kvopt solve --scope pauses` searches them",
     "proved": "left kvopt: run `make check-proved FILES=...` in a clone",

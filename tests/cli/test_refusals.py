@@ -169,6 +169,7 @@ REFUSED = [
     ),
     (f"{REDUCE} 6 7 7 --output - --certificate -", "goes without --certificate -"),
     # names that left
+    ("report out --latex t.tex", "--latex: left kvopt: `to_dataframe().to_latex()` of pandas"),
     ("certify ec1.json --slower -o c.json", "--slower: slower machines left kvopt: `kvopt fleet`"),
     # names that are nearly right
     ("run ec1.json -P mc-fs", "; did you mean mc-sf?\n"),
