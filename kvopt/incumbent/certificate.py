@@ -20,7 +20,6 @@ from kvopt.show.summary import (
     Summarised,
     exact_ratio,
     far_apart,
-    intervals_html,
     ratio,
     relative_gap,
     rounded,
@@ -186,11 +185,6 @@ class Certificate(Summarised):
             "notes": "; ".join(self.notes) or None,
         }
 
-    def _repr_html_(self) -> str:
-        """Return the notebook view: the summary, and the intervals of runs as a picture."""
-        rows = self._intervals()
-        return super()._repr_html_() + (intervals_html(rows) if rows else "")
-
     def to_dataframe(self) -> DataFrame:
         """Return a row for each policy, as a DataFrame of pandas.
 
@@ -238,10 +232,8 @@ class Certificate(Summarised):
         from kvopt.show.plots import Bar, intervals
         from kvopt.show.plots.style import figure_of
 
-        return figure_of(intervals([Bar(*row) for row in self._intervals()], ax))
-
-    def _intervals(self) -> list[tuple[str, float | None, float | None]]:
-        return [(run.policy, *self.ratio(run)) for run in self.runs if run.objective is not None]
+        bars = [Bar(run.policy, *self.ratio(run)) for run in self.runs if run.objective is not None]
+        return figure_of(intervals(bars, ax))
 
     @property
     def attained(self) -> Sequence[int | None]:
