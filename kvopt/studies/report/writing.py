@@ -63,7 +63,6 @@ WHOLE: dict[str, Callable[[Context], str]] = {
 BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
     "ranking": ratios.ranking,
     "runs": ratios.runs,
-    "gaps": ratios.gaps,
 }
 """Functions that draw a family for a section."""
 
