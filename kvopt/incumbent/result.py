@@ -16,8 +16,8 @@ from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.show.dataframes import frame, latex
-from kvopt.show.summary import Facts, Summarised, relative_gap, share, worded
+from kvopt.show.dataframes import frame
+from kvopt.show.summary import Facts, Summarised, relative_gap, share
 from kvopt.timetable.eager import eager_sentence
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Segments
@@ -322,26 +322,6 @@ class SolveResult(Summarised):
             "seconds": self.seconds,
         }
         return frame({name: [value] for name, value in row.items()})
-
-    def to_latex(self) -> str:
-        """Return a table with one row for the package booktabs."""
-        heads = ("total latency>", "at least>")
-        if not self.clock.is_even:
-            heads = ("total latency s>", "at least s>")
-        totals = [
-            total if total is None or self.clock.is_even else total / self.clock.scale
-            for total in (self.objective, self.lower_bound)
-        ]
-        cells = {
-            "instance": self.instance.name,
-            "requests>": len(self.instance),
-            "memory>": self.instance.memory,
-            **dict(zip(heads, totals, strict=True)),
-            "gap>": share(self.gap),
-            "bound": None if self.bound_source is None else f"{self.bound_source}",
-        }
-        row = ["-" if value is None else worded(value) for value in cells.values()]
-        return latex([*cells], [row], f"{self.status}; stopped: {self.stop_reason}")
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the schedule, see `Schedule.plot`, with its bound."""
