@@ -26,7 +26,7 @@ from traces import of_case, verified
 from kvopt import Certificate, Instance, certify, run
 from kvopt.kernels.pipes import writing_output
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.deadlines import Aim, Deadline
+from kvopt.problem.slo import Aim, Slo
 from kvopt.problem.hardware.batch_time_files import PRESETS
 
 MODEL = "llama-2-70b-2xa100"
@@ -61,26 +61,26 @@ def main() -> None:
                 print("|", " | ".join([case, str(workers), *cells]), "|", flush=True)
 
 
-def deadlines(instance: Instance, clock: Clock, percents: list[int]) -> list[Deadline | None]:
+def deadlines(instance: Instance, clock: Clock, percents: list[int]) -> list[Slo | None]:
     """Return the deadlines that `svf` attains for so many percent; one None without any."""
     if not percents:
         return [None]
     latencies = sorted(run(instance, "svf", clock=clock).latencies)
-    found: list[Deadline | None] = []
+    found: list[Slo | None] = []
     for percent in percents:
         after = latencies[len(latencies) * percent // 100 - 1]
         lengths = (after, None) if clock.is_even else (None, after)
-        found.append(Deadline(Aim.COMPLETION, *lengths))
+        found.append(Slo(Aim.COMPLETION, *lengths))
     return found
 
 
 def row(
-    instance: Instance, clock: Clock, deadline: Deadline | None, options: argparse.Namespace
+    instance: Instance, clock: Clock, deadline: Slo | None, options: argparse.Namespace
 ) -> list[str]:
     """Run the policies, certify, verify, and return the cells."""
     runs = [run(instance, name, clock=clock) for name in options.policies]
     began = time.monotonic()
-    found = certify(instance, runs, clock=clock, deadline=deadline, time_limit=options.limit)
+    found = certify(instance, runs, clock=clock, slo=deadline, time_limit=options.limit)
     seconds = time.monotonic() - began
     took, size = verified(found)
     assert found.lower_bound is not None
@@ -96,7 +96,7 @@ def gap(value: int | None, lower: int) -> str:
     return "-" if value is None else f"{(value - lower) / value:.2%}"
 
 
-def attained(found: Certificate, deadline: Deadline) -> list[str]:
+def attained(found: Certificate, deadline: Slo) -> list[str]:
     """Return the cells of a deadline."""
     claim, count = found.in_time, len(found.instance)
     assert claim is not None

@@ -69,7 +69,7 @@ def with_claims(content: Content, proof: Content, source: random.Random) -> Cont
 def paused_or_not(instance: Instance, kind: str, source: random.Random) -> Content:
     """Return a valid certificate of pauses, of deadlines, or of both."""
     if "deadlines" in kind and source.random() < 0.5:
-        requests = [replace(request, deadline=source.randint(1, 12)) for request in instance]
+        requests = [replace(request, slo=source.randint(1, 12)) for request in instance]
         instance = Instance(instance.memory, requests)
     made = paused_certificate if "pauses" in kind else certificate
     content = made(instance, source)

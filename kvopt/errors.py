@@ -101,6 +101,7 @@ class SolverFault(UserWarning):
 
 LEFT = {
     "after": "an order of requests left kvopt: give each its arrival",
+    "deadline": "deadlines are service levels: --slo e2e=30s, or ttft=2s for first tokens",
     "naive": "left kvopt: the tests compare with definitions, tests/support/definitions.py",
     "proved": "left kvopt: run `make check-proved FILES=...` in a clone",
     "slower": "slower machines left kvopt: `kvopt fleet` compares numbers of machines",

@@ -220,7 +220,7 @@ def _certified(instance: Instance, runs: Mapping[str, Result], task: Task) -> Ce
         instance,
         [run for run in runs.values() if isinstance(run, PolicyRun)],
         clock=limits.clock,
-        deadline=limits.deadline,
+        slo=limits.slo,
         time_limit=limits.time_limit,
         scope=limits.scope,
         threads=limits.threads,

@@ -32,12 +32,12 @@ SOME: Rows = [(0, 3, 2), (1, 0, 4), (2, 2, 3)]
 FEW: Rows = [(0, 1, 2), (2, 2, 2)]
 """For brute force in seconds."""
 EVICTS = "alpha-beta:alpha=0,beta=0.5"
-FULL = Instance(8, [Request(0, 3, 2, deadline=2), Request(1, 0, 4, deadline=5)])
+FULL = Instance(8, [Request(0, 3, 2, slo=2), Request(1, 0, 4, slo=5)])
 PAUSED = PolicyRun.of(Schedule(FULL, segments=[[[1, 1], [4, 4]], [[2, 5]]]), "recorded")
 
 
 def made(rows: Rows, **more: Any) -> Instance:
-    requests = [Request(*row, deadline=row[2] + 1) for row in rows]
+    requests = [Request(*row, slo=row[2] + 1) for row in rows]
     return Instance(8, requests, round_ms=6e-6, **more)
 
 
@@ -82,7 +82,7 @@ LARGER = {
 def found(case: Case) -> Certificate:
     return certify(
         case.instance, case.policies, clock=case.clock, scope=case.scope,
-        deadline=case.deadline, time_limit=0.1, threads=1,
+        slo=case.slo, time_limit=0.1, threads=1,
     )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def test_what_does_not_go_together_is_refused_before_there_is_work(name: str) ->
     seen: list[object] = []
     with pytest.raises(InvalidInput, match=reason):
         certify(
-            case.instance, case.policies, clock=case.clock, deadline=case.deadline,
+            case.instance, case.policies, clock=case.clock, slo=case.slo,
             observer=seen.append,
         )  # fmt: skip
     assert not seen
@@ -280,11 +280,11 @@ ATTAINED: dict[str, tuple[Change, str]] = {
         "10 tokens are held",
     ),
     "longer deadlines": (
-        lambda c: c["instance"]["requests"][1].update(deadline=4),
+        lambda c: c["instance"]["requests"][1].update(slo=4),
         "hash: is not that of the instance",
     ),
     "longer deadlines, hashed": (
-        lambda c: (c["instance"]["requests"][1].update(deadline=4), rehashed(c)),
+        lambda c: (c["instance"]["requests"][1].update(slo=4), rehashed(c)),
         "the proof gives 2",
     ),
     "blocks": (lambda c: rehashed(c, block_size=5), "need the relaxation tokens"),

@@ -31,7 +31,7 @@ from kvopt.fleets import FleetMatch, FleetSizes, fleet_sizes
 from kvopt.fleets.measures import Latency
 from kvopt.fleets.sizes import Band, bands_of
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.deadlines import attained
+from kvopt.problem.slo import attained
 from kvopt.problem.scopes import Scope
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -172,7 +172,7 @@ def test_a_run_that_never_ends_is_nothing_to_match() -> None:
 )
 def test_targets_that_are_refused(target: str, deadline: str | int | None, wanted: str) -> None:
     with pytest.raises(InvalidInput, match=wanted):
-        fleet_sizes(CONVERSATIONS, target, deadline=deadline)
+        fleet_sizes(CONVERSATIONS, target, slo=deadline)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ class TestFolderOfEachMeasure:
         self, instance: Instance, target: str, deadline: int | None, tmp_path: Path
     ) -> None:
         ask = partial(
-            fleet_sizes, instance, target, deadline=deadline, time_limit=LIMIT, out=tmp_path,
+            fleet_sizes, instance, target, slo=deadline, time_limit=LIMIT, out=tmp_path,
             counts=[1, 2, 3],
         )  # fmt: skip
         found = ask()
@@ -240,7 +240,7 @@ class TestFolderOfEachMeasure:
                 signal.raise_signal(signal.SIGINT)
 
         ask = partial(
-            fleet_sizes, instance, target, deadline=deadline, time_limit=LIMIT, out=tmp_path,
+            fleet_sizes, instance, target, slo=deadline, time_limit=LIMIT, out=tmp_path,
             counts=[1, 2, 3],
         )  # fmt: skip
         found = ask(observer=interrupt)
@@ -370,7 +370,7 @@ def test_no_claim_on_misses_is_beaten_by_any_schedule() -> None:
         allowed = source.randint(2, 6)
         fewest = least_misses(None, memory, requests, allowed)
         most = source.randint(min(fewest.values()), max(fewest.values()))
-        found = fleet_sizes(drawn, f"misses={most}", deadline=allowed, time_limit=LIMIT)
+        found = fleet_sizes(drawn, f"misses={most}", slo=allowed, time_limit=LIMIT)
         assert_bands_hold(found, fewest)
 
 
@@ -384,14 +384,14 @@ def test_no_claim_on_misses_in_seconds_is_beaten_by_any_schedule() -> None:
         fewest = least_misses(server, 6, triples, 45)
         found = fleet_sizes(
             Instance(6, requests), FleetMatch("fcfs", "round-robin", 2), counts=[1, 2, 3],
-            deadline="0.000000045s", clock=clock_of(server), time_limit=LIMIT,
+            slo="0.000000045s", clock=clock_of(server), time_limit=LIMIT,
         )  # fmt: skip
         assert_bands_hold(found, fewest)
 
 
 def test_the_run_to_match_is_counted() -> None:
     match = FleetMatch("fcfs", "round-robin", 2)
-    found = fleet_sizes(CONVERSATIONS, match, deadline=200, time_limit=LIMIT, counts=[1])
+    found = fleet_sizes(CONVERSATIONS, match, slo=200, time_limit=LIMIT, counts=[1])
     made = run(replace(CONVERSATIONS, workers=2), "fcfs", router="round-robin")
     late = 30 - attained(made.completions, made.arrivals, [200] * 30)
     assert late == 2

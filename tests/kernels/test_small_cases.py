@@ -16,7 +16,7 @@ from strategies import drawn_fleet, plain, random_instances
 from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, heuristics, solve
 from kvopt.bounds import lagrangian
 from kvopt.bounds.configurations.bound import rising_large_bounds
-from kvopt.bounds.deadlines import deadline_ceiling
+from kvopt.bounds.slo import slo_ceiling
 from kvopt.heuristics import reinsertion
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
@@ -30,7 +30,7 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.deadlines import Aim
+from kvopt.problem.slo import Aim
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.search.exact import engine, forward
@@ -170,7 +170,7 @@ def test_both_sides_in_seconds() -> None:
 def test_as_many_are_in_time_in_seconds_as_can_be(aim: Aim) -> None:
     for number, (instance, rows) in enumerate(timed(8, 9)):
         allowed = [20 + 25 * ((i + number) % 4) for i in range(len(rows))]
-        found = deadline_ceiling(instance, allowed, aim, MODEL)
+        found = slo_ceiling(instance, allowed, aim, MODEL)
         floor = attaining_in_seconds(instance, MODEL, allowed, aim, found.costs)
         assert floor is not None
         first = aim is Aim.FIRST_TOKEN
@@ -184,7 +184,7 @@ def test_as_many_are_in_time_as_can_be(workers: int) -> None:
         fleet = replace(drawn_one, workers=workers)
         memory, triples = plain(drawn_one)
         allowed = [1 + (5 * i + row[2]) % 9 for i, row in enumerate(triples)]
-        found = deadline_ceiling(fleet, allowed)
+        found = slo_ceiling(fleet, allowed)
         floor = attaining_in_rounds(fleet, allowed, Aim.COMPLETION, found.costs)
         assert floor is not None
         assert floor.count <= most_in_time(memory, triples, allowed, workers=workers) <= found.value

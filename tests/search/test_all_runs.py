@@ -12,7 +12,7 @@ from known import known
 from kvopt import BatchTime, Instance, Line, Request
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.problem.clocks import Rounds, Seconds
-from kvopt.problem.deadlines import Aim
+from kvopt.problem.slo import Aim
 from kvopt.search.exact.runs import AllRuns
 from kvopt.timetable.schedule import Schedule
 

@@ -54,7 +54,7 @@ def test_commands_answer_as_python_does(run: Run, tmp_path: Path, axes: tuple[st
         write_batch_time(problem.clock.batch_time, tmp_path / "m.json")
         options += ["--seconds", "--batch-time", tmp_path / "m.json"]
         unit = "_ns"
-    due = [] if problem.deadline is None else ["--deadline", problem.deadline]
+    due = [] if problem.slo is None else ["--deadline", problem.slo]
 
     def said(command: str, *more: object) -> dict[str, int]:
         code, out, err = run(command, file, *options, *more)

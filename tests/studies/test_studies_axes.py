@@ -301,7 +301,7 @@ n = 8
 
 def test_each_deadline_is_a_limit_of_its_own_and_survives_its_text() -> None:
     study = study_from_text(DEADLINES)
-    assert [limits.deadline for limits in study.limits] == ["12", "first-token:4"]
+    assert [limits.slo for limits in study.limits] == ["12", "first-token:4"]
     assert study_from_text(resolved_text(study)).limits == study.limits
 
 

@@ -15,7 +15,7 @@ from strategies import instance_of, plain, random_feasible_starts
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify import Verdict, verify
-from kvopt.verify.deadlines import most_in_time
+from kvopt.verify.slo import most_in_time
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.work import Work

@@ -35,7 +35,7 @@ from kvopt.fleets import fleet_sizes
 from kvopt.incumbent.in_time import InTime
 from kvopt.problem.axes import AXES
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.deadlines import Aim, Deadline
+from kvopt.problem.slo import Aim, Slo
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.search.engines import methods_for
@@ -163,8 +163,8 @@ def _server(source: random.Random) -> Server:
     return Server(lines, source.choice((0, 1)), source.choice((0, 1)))
 
 
-def _due(aim: Aim, server: Server | None) -> Deadline:
-    return Deadline(aim, _ROUNDS, None) if server is None else Deadline(aim, None, _NANOSECONDS)
+def _due(aim: Aim, server: Server | None) -> Slo:
+    return Slo(aim, _ROUNDS, None) if server is None else Slo(aim, None, _NANOSECONDS)
 
 
 def _clock(server: Server | None) -> Clock:

@@ -89,7 +89,7 @@ def searches(instance: Instance) -> Iterator[Call]:
             options = limit if clock is None else {**limit, "clock": clock}
             yield (
                 f"certify {name} {deadline}",
-                partial(certify, each, ["svf"], deadline=deadline, **options),
+                partial(certify, each, ["svf"], slo=deadline, **options),
             )
     yield "fleet", partial(fleet_command, instance)
     yield "fleet --seconds", partial(fleet_command, instance, "--seconds")

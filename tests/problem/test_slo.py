@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kvopt import Instance, InvalidInput, Request, read_instance, write_instance
-from kvopt.problem.deadlines import Aim, Deadline, attained
+from kvopt.problem.slo import Aim, Slo, attained
 
-PAIR = Instance(9, [Request(0, 1, 2, deadline=4), Request(1, 1, 2, deadline=7)], round_ms=30)
+PAIR = Instance(9, [Request(0, 1, 2, slo=4), Request(1, 1, 2, slo=7)], round_ms=30)
 
 
 @pytest.mark.parametrize(
@@ -23,27 +23,27 @@ PAIR = Instance(9, [Request(0, 1, 2, deadline=4), Request(1, 1, 2, deadline=7)],
     ],
 )
 def test_lengths_on_both_clocks(given: object, rounds: list[int], seconds: list[int]) -> None:
-    deadline = Deadline.parse(given)
+    deadline = Slo.parse(given)
     assert deadline.allowed(PAIR, rounds=True) == rounds
     assert deadline.allowed(PAIR, rounds=False) == seconds
     assert str(deadline) == str(given)
-    assert Deadline.parse(deadline) is deadline
+    assert Slo.parse(deadline) is deadline
     assert (deadline.aim is Aim.FIRST_TOKEN) == str(given).startswith("first")
 
 
 @pytest.mark.parametrize("given", ["", "0", "0s", "-3", "1.5", "5 s", "soon", True, 2.0, "9" * 17])
 def test_what_is_no_deadline(given: object) -> None:
     with pytest.raises(InvalidInput, match=r"^deadline: "):
-        Deadline.parse(given)
+        Slo.parse(given)
 
 
 def test_what_is_missing_is_named() -> None:
-    plain = Instance(9, [Request(0, 1, 2, deadline=3), Request(0, 1, 2)])
+    plain = Instance(9, [Request(0, 1, 2, slo=3), Request(0, 1, 2)])
     with pytest.raises(InvalidInput, match="request 'r1': deadline: is missing"):
-        Deadline.parse("own").allowed(plain, rounds=True)
+        Slo.parse("own").allowed(plain, rounds=True)
     for given, rounds in (("3", False), ("3s", True)):
         with pytest.raises(InvalidInput, match="round_ms"):
-            Deadline.parse(given).allowed(plain, rounds=rounds)
+            Slo.parse(given).allowed(plain, rounds=rounds)
 
 
 def test_what_never_came_does_not_attain() -> None:
@@ -52,7 +52,7 @@ def test_what_never_came_does_not_attain() -> None:
 
 @pytest.mark.parametrize("name", ["i.json", "i.csv"])
 def test_files_keep_deadlines(name: str, tmp_path: Path) -> None:
-    some = Instance(9, [Request(0, 1, 2, deadline=4), Request(1, 1, 2)])
+    some = Instance(9, [Request(0, 1, 2, slo=4), Request(1, 1, 2)])
     write_instance(some, tmp_path / name)
     assert read_instance(tmp_path / name, 9) == some
     assert read_instance(tmp_path / name, 9).hash == some.hash

@@ -28,8 +28,8 @@ from kvopt.search import attaining
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
-OWN = [Request(0, 2, 3, deadline=3), Request(0, 1, 6, deadline=2), Request(1, 3, 4, deadline=9)]
-INSTANCE = Instance(9, [*OWN, Request(1, 3, 5, deadline=7)], round_ms=100)
+OWN = [Request(0, 2, 3, slo=3), Request(0, 1, 6, slo=2), Request(1, 3, 4, slo=9)]
+INSTANCE = Instance(9, [*OWN, Request(1, 3, 5, slo=7)], round_ms=100)
 SECONDS = Seconds(BatchTime([Line(90_000_000, 1_000_000), Line(0, 20_000_000)], kv_ns=1000))
 CLOCKS: list[Clock] = [Rounds(), SECONDS]
 
@@ -42,7 +42,7 @@ def made(clock: Clock, deadline: str, instance: Instance = INSTANCE) -> Certific
     """Certify to the end in rounds; in seconds the least latency is never proved."""
     limit = 20 if clock.is_even else 2
     return certify(
-        instance, ["svf", "fcfs"], clock=clock, deadline=deadline, scope="runs", time_limit=limit
+        instance, ["svf", "fcfs"], clock=clock, slo=deadline, scope="runs", time_limit=limit
     )
 
 
@@ -163,8 +163,8 @@ def test_a_failure_is_a_note_and_both_sides_are_kept(
     def fails(*_: object, **__: object) -> None:
         raise OverflowError("too\nlarge")
 
-    monkeypatch.setattr(attaining, "deadline_ceiling", fails)
-    found = certify(INSTANCE, ["fcfs"], deadline=9, scope="runs")
+    monkeypatch.setattr(attaining, "slo_ceiling", fails)
+    found = certify(INSTANCE, ["fcfs"], slo=9, scope="runs")
     assert (found.gap, found.in_time) == (0, None)
     assert "deadline: failed, OverflowError: too\\nlarge" in found.notes
     write_certificate(found, tmp_path / "c")
