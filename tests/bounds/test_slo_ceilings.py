@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
 from math import inf
 from typing import Any, NamedTuple
 
@@ -179,11 +178,6 @@ def test_costs_of_runs_are_those_of_the_definition() -> None:
         assert table.of_cheapest((begin, end, end), request.output, 0, top, 1, 1) == least
         found = table.of_cheapest(window, request.output, later, top, 1, 1)
         assert found == cheapest_times(table, window, request.output, later, top, 1, 1)
-        assert found == min(
-            sum(p * h for p, h in zip(sorted(price.get(t, 0) for t in some), held, strict=True))
-            for some in combinations(times, request.output)
-            if min(some) <= early
-        )
 
 
 def test_several_workers_share_no_memory_and_one_ceiling() -> None:
