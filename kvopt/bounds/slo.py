@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from operator import sub
 
 import numpy as np
 
@@ -122,7 +121,8 @@ def slo_ceiling(
     costs = np.full(len(instance), np.inf)
     best, prices = None, np.zeros(0)
     if window.last and (model is not None or window.last < _LONGEST):
-        kinds = list(_kinds(model, scope, window, [fresh[i] for i in can]))
+        is_due = [levels.first[i] < np.inf for i in can]
+        kinds = list(_kinds(model, scope, window, [fresh[i] for i in can], is_due))
         ascents = [Ascent(kind.evaluate, kind.first_prices(), pace=_PACE) for kind in kinds]
         best, ascent = max(zip(kinds, ascents, strict=True), key=lambda pair: pair[1].value)
         for _ in range(_STEPS):
@@ -144,10 +144,15 @@ def _of_first_tokens(instance: Instance) -> Instance:
 
 
 def _kinds(
-    model: BatchTime | None, scope: Scope, window: Window, fresh: Sequence[int]
+    model: BatchTime | None,
+    scope: Scope,
+    window: Window,
+    fresh: Sequence[int],
+    is_due: Sequence[bool],
 ) -> Iterator[Kind]:
-    """Yield the kinds of prices that may give a ceiling; requests process so many tokens.
+    """Yield the kinds of prices that may give a ceiling.
 
+    Requests process so many tokens, and the first tokens of some have limits of their own.
     In seconds the fixed part of a round is charged by the memory that a request holds.  Prices of
     rounds that requests share would add kinds here.
     """
@@ -160,14 +165,20 @@ def _kinds(
                 shares(of, model, chosen, object, done=done).takes.tolist()
                 for of in (some, _of_first_tokens(some))
             )
-            later = list(map(sub, takes, early))
+            later = _later(takes, early, is_due)
             yield OfCheapestTimes(window, takes, later, [1] * len(some), 0, lines)
     elif scope.covers(Scope.PAUSES):
         outputs = [request.output for request in some]
-        later = [output - 1 for output in outputs]
+        later = _later(outputs, [1] * len(outputs), is_due)
         yield OfCheapestTimes(window, outputs, later, [r.peak for r in some], 1)
     else:
         yield OfRuns(window)
+
+
+def _later(amounts: Sequence[int], early: Sequence[int], is_due: Sequence[bool]) -> list[int]:
+    """Return how much of the amounts may be after the first token is due, all without a limit."""
+    rows = zip(amounts, early, is_due, strict=True)
+    return [amount - begun if due else amount for amount, begun, due in rows]
 
 
 def _lines(model: BatchTime, chunks: bool) -> Iterator[tuple[int, ...]]:

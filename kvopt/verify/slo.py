@@ -136,7 +136,7 @@ def most_in_time(
     at most 1, each at most at 1, so m of them sell m times the prices; request i takes X_i, see
     `by_shares`, and Y_i of it in the rounds up to its first token, which is that of a request that
     produces one token.  It pays at least for the X_i cheapest nanoseconds, of which Y_i are before
-    its first token is due.
+    its first token is due.  Without a limit of the first token that is not asked.
     """
     borders, prices, one = proof["times"], proof["numerators"], proof["denominator"]
     memory, clock, chosen = problem.memory, problem.clock, sorted(set(proof.get("lines", [])))
@@ -154,13 +154,13 @@ def most_in_time(
     for request, limits, fresh in paired(problem.requests, due, done):
         arrival, prompt, output = request
         if clock is None:
-            amount, later, soonest, alone = output, output - 1, 1, output
+            amount, begun, soonest, alone = output, 1, 1, output
             top, slope, rate = prompt + output, 1, 1
         else:
             brief = request._replace(output=1)
             begun, _, soonest = part_of(memory, brief, clock, chosen, fresh)
             amount, _, alone = part_of(memory, request, clock, chosen, fresh)
-            later, top, slope, rate = amount - begun, 1, 0, memory
+            top, slope, rate = 1, 0, memory
         rest = alone - soonest
         early = min(limits.first, limits.total - rest)
         if early < soonest or limits.rest < rest:
@@ -175,6 +175,7 @@ def most_in_time(
         else:
             left, right = table.cells(arrival, end)
             work.spend(90 * (right - left))
+            later = amount - begun if limits.first < math.inf else amount
             cost = table.of_cheapest((arrival, early, end), amount, later, top, slope, rate)
         total += max(0, one - cost)
     return min(total // one, len(due) - misses), misses

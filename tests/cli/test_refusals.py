@@ -90,8 +90,8 @@ REFUSED = [
         "kvopt: shared.json: request 'last': weight: is not known by ",
     ),
     # fleets
-    ("fleet ec1.json", "options: give --match or --target, one of them"),
-    ("fleet ec1.json --match fcfs --target mean=3", "options: give --match or --target"),
+    ("fleet ec1.json", "options: give --match, --target or --attain, one of them"),
+    ("fleet ec1.json --match fcfs --target mean=3", "options: give --match, --target"),
     ("fleet ec1.json --target mean=3 --workers 2", "--workers: goes with --match"),
     ("fleet ec1.json --target misses=1%", "--target: misses are given as --attain 99%"),
     ("fleet ec1.json --attain 99%", "--attain: needs a service level"),

@@ -162,8 +162,8 @@ def with_slo(content: dict[str, Any], source: random.Random) -> dict[str, Any]:
             pairs = zip(run["starts"], requests, strict=True)
             times = [(k + 1, k + request.output) for k, request in pairs]
         return sum(
-            bool(first - request.arrival <= limit.first) and end - request.arrival <= limit.total
-            for request, (first, end), limit in zip(requests, times, due, strict=True)
+            limit.is_met(request.arrival, ends)
+            for request, ends, limit in zip(requests, times, due, strict=True)
         )
 
     claim["attained"] = [attained(run) for run in content["policies"]]
