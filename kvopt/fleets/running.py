@@ -178,7 +178,7 @@ def fleet_sizes(
     needed = (policy_from(name).scope(rounds=clock.is_even) for _, name in pairs.values())
     chosen = [checked_integer(count, "--counts", 1) for count in counts or ()]
     fleets = [*chosen, *([match.workers] if match else [])] or [_SEVERAL]
-    _try(pairs, replace(instance, workers=max(fleets)), clock)
+    _try(pairs, replace(problem, instance=replace(instance, workers=max(fleets))))
     measure: Measure = Latency(instance, clock)
     if problem.slo is not None:
         measure = Misses(instance, clock, problem.slo)
@@ -243,13 +243,14 @@ def _pairs(
     return found
 
 
-def _try(pairs: Mapping[str, tuple[str, str]], fleet: Instance, clock: Clock) -> None:
+def _try(pairs: Mapping[str, tuple[str, str]], problem: Problem) -> None:
     """Run schedulers on two requests of a fleet, so that what it refuses is refused at once."""
+    fleet = problem.instance
     last = max(fleet, key=lambda request: (request.arrival, request.arrival_seconds or 0))
     few = {request.id: request for request in (last, max(fleet, key=lambda r: len(r.prefix)))}
     for label, (way, name) in pairs.items():
         tried = replace(fleet, requests=tuple(few.values()))
-        run(tried, name, router=way, clock=clock, label=label)
+        run(replace(problem, instance=tried), name, router=way, label=label)
 
 
 @dataclass
@@ -364,6 +365,7 @@ class _Work:
                             name,
                             router=way,
                             clock=self.measure.clock,
+                            slo=self.measure.slo,
                             label=label,
                             should_stop=self.is_over,
                         )

@@ -122,6 +122,17 @@ class Slo:
         ]
 
 
+class Due(NamedTuple):
+    """Times at which the first and the last token of a request are due.
+
+    ``rest`` limits the time between the two.
+    """
+
+    first: float = math.inf
+    rest: float = math.inf
+    end: float = math.inf
+
+
 class Levels(NamedTuple):
     """The limits of each request on a clock, infinite where it has none.
 
@@ -136,6 +147,10 @@ class Levels(NamedTuple):
     first: Sequence[float]
     rest: Sequence[float]
     total: Sequence[float]
+
+    def due(self, i: int, arrival: int) -> Due:
+        """Return the times at which the tokens of a request are due."""
+        return Due(arrival + self.first[i], self.rest[i], arrival + self.total[i])
 
     def attained(
         self, arrivals: Sequence[int], firsts: Sequence[int | None], ends: Sequence[int | None]

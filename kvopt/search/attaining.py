@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from kvopt.bounds.relaxations import ceiling_chain
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.errors import Stopped
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
 from kvopt.problem.slo import Levels
 from kvopt.search.exact.runs import AllRuns
+from kvopt.simulate.running import run
 from kvopt.timetable.schedule import Schedule
 
+_SCHEDULER = "slo"
 _SEARCHED = "search for service levels"
 """Name of its schedules in results."""
 
@@ -34,6 +38,10 @@ def bound_in_time(search: Search, budget: Budget) -> None:
 def search_in_time(search: Search, budget: Budget) -> None:
     """Search for a schedule in which many requests attain it; for few requests all schedules."""
     if search.ceiling is None or not len(search.instance):
+        return
+    with suppress(Stopped):
+        search.offer(_scheduled(search, budget), f"policy {_SCHEDULER}")
+    if search.most_attained == search.ceiling.value:
         return
     if search.instance.extras or search.problem.in_blocks:
         search.note("service levels: schedulers alone are tried, as the search knows tokens only")
@@ -58,6 +66,13 @@ def search_in_time(search: Search, budget: Budget) -> None:
         found = better or found
     if found is not None and found.count >= 0:
         search.offer(_schedule(search, found), _SEARCHED)
+
+
+def _scheduled(search: Search, budget: Budget) -> Schedule:
+    """Return the run of the scheduler for service levels."""
+    problem = search.problem
+    instance, slo = problem.instance, problem.slo
+    return run(instance, _SCHEDULER, clock=search.clock, slo=slo, should_stop=budget.over)
 
 
 def _schedule(search: Search, found: Attaining) -> Schedule:

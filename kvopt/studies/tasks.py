@@ -204,6 +204,7 @@ def _run(limits: Limits, instance: Instance, label: str) -> Result:
             policy,
             router=router,
             clock=limits.clock,
+            slo=limits.slo,
             label=label,
             should_stop=lambda: wall_time() > end,
         )
