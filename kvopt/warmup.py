@@ -192,9 +192,9 @@ _PARTS: dict[str, tuple[Callable[[], object], ...]] = {
         for scope in ("runs", "pauses")
     ),
     "both sides in seconds": (_seconds,),
-    "deadlines": (
-        partial(certify, _BACKLOG, deadline="60", time_limit=1.0),
-        partial(certify, _BACKLOG, clock=_CLOCK, deadline="1s", time_limit=1.0),
+    "service levels": (
+        partial(certify, _BACKLOG, slo="e2e=60", time_limit=1.0),
+        partial(certify, _BACKLOG, clock=_CLOCK, slo="ttft=1s,tpot=1s", time_limit=1.0),
     ),
     "schedulers": (_policies,),
     "tiny instances": (_tiny,),

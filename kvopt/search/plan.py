@@ -158,8 +158,8 @@ def _is_provable(search: Search) -> bool:
     return few and (fits or not search.problem.is_fleet)
 
 
-def _has_deadline(search: Search) -> bool:
-    return search.problem.deadline is not None
+def _has_slo(search: Search) -> bool:
+    return search.problem.slo is not None
 
 
 def _knows_tokens(search: Search) -> bool:
@@ -232,11 +232,11 @@ def _share_of_beams(search: Search) -> float:
 
 
 def _in_time(share: float, most: float) -> tuple[Stage, ...]:
-    """Return rows for a deadline, each with a share of the time, and at most so many seconds."""
+    """Return rows for a service level, each with a share of the time, at most so many seconds."""
     return (
-        Stage("ceiling", _has_deadline,
+        Stage("ceiling", _has_slo,
               lambda s, t: attaining.bound_in_time(s, t.part(most=most)), share, at_once=True),
-        Stage("deadline", _has_deadline,
+        Stage("service level", _has_slo,
               lambda s, t: attaining.search_in_time(s, t.part(most=most)), share, at_once=True),
     )  # fmt: skip
 
