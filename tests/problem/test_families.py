@@ -27,6 +27,7 @@ class TestEveryFamily:
             *("thm-2.1", "thm-8.2", "three-partition", "steady"),
             *CHEN,
             *TRAFFIC,
+            "two-humps",
             *SHARING,
         }
 
