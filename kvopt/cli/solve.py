@@ -141,6 +141,8 @@ def _lines(done: list[tuple[Path, Instance, SolveResult]]) -> Iterator[str]:
         yield from settings_table(found.settings)
         if found.in_time is not None:
             yield f"{label(file)}: {found.in_time.sentence}"
+        if found.eager_sentence is not None:
+            yield f"{label(file)}: {found.eager_sentence}"
         for line in (*found.faults, *found.notes):
             say(f"{label(file)}: {line}")
 

@@ -68,6 +68,8 @@ class Search:
         The best schedule in rounds without pauses, given by its starts.
     stages
         Stages that ran, with their times and gains.
+    eager
+        Total latency of the one eager schedule, None unless there is one.
     ceiling, best_in_time, most_attained
         Upper bound on the requests that attain the deadline, the run in which most do, and their
         number.
@@ -97,6 +99,7 @@ class Search:
         self.ceiling: Ceiling | None = None
         self.best_in_time: PolicyRun | None = None
         self.most_attained = -1
+        self.eager: int | None = None
         self.faults: list[str] = []
         self.notes: list[str] = []
         self.checked: CheckedBound | None = None
@@ -379,6 +382,7 @@ class Search:
                     kind: answer.to_json(self.instance, self.clock)
                     for kind, answer in self._servers.items()
                 },
+                eager=self.eager,
             )
 
     # ---- inside -----------------------------------------------------------------------

@@ -16,8 +16,9 @@ from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.show.dataframes import frame, latex
-from kvopt.show.summary import Facts, Summarised, relative_gap, share, worded
+from kvopt.show.dataframes import frame
+from kvopt.show.summary import Facts, Summarised, relative_gap, share
+from kvopt.timetable.eager import eager_sentence
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Segments
 
@@ -178,6 +179,8 @@ class SolveResult(Summarised):
     settings
         In seconds the best settings of a server: of all, of those that ``vllm serve`` has options
         for, and of these without knowledge of outputs.  Simulated, not proved.
+    eager
+        As of `Certificate`.
     """
 
     problem: Problem
@@ -202,6 +205,7 @@ class SolveResult(Summarised):
     stages: tuple[StageLog, ...] = ()
     in_time: InTime | None = None
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    eager: int | None = None
 
     @property
     def instance(self) -> Instance:
@@ -246,6 +250,11 @@ class SolveResult(Summarised):
         return relative_gap(self.objective, self.lower_bound)
 
     @property
+    def eager_sentence(self) -> str | None:
+        """Sentence on the one eager schedule, None unless there is exactly one."""
+        return None if self.eager is None else eager_sentence(self.eager, len(self.instance))
+
+    @property
     def footnote(self) -> str:  # type: ignore[override]
         """Sentence about the schedules that the answer covers."""
         return self.scope.sentence
@@ -265,6 +274,7 @@ class SolveResult(Summarised):
             "seconds": round(self.seconds, 2),
             "in time": self.in_time and self.in_time.sentence,
             "settings": self.settings["all"]["policy"] if self.settings else None,
+            "eager": self.eager_sentence,
             "faults": "; ".join(self.faults) or None,
             "notes": "; ".join(self.notes) or None,
         }
@@ -322,6 +332,7 @@ class SolveResult(Summarised):
             clock=clock,
             scope=self.scope,
             in_time=known,
+            eager=self.eager,
         )
 
     def to_dataframe(self) -> DataFrame:
@@ -345,26 +356,6 @@ class SolveResult(Summarised):
             "seconds": self.seconds,
         }
         return frame({name: [value] for name, value in row.items()})
-
-    def to_latex(self) -> str:
-        """Return a table with one row for the package booktabs."""
-        heads = ("total latency>", "at least>")
-        if not self.clock.is_even:
-            heads = ("total latency s>", "at least s>")
-        totals = [
-            total if total is None or self.clock.is_even else total / self.clock.scale
-            for total in (self.objective, self.lower_bound)
-        ]
-        cells = {
-            "instance": self.instance.name,
-            "requests>": len(self.instance),
-            "memory>": self.instance.memory,
-            **dict(zip(heads, totals, strict=True)),
-            "gap>": share(self.gap),
-            "bound": None if self.bound_source is None else f"{self.bound_source}",
-        }
-        row = ["-" if value is None else worded(value) for value in cells.values()]
-        return latex([*cells], [row], f"{self.status}; stopped: {self.stop_reason}")
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the schedule, see `Schedule.plot`, with its bound."""
@@ -403,6 +394,7 @@ class SolveResult(Summarised):
             **({} if self.segments is None else {"segments": self.segments}),
             **({} if self.in_time is None else self.in_time.to_json()),
             **({"settings": self.settings} if self.settings else {}),
+            **({} if self.eager is None else {"eager_ns": self.eager}),
         }
 
     def _totals(self) -> dict[str, Any]:
