@@ -25,6 +25,7 @@ from kvopt.show.summary import (
     rounded,
     share,
 )
+from kvopt.timetable.eager import eager_sentence
 from kvopt.timetable.measures import MEASURES, Measures
 from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule
@@ -90,6 +91,9 @@ class Certificate(Summarised):
         covers it.
     in_time
         Bounds on the number of requests that attain a deadline, if one was given.
+    eager
+        Total latency of the one eager schedule of whole prompts, None unless there is exactly one
+        (`kvopt.timetable.eager`).
     """
 
     instance: Instance
@@ -103,6 +107,7 @@ class Certificate(Summarised):
     scope: Scope = Scope.RUNS
     narrower: tuple[Optimum, ...] = ()
     in_time: InTime | None = None
+    eager: int | None = None
 
     @property
     def whole(self) -> Optimum:
@@ -134,6 +139,11 @@ class Certificate(Summarised):
         """Text about a wide gap between the sides."""
         apart = far_apart(self.gap)
         return apart and f"{apart}: {UNDECIDED}"
+
+    @property
+    def eager_sentence(self) -> str | None:
+        """Sentence on the one eager schedule, None unless there is exactly one."""
+        return None if self.eager is None else eager_sentence(self.eager, len(self.instance))
 
     def ratio(self, run: PolicyRun) -> tuple[float | None, float | None]:
         """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
@@ -182,6 +192,7 @@ class Certificate(Summarised):
             **said,
             "undecided": self.undecided,
             "in time": self.in_time and self.in_time.sentence,
+            "eager": self.eager_sentence,
             "notes": "; ".join(self.notes) or None,
         }
 
@@ -270,6 +281,7 @@ class Certificate(Summarised):
                 {"narrower": [self._sides(each) for each in self.narrower]} if self.narrower else {}
             ),
             **({} if self.in_time is None else self.in_time.to_json()),
+            **({} if self.eager is None else {"eager_ns": self.eager}),
             "policies": judged,
         }
         if apart:

@@ -18,6 +18,7 @@ from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, Summarised, relative_gap, share
+from kvopt.timetable.eager import eager_sentence
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Segments
 
@@ -148,6 +149,8 @@ class SolveResult(Summarised):
         Stages of the plan that ran, with their times and gains.
     in_time
         Bounds on the number of requests that attain a deadline, if one was given.
+    eager
+        As of `Certificate`.
     """
 
     problem: Problem
@@ -171,6 +174,7 @@ class SolveResult(Summarised):
     notes: tuple[str, ...] = ()
     stages: tuple[StageLog, ...] = ()
     in_time: InTime | None = None
+    eager: int | None = None
 
     @property
     def instance(self) -> Instance:
@@ -215,6 +219,11 @@ class SolveResult(Summarised):
         return relative_gap(self.objective, self.lower_bound)
 
     @property
+    def eager_sentence(self) -> str | None:
+        """Sentence on the one eager schedule, None unless there is exactly one."""
+        return None if self.eager is None else eager_sentence(self.eager, len(self.instance))
+
+    @property
     def footnote(self) -> str:  # type: ignore[override]
         """Sentence about the schedules that the answer covers."""
         return self.scope.sentence
@@ -233,6 +242,7 @@ class SolveResult(Summarised):
             "stopped": self.stop_reason,
             "seconds": round(self.seconds, 2),
             "in time": self.in_time and self.in_time.sentence,
+            "eager": self.eager_sentence,
             "faults": "; ".join(self.faults) or None,
             "notes": "; ".join(self.notes) or None,
         }
@@ -288,6 +298,7 @@ class SolveResult(Summarised):
             clock=clock,
             scope=self.scope,
             in_time=known,
+            eager=self.eager,
         )
 
     def to_dataframe(self) -> DataFrame:
@@ -348,6 +359,7 @@ class SolveResult(Summarised):
             "scope": str(self.scope),
             **({} if self.segments is None else {"segments": self.segments}),
             **({} if self.in_time is None else self.in_time.to_json()),
+            **({} if self.eager is None else {"eager_ns": self.eager}),
         }
 
     def _totals(self) -> dict[str, Any]:
