@@ -252,6 +252,19 @@ def test_no_prices_prove_less_than_fleets_reach() -> None:
     assert helped > many(8)
 
 
+def test_prices_prove_no_less_with_longer_limits_or_more_machines() -> None:
+    source = random.Random(11)
+    for _ in range(many(300)):
+        case = Case.drawn(source)
+        prices = drawn_prices(case, source)
+        value, misses = judged(case, prices)
+        longer = [Due(*(limit + source.randint(0, 3) for limit in due)) for due in case.due]
+        for wider in (case._replace(due=longer), case._replace(workers=case.workers + 1)):
+            more, fewer = judged(wider, prices)
+            assert more >= value, (case, wider, prices)
+            assert fewer <= misses
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_schedules_in_rounds_fit_and_are_counted(workers: int) -> None:
     drawn = generate("conversation", 80, 500, seed=2, parameters={"per_second": 40})

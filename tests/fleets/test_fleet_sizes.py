@@ -391,6 +391,16 @@ def test_no_claim_on_misses_in_seconds_is_beaten_by_any_schedule() -> None:
         assert_bands_hold(found, fewest)
 
 
+def test_one_machine_may_be_enough_where_rate_over_service_says_ten() -> None:
+    """Ten at once, one served in a second: with ten seconds for each, they may wait."""
+    clock = Seconds(BatchTime([Line(10**9, 0)]))
+    ten = Instance(1, [Request(0, 0, 1)] * 10)
+    found = fleet_sizes(ten, attain="100%", slo="e2e=10s", clock=clock, time_limit=LIMIT)
+    assert found.machines == (1, 1)
+    found = fleet_sizes(ten, attain="100%", slo="e2e=9s", clock=clock, time_limit=LIMIT)
+    assert found.machines == (2, 2)
+
+
 def test_the_run_to_match_is_counted() -> None:
     match = FleetMatch("fcfs", "round-robin", 2)
     found = fleet_sizes(CONVERSATIONS, match, slo="e2e=200", time_limit=LIMIT, counts=[1])

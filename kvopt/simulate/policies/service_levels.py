@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
 
 from kvopt.errors import InvalidInput
 from kvopt.simulate.policies.base import View
@@ -51,7 +50,9 @@ class ServiceLevels(AheadPolicy):
         self._key: dict[int, tuple[float, int]] = {}
         self._ends: dict[int, float] = {}
         """When each active request that can attain has to complete."""
-        self._round, self._prompts = -1, 0  # prompt tokens of the round that begins now
+        # Of the round that begins now: its number, end, prompt tokens, and hopeful starts.
+        self._round, self._round_end, self._prompts = -1, 0, 0
+        self._begun: list[int] = []
 
     def arrived(self, view: View, i: int) -> None:
         """Join the line, by the time at which the first token is due."""
@@ -78,7 +79,10 @@ class ServiceLevels(AheadPolicy):
     def admit(self, view: View) -> Iterable[int]:
         """Start requests that can attain, by due time, and others if none of these waits."""
         if self._round != view.now:
-            self._round, self._prompts = view.now, 0
+            for i in self._begun:
+                if i in view.active:
+                    self._ends[i] = self._last(view, i, self._round_end)
+            self._round, self._prompts, self._begun = view.now, 0, []
         yield from self._started(view, self._hopeful)
         if not len(self._hopeful):
             yield from self._started(view, self._late)
@@ -90,8 +94,7 @@ class ServiceLevels(AheadPolicy):
         while place < min(len(line), _WINDOW):
             key = line.items()[place]
             i = key[1]
-            end = self._end(view, i) if is_hopeful else inf
-            if end == -inf:
+            if is_hopeful and self._is_late(view, i):
                 line.remove(key)
                 self._late.add((view.arrivals[i], i))
                 self._key[i] = view.arrivals[i], i
@@ -100,8 +103,9 @@ class ServiceLevels(AheadPolicy):
             else:
                 line.remove(key)
                 self.promise(view, i)
-                self._ends[i] = end
+                self._round_end = view.time + self._rounds(view, i)[0]
                 self._prompts += view.prompts[i] - view.cached(i)
+                self._begun += [i] * is_hopeful
                 yield i
 
     def _rounds(self, view: View, i: int) -> tuple[int, int]:
@@ -112,25 +116,34 @@ class ServiceLevels(AheadPolicy):
         first = model.round_ns(active, self._prompts + new, held)
         return first, model.round_ns(active, 0, held + active)
 
-    def _end(self, view: View, i: int) -> float:
-        """Return when a request that starts now has to complete, minus infinity if too late."""
+    @staticmethod
+    def _last(view: View, i: int, first: int) -> float:
+        """Return when a request has to complete whose first token is there at a time."""
+        return min(view.due[i].end, first + view.due[i].rest)
+
+    def _is_late(self, view: View, i: int) -> bool:
+        """Whether a request that starts now cannot attain."""
         (first, later), due = self._rounds(view, i), view.due[i]
         begun = view.time + first
-        if begun > due.first or begun + later * (self.belief(view, i) - 1) > due.end:
-            return -inf
-        return min(due.end, begun + due.rest)
+        return begun > due.first or begun + later * (self.belief(view, i) - 1) > due.end
 
     def _is_slow(self, view: View, i: int, is_hopeful: bool) -> bool:
         """Whether its tokens would be too slow in this batch, or an active request late by it."""
         if not view.active:
             return False
         first, later = self._rounds(view, i)
-        later_ = later * self.care
-        if is_hopeful and later_ * (self.belief(view, i) - 1) > view.due[i].rest:
+        end, later = view.time + first, int(later * self.care)
+        if is_hopeful and later * (self.belief(view, i) - 1) > view.due[i].rest:
+            return True
+        if any(
+            end > view.due[j].first
+            or later * (self.belief(view, j) - 1) > self._last(view, j, end) - end
+            for j in self._begun
+        ):
             return True
         alone = view.clock.batch_time.round_ns(len(view.active), self._prompts, view.next_held)
-        for j, end in self._ends.items():
+        for j, last in self._ends.items():
             left = self.belief(view, j) - view.generated(j) - 1
-            if view.time + first + later_ * left > end >= view.time + alone * (left + 1):
+            if end + later * left > last >= view.time + alone * (left + 1):
                 return True
         return False
