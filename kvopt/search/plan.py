@@ -264,7 +264,7 @@ BOUNDS = (
               stages.climb_states_of_tokens, 0.5),
         Stage("prices in blocks", _always, stages.climb),
     ), 0.5),
-    Stage("shares", _in_seconds, stages.bound_shares, 0.2, at_once=True),
+    Stage("bounds in seconds", _in_seconds, stages.bound_in_seconds, 0.3, at_once=True),
 )  # fmt: skip
 """Lower bounds; policies run after them."""
 
