@@ -135,10 +135,10 @@ class Shares(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The denominator of prices, and the nanoseconds of a cell."""
+    """The denominator of prices, and the nanoseconds of a cell: a float among floats."""
 
     unit: int
-    cell: int
+    cell: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,14 +290,21 @@ def priced(rates: Rates, columns: Columns, grid: Grid, shares: Shares, prices: N
 
 def payments(arrivals: Numbers, shares: Shares, grid: Grid, count: int) -> Numbers:
     """Return what all requests pay for a round in each cell."""
-    needed: Numbers = np.zeros(count, dtype=shares.fixed.dtype)
-    add = quick(_add_payments, needed.dtype)
-    add(arrivals.astype(needed.dtype), shares.fixed, shares.slopes, grid.cell, needed)
-    return needed
+    kind = shares.fixed.dtype
+    if kind.hasobject and len(arrivals) and count:
+        last = max(int(arrivals.max()), count * grid.cell)
+        largest = int(shares.fixed.max()) * len(arrivals) + int(shares.slopes.max()) * last + last
+        kind = np.dtype(np.int64) if fits(largest) else kind
+    needed: Numbers = np.zeros(count, dtype=kind)
+    arrived, fixed, slopes = (
+        column.astype(kind) for column in (arrivals, shares.fixed, shares.slopes)
+    )
+    quick(_add_payments, kind)(arrived, fixed, slopes, grid.cell, needed)
+    return needed.astype(shares.fixed.dtype)
 
 
 def _add_payments(
-    arrivals: Numbers, fixed: Numbers, slopes: Numbers, cell: int, needed: Numbers
+    arrivals: Numbers, fixed: Numbers, slopes: Numbers, cell: Any, needed: Numbers
 ) -> None:
     """Add what each request pays for a round in each cell, until it pays nothing."""
     for i in range(len(arrivals)):
@@ -383,7 +390,7 @@ class Answers(NamedTuple):
 def find_cheapest(
     first: int,
     last: int,
-    cell: float,
+    cell: Any,
     never: float,
     prices: Cells,
     requests: Requests,
@@ -466,7 +473,7 @@ def _largest(columns: Columns, cells: Cells, grid: Grid, shares: Shares) -> int:
         max(int(columns.arrivals.max()), grid.cell * count),
         slopes * (alone + grid.cell * count),
     )
-    return max(wait + service + prompt + growth, each, *times)
+    return int(max(wait + service + prompt + growth, each, *times))
 
 
 def _integers(values: Sequence[int]) -> Numbers:

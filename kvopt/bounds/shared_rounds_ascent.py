@@ -204,7 +204,7 @@ class _Ascent:
         waits = [prices.mean() * times[-1] for _, times, prices in found]
         visits = max([columns.alone.sum(), *waits])
         cell = max(columns.alone.mean() / _PER_REQUEST, last / _MOST_CELLS, visits / _MOST_VISITS)
-        grid = Grid(UNIT, max(1, round(cell)))
+        grid = Grid(UNIT, float(max(1, round(cell))))
         middles = (np.arange(int(last // grid.cell) + 1) + 0.5) * grid.cell
         fluid = np.zeros((len(self._rows), len(middles)))
         for row, times, prices in found:
@@ -294,7 +294,7 @@ class _Ascent:
         search = quick(find_cheapest, float)
         map_ranges(
             lambda first, last: search(
-                first, last, float(grid.cell), _NEVER, cells, requests, answers
+                first, last, grid.cell, _NEVER, cells, requests, answers
             ),
             len(answers.values),
             self._threads,
@@ -309,7 +309,7 @@ class _Ascent:
         columns, rates, grid, at = self._columns, self._rates, self._grid, self._at
         used = self._used()
         works = rates.token[:, None] * used.rounds + rates.kv * used.tokens + used.prompts
-        there = float(self._machines * grid.cell)
+        there = self._machines * grid.cell
         # What is left of the fixed parts is worth what tokens and active requests pay of it.
         left = rates.by_memory / FULL * used.tokens / rates.memory
         if rates.most_active is not None:
@@ -343,7 +343,7 @@ class _Ascent:
             rounds, tokens = np.zeros((2, len(at.cells.round)))
             used = _Used(rounds, tokens, np.zeros_like(at.cells.rows), by_fixed, by_slope)
             add = quick(add_services, float)
-            add(first, last, float(self._grid.cell), at.cells, at.requests, at.answers, used)
+            add(first, last, self._grid.cell, at.cells, at.requests, at.answers, used)
             return used
 
         parts = map_ranges(of_range, count, self._threads)
@@ -381,11 +381,9 @@ class _Ascent:
 
     def _proof(self, point: _Point) -> SharedRoundsProof:
         """Return the proof of a point."""
-        fixed, slopes, beside = (
-            tuple(column.astype(int).tolist()) for column in self._shares(point)
-        )
-        prices = tuple(map(tuple, np.rint(point.rows * UNIT).astype(int).tolist()))
-        part, cell = self._rates.by_memory, self._grid.cell
+        fixed, slopes, beside = (tuple(map(int, column)) for column in self._shares(point))
+        prices = tuple(tuple(map(int, row)) for row in np.rint(point.rows * UNIT))
+        part, cell = self._rates.by_memory, int(self._grid.cell)
         return SharedRoundsProof(self._rows, UNIT, cell, fixed, slopes, beside, prices, part)
 
 
