@@ -23,7 +23,7 @@ import numpy as np
 from kvopt.bounds.deadline_prices import Kind, OfCheapestTimes, OfRuns, Window
 from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.seconds_evaluation import shares
-from kvopt.bounds.shares import Processed, processed, shared_out
+from kvopt.bounds.shares import Processed, shared_out
 from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import DeadlinePrices
 from kvopt.kernels.budget import Budget
@@ -51,7 +51,7 @@ def least_times(
     if model is None:
         return [request.output for request in instance]
     plain = shared_out(instance, chunks=chunks)
-    done = processed(instance, [0] * len(instance), runs=False)
+    done = Processed(instance.forest.private, [()] * len(instance))
     alone: list[int] = shares(plain, model, model.lines, object, done=done).alone.tolist()
     return alone
 

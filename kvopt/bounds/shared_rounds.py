@@ -242,7 +242,7 @@ def shared_rounds_value(
     2000
     """
     assert not chunks or all(len(row) == 1 for row in proof.rows), "a roof is of whole prompts"
-    assert instance.workers == 1 or not any(proof.interference), "interference is of one worker"
+    assert machines_of(instance) == 1 or not any(proof.interference), "interference is of one"
     columns = Columns.of(instance, model, proof.rows, arrivals, chunks=chunks, done=done)
     shares = Shares(*map(_integers, (proof.fixed, proof.slopes, proof.interference)))
     prices = np.array(proof.row_prices, dtype=object).reshape(len(proof.rows), -1)

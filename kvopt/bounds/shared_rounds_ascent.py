@@ -114,7 +114,7 @@ def shared_rounds_bound(
     arrivals, done = arrivals_ns(instance), None
     chunks = scope.covers(Scope.CHUNKS)
     if scope.covers(Scope.SHARING) and "prefix" in instance.extras:
-        done = processed(instance, arrivals, runs=False)
+        done = processed(instance, arrivals)
         instance = shared_out(instance, chunks=chunks)
     rows = _rows(model, chunks)
     if not len(instance) or not max(model.lines[line].round_ns for line in rows[0]):

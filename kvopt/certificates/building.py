@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Unpack
 
@@ -132,6 +131,7 @@ def certify(
     problem = as_problem(problem, scope=scope)
     share = 1 - plan.NARROWER_SHARE * bool(_narrower_scopes(problem.scope, needed))
     search = Search(problem, limits, budget=budget.part(share), checkable=True)
+    driver = plan.Driver(search)
     if schedule is not None:
         search.offer(schedule, "given schedule")
     with signals_remembered(budget.interrupt):
@@ -139,7 +139,7 @@ def certify(
             if not isinstance(one, PolicyRun):
                 refuse_misfit(instance, one, label, clock, router)
         if is_short := budget.left < _SHORT:
-            _begin(search)
+            driver.begin()
             for_bounds = search.budget.part(search.limits.params.portfolio_bound_share)
             runs += _judged(search, labelled, router, for_bounds.left)
         try:
@@ -151,8 +151,8 @@ def certify(
         rest = list[Callable[[], None]]()
         with waiting_within(search.granted):
             if not is_short:
-                _begin(search)
-            rest.append(_bounded(search))
+                driver.begin()
+            rest.append(_bounded(driver, search))
         if not is_short:
             runs += _judged(search, labelled, router)
         narrower = list[Optimum]()
@@ -172,23 +172,13 @@ def certify(
     )
 
 
-def _begin(search: Search) -> None:
-    """Find quick schedules, which other stages need."""
-    if not search.problem.is_restricted:
-        plan.run(plan.FIRST, search)
-
-
-def _bounded(search: Search) -> Callable[[], None]:
+def _bounded(driver: plan.Driver, search: Search) -> Callable[[], None]:
     """Compute bounds; return the search for schedules."""
-    if search.problem.is_restricted:
-        plan.run(plan.RESTRICTED, search, search.budget)
-        return partial(plan.auto, search)
-    divided = plan.divided(search)
     late: tuple[plan.Stage, ...] = plan.BOUNDS + plan.SEARCHES
     if not plan.is_rushed(search):
-        divided.work(partial(plan.run, plan.BOUNDS), search.budget)
+        driver.run(plan.BOUNDS, search.budget)
         late = plan.SEARCHES
-    return lambda: divided.work(partial(plan.run, late))
+    return lambda: driver.run(late)
 
 
 def _scope_of(one: Policy | PolicyRun, problem: Problem) -> Scope:
@@ -219,8 +209,9 @@ def _narrower(search: Search, runs: Sequence[PolicyRun], budget: Budget) -> Iter
                 offer_run(inner, run)
         if search.best is not None and scope.covers(search.best.scope):
             inner.offer(search.best, search.found_by or "best of all")
-        _begin(inner)
-        _bounded(inner)()
+        driver = plan.Driver(inner)
+        driver.begin()
+        _bounded(driver, inner)()
         search.take_notes(inner)
         if inner.best is not None:
             search.offer(inner.best, inner.found_by or inner.engine)

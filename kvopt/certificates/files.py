@@ -87,6 +87,8 @@ def certificate_text(certificate: Certificate) -> str:
     }
     if not certificate.narrower:
         del members["narrower"]
+    if certificate.eager is not None:
+        members["eager"] = certificate.eager
     if (in_time := certificate.in_time) is not None:
         best = in_time.best and {"attained": in_time.best_attained, **run_to_json(in_time.best)}
         members["deadlines"] = {**_deadline_to_json(in_time), "best": best}
@@ -156,6 +158,7 @@ def _certificate(value: Json) -> Certificate:
         scope=sides[-1].scope,
         narrower=tuple(sides[:-1]),
         in_time=in_time,
+        eager=value.get("eager"),
     )
 
 

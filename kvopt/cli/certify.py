@@ -220,6 +220,8 @@ def _lines(found: Certificate) -> Iterator[str]:
         yield from _measured(found.provenance["measured"])
     if found.in_time is not None:
         yield found.in_time.sentence
+    if found.eager_sentence is not None:
+        yield found.eager_sentence
     if found.lower_bound is not None or found.in_time is not None:
         for scope in (*(optimum.scope for optimum in found.narrower), found.scope):
             say(f"scope {scope}: {scope.sentence}" if found.narrower else scope.sentence)

@@ -140,6 +140,8 @@ def _lines(done: list[tuple[Path, Instance, SolveResult]]) -> Iterator[str]:
     for file, _, found in done:
         if found.in_time is not None:
             yield f"{label(file)}: {found.in_time.sentence}"
+        if found.eager_sentence is not None:
+            yield f"{label(file)}: {found.eager_sentence}"
         for line in (*found.faults, *found.notes):
             say(f"{label(file)}: {line}")
 

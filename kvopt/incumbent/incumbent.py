@@ -60,6 +60,8 @@ class Search:
         The best schedule in rounds without pauses, given by its starts.
     stages
         Stages that ran, with their times and gains.
+    eager
+        Total latency of the one eager schedule, None unless there is one.
     ceiling, best_in_time, most_attained
         Upper bound on the requests that attain the deadline, the run in which most do, and their
         number.
@@ -89,6 +91,7 @@ class Search:
         self.ceiling: Ceiling | None = None
         self.best_in_time: PolicyRun | None = None
         self.most_attained = -1
+        self.eager: int | None = None
         self.faults: list[str] = []
         self.notes: list[str] = []
         self.checked: CheckedBound | None = None
@@ -359,6 +362,7 @@ class Search:
                 notes=tuple(self.notes),
                 stages=tuple(self.stages.values()),
                 in_time=self.in_time,
+                eager=self.eager,
             )
 
     # ---- inside -----------------------------------------------------------------------

@@ -16,8 +16,9 @@ from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.show.dataframes import frame, latex
-from kvopt.show.summary import Facts, Summarised, relative_gap, share, worded
+from kvopt.show.dataframes import frame
+from kvopt.show.summary import Facts, Summarised, relative_gap, share
+from kvopt.timetable.eager import eager_sentence
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Segments
 
@@ -148,6 +149,8 @@ class SolveResult(Summarised):
         Stages of the plan that ran, with their times and gains.
     in_time
         Bounds on the number of requests that attain a deadline, if one was given.
+    eager
+        As of `Certificate`.
     """
 
     problem: Problem
@@ -171,6 +174,7 @@ class SolveResult(Summarised):
     notes: tuple[str, ...] = ()
     stages: tuple[StageLog, ...] = ()
     in_time: InTime | None = None
+    eager: int | None = None
 
     @property
     def instance(self) -> Instance:
@@ -215,6 +219,11 @@ class SolveResult(Summarised):
         return relative_gap(self.objective, self.lower_bound)
 
     @property
+    def eager_sentence(self) -> str | None:
+        """Sentence on the one eager schedule, None unless there is exactly one."""
+        return None if self.eager is None else eager_sentence(self.eager, len(self.instance))
+
+    @property
     def footnote(self) -> str:  # type: ignore[override]
         """Sentence about the schedules that the answer covers."""
         return self.scope.sentence
@@ -233,6 +242,7 @@ class SolveResult(Summarised):
             "stopped": self.stop_reason,
             "seconds": round(self.seconds, 2),
             "in time": self.in_time and self.in_time.sentence,
+            "eager": self.eager_sentence,
             "faults": "; ".join(self.faults) or None,
             "notes": "; ".join(self.notes) or None,
         }
@@ -288,6 +298,7 @@ class SolveResult(Summarised):
             clock=clock,
             scope=self.scope,
             in_time=known,
+            eager=self.eager,
         )
 
     def to_dataframe(self) -> DataFrame:
@@ -311,26 +322,6 @@ class SolveResult(Summarised):
             "seconds": self.seconds,
         }
         return frame({name: [value] for name, value in row.items()})
-
-    def to_latex(self) -> str:
-        """Return a table with one row for the package booktabs."""
-        heads = ("total latency>", "at least>")
-        if not self.clock.is_even:
-            heads = ("total latency s>", "at least s>")
-        totals = [
-            total if total is None or self.clock.is_even else total / self.clock.scale
-            for total in (self.objective, self.lower_bound)
-        ]
-        cells = {
-            "instance": self.instance.name,
-            "requests>": len(self.instance),
-            "memory>": self.instance.memory,
-            **dict(zip(heads, totals, strict=True)),
-            "gap>": share(self.gap),
-            "bound": None if self.bound_source is None else f"{self.bound_source}",
-        }
-        row = ["-" if value is None else worded(value) for value in cells.values()]
-        return latex([*cells], [row], f"{self.status}; stopped: {self.stop_reason}")
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the schedule, see `Schedule.plot`, with its bound."""
@@ -368,6 +359,7 @@ class SolveResult(Summarised):
             "scope": str(self.scope),
             **({} if self.segments is None else {"segments": self.segments}),
             **({} if self.in_time is None else self.in_time.to_json()),
+            **({} if self.eager is None else {"eager_ns": self.eager}),
         }
 
     def _totals(self) -> dict[str, Any]:

@@ -80,6 +80,11 @@ class Problem:
         return not (self.in_seconds or self.in_blocks or self.has_pauses)
 
     @property
+    def is_starts(self) -> bool:
+        """Whether its schedules are starts in rounds, and searches know all of its fields."""
+        return self.is_plain and not self.is_restricted
+
+    @property
     def has_segments(self) -> bool:
         """Whether its schedules have the times of all tokens: with pauses on one worker."""
         return self.has_pauses and not self.in_seconds and not self.is_fleet

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kvopt.show.dataframes import latex
-from kvopt.show.summary import spread
 from kvopt.studies.intervals import Runs, by_policy
 from kvopt.studies.records import COUNTS, Record, grouped, natural
 
@@ -64,26 +62,3 @@ def _source(record: Record) -> str:
     name, parameters = record.instance.family or record.instance.name, record.instance.parameters
     keys = {key: value for key, value in parameters.items() if key not in COUNTS}
     return json.dumps([None if "file" in keys else name, keys], sort_keys=True)
-
-
-def table_for_latex(records: Iterable[Record], title: str) -> str:
-    """Return the rows by source for the package booktabs, with intervals rounded outward."""
-    rows = [
-        {
-            "family": row.name,
-            "parameters": row.parameters,
-            "n>": spread(row.requests),
-            "M>": spread(row.memory),
-            "policy": row.runs.policy,
-            "runs>": len(row.runs.records),
-            "completed>": len(row.runs.done),
-            "mean x optimum>": row.runs.mean,
-            "worst x optimum>": row.runs.worst,
-        }
-        for row in by_source(records)
-    ]
-    columns = list(rows[0]) if rows else []
-    if len({row["parameters"] for row in rows}) == 1:
-        columns.remove("parameters")
-    cells = [[str(row[name]) for name in columns] for row in rows]
-    return latex(columns, cells, f"{title}\nmultiples of the optimum, certainly inside")

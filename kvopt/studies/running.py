@@ -16,7 +16,7 @@ from kvopt.problem.requests import checked_integer
 from kvopt.show.dataframes import frame
 from kvopt.studies import folder
 from kvopt.studies.answers import answer
-from kvopt.studies.by_source import by_source, table_for_latex
+from kvopt.studies.by_source import by_source
 from kvopt.studies.description import (
     Study,
     builtin_study,
@@ -135,10 +135,6 @@ class StudyResult:
             rows.append((*names, *counts, *ends))
         columns = [*zip(*rows, strict=True)] or [()] * len(_COLUMNS)
         return frame(dict(zip(_COLUMNS, columns, strict=True)))
-
-    def to_latex(self) -> str:
-        """Return that table for the package booktabs, with intervals rounded outward."""
-        return table_for_latex(self.records, self.study.title)
 
 
 def run_study(

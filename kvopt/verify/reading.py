@@ -76,6 +76,7 @@ _CERTIFICATE = {
     "clock": ("rounds", _MODEL),
     **_SIDES,
     "narrower?": [_SIDES],
+    "eager?": int,
     "policies?": [
         (
             *({"policy": str, "outcome": "completed", **run} for run in _RUNS),

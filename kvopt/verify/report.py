@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from kvopt.verify.deadlines import check_in_time
+from kvopt.verify.eager import check_eager
 from kvopt.verify.problem import Problem, problem_of
 from kvopt.verify.proofs import modules_of, value_of_proof
 from kvopt.verify.runs import checked_run, times_of, uncovered
@@ -44,7 +45,14 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
     if "deadlines" in certificate:
         checked, in_time = check_in_time(certificate, problem, reached, work)
         lines.append(checked)
+    if (eager := certificate.get("eager")) is not None:
+        lines.append(check_eager(problem, eager, work))
     lines.append("proved:")
+    if eager is not None:
+        lines.append(
+            "  there is one eager schedule of whole prompts; what may be gained comes from holding "
+            "requests back or from pieces"
+        )
     for own, upper, lower in sides:
         lines += _conclusions(problem, upper, lower)
         if own == scope:
@@ -115,6 +123,7 @@ def _modules(certificate: dict[str, Any]) -> str:
     proofs = [side["lower"]["proof"] for side in claims if side["lower"] is not None]
     names = {"problem", "reading", "relaxations", "report", "runs", "work"}
     names = names.union(*map(modules_of, proofs))
+    names |= {"eager"} if "eager" in certificate else set()
     if "deadlines" in certificate:
         names |= {"deadlines"} if certificate["clock"] == "rounds" else {"deadlines", "seconds"}
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"

@@ -98,7 +98,7 @@ def verified(instance: Instance, server: Server, scope: str, proof: SharedRounds
 @pytest.mark.slow
 def test_whatever_proves_it_a_bound_is_below_the_optimum_and_verified() -> None:
     source, tight = random.Random(3), 0
-    for _ in range(many(60)):
+    for _ in range(many(20)):
         server, instance, scope = drawn(source)
         best, model, chunks = (
             best_of(server, instance, scope),
@@ -116,7 +116,7 @@ def test_whatever_proves_it_a_bound_is_below_the_optimum_and_verified() -> None:
             assert isinstance(found.proof, SharedRoundsProof)
             assert verified(instance, server, scope, found.proof) == found.value_ns <= best
             tight += found.value_ns > 0.9 * best
-    assert tight > many(10)
+    assert tight > many(3)
 
 
 def test_a_roof_is_not_of_prompts_in_pieces() -> None:

@@ -187,24 +187,10 @@ def test_check_judges_it(run: Run, files: tuple[Path, Path]) -> None:
     assert out.endswith(", 1 pause with tokens kept\n")
 
 
-def test_plot_draws_it_and_has_no_prices_of_it(
-    run: Run, files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_plot_draws_it(run: Run, files: tuple[Path, Path], tmp_path: Path) -> None:
     picture = tmp_path / "paused.svg"
     assert run("plot", files[0], "--schedule", files[1], "-o", picture)[0] == 0
     assert "1 pause" in picture.read_text()
-    code, _, err = run("plot", files[0], "--schedule", files[1], "--prices", "-o", picture)
-    assert code == 2
-    assert "this one pauses" in err
-
-
-def test_plot_knows_that_a_server_finished(run: Run, tmp_path: Path) -> None:
-    requests = [(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
-    write_instance(instance_of(16, requests), tmp_path / "four.json")
-    rest = ("-P", "vllm-fcfs:block=1", "--prices", "-o", tmp_path / "four.svg")
-    code, _, err = run("plot", tmp_path / "four.json", *rest)
-    assert code == 2
-    assert "this one pauses" in err
 
 
 @pytest.mark.parametrize(

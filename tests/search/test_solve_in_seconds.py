@@ -159,7 +159,6 @@ def test_tables_and_pictures_of_a_result() -> None:
     assert row["objective_ns"] == found.objective
     assert (row["instance"], row["requests"]) == ("three", 3)
     assert "seconds" in str(found.facts()["total latency"])
-    assert "toprule" in found.to_latex()
     assert found.plot() is not None
 
 
