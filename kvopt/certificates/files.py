@@ -26,6 +26,7 @@ from kvopt.incumbent.proofs import (
     Proof,
     SearchProof,
     SharedPrices,
+    SharedRoundsProof,
     SharesProof,
     SloPrices,
     SlotPrices,
@@ -297,6 +298,7 @@ _KINDS: dict[str, type[Any]] = {
     "volume": VolumeProof,
     "configurations": ConfigurationProof,
     "shares": SharesProof,
+    "shared-rounds": SharedRoundsProof,
     "split": SplitProof,
 }
 """Names of proofs in files; their members are the fields of these classes."""
@@ -351,7 +353,7 @@ def _whole_proof(proof: Json, instance: Instance) -> Any:
     Otherwise there would be a price for each of perhaps many earlier rounds.
     """
     first = instance.first_arrival
-    whole = ("volume", "shares", "block-prices", "shared-prices", "split")
+    whole = ("volume", "shares", "shared-rounds", "block-prices", "shared-prices", "split")
     if not first or proof["kind"] in whole:
         return proof_from_json(proof)
     return SplitProof((_part({"from": first, "proof": proof}),))

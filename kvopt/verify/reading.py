@@ -57,6 +57,8 @@ _PROOFS = (
     {**_PRICES, "kind": "shared-prices", "borders": [int], "unit": int, "shares": [[int]]},
     {"kind": "shares", "lines": [int], "weights?": [int], "company?": [int], "mix?": [int],
      "parts?": int, "by_memory?": int},
+    {"kind": "shared-rounds", "rows": [[int]], "unit": int, "cell": int, "fixed": [int],
+     "slopes": [int], "interference": [int], "row_prices": [[int]], "by_memory?": int},
 )  # fmt: skip
 _SPANS = {"value": int, "workers?": [int], "waits?": [[int]]}
 _RUNS = (
