@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
@@ -214,7 +215,7 @@ def bound_in_seconds(search: Search, budget: Budget) -> None:
 
 
 def _offer_in_seconds(
-    search: Search, name: str, method: Callable[..., SecondsBound | None], budget: Budget
+    search: Search, name: str, method: Callable[..., SecondsBound[Any] | None], budget: Budget
 ) -> bool:
     """Offer a bound of the wider problem in seconds; return whether more time gains nothing."""
     (names,) = chains(search.problem)

@@ -143,7 +143,7 @@ def shared_rounds(content: Content, source: random.Random) -> Content:
     prices = [
         [source.choice((0, 0, unit // 2, unit)) for _ in range(-(-longest // cell))] for _ in lines
     ]
-    proof = {"kind": "shared-rounds", "rows": [[line] for line in lines], "unit": unit,
+    proof: Content = {"kind": "shared-rounds", "rows": [[line] for line in lines], "unit": unit,
              "cell": cell, "fixed": fixed, "slopes": slopes, "interference": beside,
              "row_prices": prices}  # fmt: skip
     if "chunks" not in content["scope"] and source.random() < 0.5:
