@@ -163,7 +163,7 @@ class Attack:
         if problem.server or problem.workers > 1 or problem.block > 1:
             return
         # Of shared prefixes and weights the proof is about what is left without them.
-        rest, _, _ = relaxed(asked, missing(asked, "search"))
+        rest, _, _ = relaxed(asked, missing(asked, {"kind": "search"}))
         plain = rest.memory, tuple((r.arrival, r.prompt, r.output) for r in rest.requests)
         target = best + source.choice((0, 1))
         if not rest.pauses and rest.requests:

@@ -345,12 +345,21 @@ module Reader (C : CHECKER) = struct
     let kind = match value with Object m -> List.assoc_opt "kind" m | _ -> None in
     match kind with
     | Some (Text "prices") ->
-        let field = fields "proof" [ "kind"; "denominator"; "first"; "numerators" ] [] value in
-        let first = get field "first" in
+        let field = fields "proof" [ "kind"; "denominator"; "resources" ] [] value in
+        let of_tokens = function
+          | Object members -> List.assoc_opt "name" members = Some (Text "tokens")
+          | _ -> false in
+        let resources = list "resources" (get field "resources") in
+        if not (List.for_all of_tokens resources) then not_covered "prices of slots or prefixes";
+        let tokens =
+          match resources with
+          | [ one ] -> fields "tokens" [ "name"; "first"; "numerators" ] [] one
+          | _ -> wrong "lower: needs prices of tokens once" in
+        let first = get tokens "first" in
         let digits = integer "first" first in
         if digits.[0] = '-' || digits = "0" then wrong "lower: needs a first time of at least 1";
         Prices (z "denominator" (get field "denominator"), z "first" first,
-                numbers "numerators" (get field "numerators"))
+                numbers "numerators" (get tokens "numerators"))
     | Some (Text "volume") ->
         let field = fields "proof" [ "kind" ] [ "staircases" ] value in
         Volumes
@@ -564,7 +573,7 @@ let conclusions value =
 let known_schema = function
   | Object members -> (
       match List.assoc_opt "schema" members with
-      | Some (Text "kvopt.certificate/3") -> ()
+      | Some (Text "kvopt.certificate/4") -> ()
       | _ -> unreadable "certificate: has an unknown schema")
   | _ -> unreadable "certificate: must be an object"
 

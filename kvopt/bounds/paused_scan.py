@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from kvopt.bounds.pauses import windows_with_pauses
-from kvopt.bounds.scan import Scanner, Steps
+from kvopt.bounds.prices import Steps
+from kvopt.bounds.scan import Scanner
 from kvopt.errors import TooLarge
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats, Integers, Numbers

@@ -1,4 +1,4 @@
-"""Certificate files: ``kvopt.certificate/3``, described in ``docs/certificates.md``.
+"""Certificate files: ``kvopt.certificate/4``, described in ``docs/certificates.md``.
 
 A file that is read is checked by `kvopt.verify` first, as if it were new.
 """
@@ -6,7 +6,7 @@ A file that is read is checked by `kvopt.verify` first, as if it were new.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
@@ -19,17 +19,16 @@ from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import (
-    BlockPrices,
     CheckedBound,
     ConfigurationProof,
     DeadlinePrices,
     PartProof,
-    Prices,
+    Prefixes,
+    PriceProof,
     Proof,
     SearchProof,
-    SharedPrices,
     SharesProof,
-    SlotPrices,
+    Slots,
     SplitProof,
     StatePrices,
     VolumeProof,
@@ -48,7 +47,7 @@ from kvopt.timetable.work import Chunks, Lost
 from kvopt.verify.reading import LARGEST_FILE
 from kvopt.verify.work import MOST_STATED
 
-SCHEMA = "kvopt.certificate/3"
+SCHEMA = "kvopt.certificate/4"
 
 Json = dict[str, Any]
 
@@ -298,10 +297,7 @@ def _in_time(
 # ---- proofs -----------------------------------------------------------------------------
 
 _KINDS: dict[str, type[Any]] = {
-    "prices": Prices,
-    "slot-prices": SlotPrices,
-    "block-prices": BlockPrices,
-    "shared-prices": SharedPrices,
+    "prices": PriceProof,
     "search": SearchProof,
     "volume": VolumeProof,
     "configurations": ConfigurationProof,
@@ -309,6 +305,8 @@ _KINDS: dict[str, type[Any]] = {
     "split": SplitProof,
 }
 """Names of proofs in files; their members are the fields of these classes."""
+_RESOURCES: dict[str, type[Any]] = {"slots": Slots, "prefixes": Prefixes}
+"""Names of resources, besides tokens."""
 
 
 def proof_to_json(proof: Proof, begin: int = 0) -> Json:
@@ -323,35 +321,35 @@ def proof_to_json(proof: Proof, begin: int = 0) -> Json:
 
 
 def _members(proof: object, begin: int) -> Json:
-    """Return the fields of a proof; prices begin with the first that is not 0.
-
-    Empty members are left out, except slots.
-    """
+    """Return the fields of a proof; empty ones and defaults of shares are left out."""
     found: Json = {}
-    if isinstance(proof, Prices):
-        first = next((t for t, price in enumerate(proof.numerators, 1) if price), 1)
-        numerators = list(proof.numerators[first - 1 :])
-        return {"denominator": proof.denominator, "first": begin + first, "numerators": numerators}
+    if isinstance(proof, PriceProof):
+        return {"denominator": proof.denominator, "resources": [*_resources(proof, begin)]}
     for field in fields(proof):  # type: ignore[arg-type]
         value = getattr(proof, field.name)
-        if (value == () and field.name != "slots") or (field.name == "parts" and not value):
-            continue
-        if field.name == "by_memory" and value == field.default:
+        if value == () or (field.name in ("parts", "by_memory") and value == field.default):
             continue
         match field.name:
             case "prices":
                 found |= _members(value, begin)
                 continue
-            case "borders" | "times":
+            case "times":
                 value = [begin + time for time in value]
             case "stages":
                 value = [_members(stage, begin) for stage in value]
-            case "slots":
-                value = [{"count": many, "numerators": prices} for many, prices in value]
             case "parts" if isinstance(proof, SplitProof):
                 value = [{"from": p.begin, "proof": proof_to_json(p.proof, p.begin)} for p in value]
         found[field.name] = value
     return found
+
+
+def _resources(proof: PriceProof, begin: int) -> Iterator[Json]:
+    """Yield the objects of resources; prices of tokens begin with the first that is not 0."""
+    first = next((t for t, price in enumerate(proof.numerators, 1) if price), 1)
+    yield {"name": "tokens", "first": begin + first, "numerators": [*proof.numerators[first - 1 :]]}
+    for each in proof.others:
+        name = next(name for name, made in _RESOURCES.items() if type(each) is made)
+        yield {"name": name, "numerators": (), **_members(each, begin)}
 
 
 def _whole_proof(proof: Json, instance: Instance) -> Any:
@@ -360,8 +358,7 @@ def _whole_proof(proof: Json, instance: Instance) -> Any:
     Otherwise there would be a price for each of perhaps many earlier rounds.
     """
     first = instance.first_arrival
-    whole = ("volume", "shares", "block-prices", "shared-prices", "split")
-    if not first or proof["kind"] in whole:
+    if not first or proof["kind"] in ("volume", "shares", "split"):
         return proof_from_json(proof)
     return SplitProof((_part({"from": first, "proof": proof}),))
 
@@ -377,24 +374,28 @@ def proof_from_json(said: Json, begin: int = 0) -> Any:
 
 def _made(kind: type[Any], said: Json, begin: int) -> Any:
     """Return a proof, or a part of one, from its members."""
-    if kind is Prices:
-        gap = said["first"] - begin - 1
-        return Prices((*(0,) * gap, *said["numerators"][max(0, -gap) :]), said["denominator"])
+    if kind is PriceProof:
+        rows: dict[str, list[Json]] = {name: [] for name in ("tokens", *_RESOURCES)}
+        for each in said["resources"]:
+            rows[each["name"]].append(each)
+        (tokens,) = rows.pop("tokens")
+        gap = tokens["first"] - begin - 1
+        others = (_made(_RESOURCES[name], each, begin) for name in rows for each in rows[name])
+        numerators = (*(0,) * gap, *tokens["numerators"][max(0, -gap) :])
+        return PriceProof(numerators, said["denominator"], tuple(others))
     known: Json = {}
     for field in fields(kind):
         if field.name == "prices":
-            known["prices"] = _made(Prices, said, begin)
+            known["prices"] = _made(PriceProof, said, begin)
             continue
         if field.name not in said:
             continue
         value = said[field.name]
         match field.name:
-            case "borders" | "times":
+            case "times":
                 value = [time - begin for time in value]
             case "stages":
                 value = [_made(StatePrices, stage, begin) for stage in value]
-            case "slots":
-                value = [(each["count"], each["numerators"]) for each in value]
             case "parts" if kind is SplitProof:
                 value = map(_part, value)
         known[field.name] = _tuples(value)

@@ -13,7 +13,7 @@ from kvopt.cli.certify import ProblemOptions
 from kvopt.cli.common import blamed_on, label, option, refuse
 from kvopt.cli.printing import is_json, is_watched, say, show, table, write_output, written
 from kvopt.files.atomic import write_atomically
-from kvopt.incumbent.proofs import Prices, prices_of
+from kvopt.incumbent.proofs import PriceProof, prices_of
 from kvopt.simulate.comparison import Comparison
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run as simulate
@@ -165,7 +165,7 @@ def plot_command(
         write_output(output, plot_instance, instance)
 
 
-def _priced(instance: Instance) -> tuple[Prices | None, str]:
+def _priced(instance: Instance) -> tuple[PriceProof | None, str]:
     """Return the best prices found in a few seconds and their value."""
     result = bound(instance, "lagrangian", time_limit=_PRICE_SECONDS)
     found = None if result.checked is None else prices_of(result.checked.proof)

@@ -7,81 +7,74 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
-    """Integer prices of one token at the times ``1, 2, ...``, over a denominator.
+class Slots:
+    """Integer prices of slots, by which large requests are counted, see `kvopt.bounds.slots`.
 
-    `kvopt.bounds.prices` evaluates and explains the bound.
+    Parameters
+    ----------
+    capacity
+        Number of slots of each machine.
+    times
+        Ascending times at which prices are given; in between they change evenly.
+    numerators
+        Prices of one slot at these times.
+    """
+
+    capacity: int
+    times: tuple[int, ...]
+    numerators: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """Shares of nodes of prefixes that users pay for, see `kvopt.bounds.shared_prices`.
+
+    Parameters
+    ----------
+    denominator
+        That of shares.
+    times
+        Ascending; shares are those of an interval after one of them, up to the next one.
+    numerators
+        For each node of each request, from the root, without those on all paths: its share in each
+        interval.
+    """
+
+    denominator: int
+    times: tuple[int, ...]
+    numerators: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PriceProof:
+    """Integer prices of resources: of a token at the times ``1, 2, ...``, and perhaps of others.
+
+    `kvopt.bounds.prices` evaluates and explains the bound.  Where memory has a block size, whole
+    blocks are paid for.
 
     Parameters
     ----------
     numerators
-        Price of time t times ``denominator``, at position t - 1; none is negative.
+        Price of a token at time t times ``denominator``, at position t - 1; none is negative.
     denominator
         At least 1.
+    others
+        Further resources.
     """
 
     numerators: tuple[int, ...]
     denominator: int
+    others: tuple[Slots | Prefixes, ...] = ()
 
     def __post_init__(self) -> None:
         if self.denominator < 1 or min(self.numerators, default=0) < 0:
             raise ValueError("prices must not be negative, and their denominator is at least 1")
 
-
-@dataclass(frozen=True, slots=True)
-class BlockPrices:
-    """Prices of tokens paid for whole blocks, whose size is that of the instance.
-
-    `kvopt.bounds.prices` evaluates the bound.
-    """
-
-    prices: Prices
-
-
-@dataclass(frozen=True, slots=True)
-class SlotPrices:
-    """Integer prices of tokens, and of slots by which large requests are counted.
-
-    `kvopt.bounds.slots` evaluates and explains the bound.
-
-    Parameters
-    ----------
-    prices
-        Prices of tokens.
-    borders
-        Ascending times at which prices of slots are given; in between they change evenly.
-    slots
-        Pairs (c, prices): prices of one of c slots at the borders, over the same denominator.
-    """
-
-    prices: Prices
-    borders: tuple[int, ...]
-    slots: tuple[tuple[int, tuple[int, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SharedPrices:
-    """Integer prices of tokens, and shares of each node of prefixes that its users pay for.
-
-    `kvopt.bounds.shared_prices` evaluates and explains the bound.
-
-    Parameters
-    ----------
-    prices
-        Prices of tokens.
-    borders
-        Ascending times; shares are those of an interval after one of them, up to the next one.
-    unit
-        Denominator of shares.
-    shares
-        For each node of each request, from the root, without those on all paths: its share in each
-        interval.
-    """
-
-    prices: Prices
-    borders: tuple[int, ...]
-    unit: int
-    shares: tuple[tuple[int, ...], ...]
+    @property
+    def unit(self) -> int:
+        """Denominator of payments, for shares of prefixes too."""
+        shares = (each.denominator for each in self.others if isinstance(each, Prefixes))
+        return math.prod(shares, start=self.denominator)
 
 
 Staircase = tuple[int, ...]
@@ -168,7 +161,7 @@ class SearchProof:
         As in `ConfigurationProof`.
     """
 
-    prices: Prices
+    prices: PriceProof
     target: int
     kept: tuple[int, ...] = field(default=(), compare=False)
     cuts: tuple[int, ...] = ()
@@ -188,7 +181,7 @@ class PartProof:
     """
 
     begin: int
-    proof: Prices | SlotPrices | VolumeProof | ConfigurationProof | SearchProof
+    proof: PriceProof | VolumeProof | ConfigurationProof | SearchProof
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,37 +227,31 @@ class SharesProof:
     by_memory: int = 64
 
 
-Proof = (
-    Prices
-    | SlotPrices
-    | BlockPrices
-    | SharedPrices
-    | VolumeProof
-    | ConfigurationProof
-    | SearchProof
-    | SplitProof
-    | SharesProof
-)
+Proof = PriceProof | VolumeProof | ConfigurationProof | SearchProof | SplitProof | SharesProof
 
 _MOST_TIMES = 10_000_000
 """Limit of the times of prices of parts on one clock."""
 
 
-def prices_of(proof: Proof) -> Prices | None:
+def prices_of(proof: Proof | None) -> PriceProof | None:
     """Return the prices of tokens in a proof, those of its parts on one clock.
 
-    None without prices, or if they are too far apart for a list of all times.
+    None if other resources have prices too, or they are too far apart for a list of all times.
 
     Examples
     --------
-    >>> late = PartProof(3, Prices((1, 2), 2))
-    >>> prices_of(SplitProof((PartProof(0, Prices((1,), 3)), late)))
-    Prices(numerators=(2, 0, 0, 3, 6), denominator=6)
+    >>> late = PartProof(3, PriceProof((1, 2), 2))
+    >>> prices_of(SplitProof((PartProof(0, PriceProof((1,), 3)), late)))
+    PriceProof(numerators=(2, 0, 0, 3, 6), denominator=6, others=())
     """
-    if isinstance(proof, Prices):
-        return proof
+    if isinstance(proof, PriceProof):
+        return None if proof.others else proof
     parts = proof.parts if isinstance(proof, SplitProof) else ()
-    priced = [(part.begin, part.proof) for part in parts if isinstance(part.proof, Prices)]
+    priced = [
+        (part.begin, part.proof)
+        for part in parts
+        if isinstance(part.proof, PriceProof) and not part.proof.others
+    ]
     if not priced:
         return None
     longest = max(begin + len(prices.numerators) for begin, prices in priced)
@@ -275,7 +262,7 @@ def prices_of(proof: Proof) -> Prices | None:
     for begin, prices in priced:
         for after, numerator in enumerate(prices.numerators):
             numerators[begin + after] += numerator * (over // prices.denominator)
-    return Prices(tuple(numerators), over)
+    return PriceProof(tuple(numerators), over)
 
 
 @dataclass(frozen=True, slots=True)

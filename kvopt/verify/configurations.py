@@ -129,8 +129,9 @@ class TokenStage(Stage):
 
     def __init__(self, problem: Problem, proof: dict[str, Any], work: Work) -> None:
         super().__init__(problem, proof["denominator"], work)
-        early = self.offset - proof["first"]
-        prices = proof["numerators"][max(0, early) :]
+        (tokens,) = proof["resources"]
+        early = self.offset - tokens["first"]
+        prices = tokens["numerators"][max(0, early) :]
         self.prices = [0] * max(0, -early) * bool(prices) + prices or [0]
         self.last, self.most = len(self.prices) - 1, [self.memory * price for price in self.prices]
 

@@ -162,7 +162,7 @@ def fleet_certificate() -> dict[str, Any]:
     rows = [{"arrival": 0, "prompt": s, "output": 1} for s in (4, 2, 1)]
     instance = {"schema": "kvopt.instance/2", "memory": 5, "workers": 2, "requests": rows}
     return {
-        "schema": "kvopt.certificate/3",
+        "schema": "kvopt.certificate/4",
         "clock": "rounds",
         "scope": "runs",
         "instance": instance,
@@ -182,7 +182,7 @@ def in_seconds() -> dict[str, Any]:
     model = {"lines": [{"round_ns": 9, "token_ns": 1}], "kv_ns": 0, "prompt_ns": 0}
     shares = {"kind": "shares", "lines": [0], "weights": [], "company": []}
     return {
-        "schema": "kvopt.certificate/3",
+        "schema": "kvopt.certificate/4",
         "scope": "runs",
         "instance": instance,
         "hash": hash_of(instance),
@@ -204,7 +204,7 @@ def in_time() -> dict[str, Any]:
     instance = {"schema": "kvopt.instance/2", "memory": 5, "requests": rows}
     prices = {"times": [0, 2], "numerators": [1], "denominator": 9}
     return {
-        "schema": "kvopt.certificate/3", "clock": "rounds", "scope": "runs",
+        "schema": "kvopt.certificate/4", "clock": "rounds", "scope": "runs",
         "instance": instance,
         "hash": hash_of(instance),
         "upper": {"value": 6, "starts": [0, 2]},

@@ -43,7 +43,7 @@ class TestBounds:
 def paused(**members: Any) -> dict[str, Any]:
     """Return a certificate of the worked example."""
     made: dict[str, Any] = {
-        "schema": "kvopt.certificate/3",
+        "schema": "kvopt.certificate/4",
         "clock": "rounds",
         "scope": "pauses",
         "instance": instance_to_json(WORKED),

@@ -129,7 +129,9 @@ class TestAbsoluteClocks:
                 instance.memory, [(r.arrival + FAR, r.prompt, r.output) for r in instance]
             )
             proof = random_proof(source)
-            assert proved(far, {**proof, "first": proof["first"] + FAR}) == proved(instance, proof)
+            (tokens,) = proof["resources"]
+            later = {**proof, "resources": [{**tokens, "first": tokens["first"] + FAR}]}
+            assert proved(far, later) == proved(instance, proof)
 
     @pytest.mark.slow
     def test_states(self) -> None:

@@ -26,10 +26,11 @@ def prices(problem: Problem, proof: dict[str, Any]) -> int:
     """Return the bound of prices: least costs of all requests less the price of all memory."""
     memory, block = problem.memory, problem.block
     scale: int = proof["denominator"]
-    token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
+    token = _of_tokens(proof)
     slots = [
-        (each["count"], _line(proof["borders"], each["numerators"]))
-        for each in proof.get("slots", ())
+        (each["capacity"], _line(each["times"], each["numerators"]))
+        for each in proof["resources"]
+        if each["name"] == "slots"
     ]
     last = max([0, *token, *(time for _, line in slots for time in line)])
 
@@ -55,6 +56,11 @@ def prices(problem: Problem, proof: dict[str, Any]) -> int:
     return -(-total // scale)
 
 
+def _of_tokens(proof: Proof) -> Counter[int]:
+    (tokens,) = (each for each in proof["resources"] if each["name"] == "tokens")
+    return Counter(dict(enumerate(tokens["numerators"], tokens["first"])))
+
+
 def _line(borders: list[int], values: list[int]) -> Counter[int]:
     """Return prices of a slot at all times after the first border; slopes are rounded up."""
     line: Counter[int] = Counter()
@@ -68,22 +74,29 @@ def _line(borders: list[int], values: list[int]) -> Counter[int]:
 def shared_prices(problem: Problem, proof: dict[str, Any]) -> int:
     """Return the bound of prices of tokens and of shares of nodes."""
     memory, private, most = held_together(problem)
-    levels = _levels(problem, proof, private, most)
-    unit, borders = proof["unit"], proof["borders"]
+    (prefixes,) = (each for each in proof["resources"] if each["name"] == "prefixes")
+    levels = _levels(problem, prefixes, most)
+    unit, borders = prefixes["denominator"], prefixes["times"]
     scale: int = unit * proof["denominator"]
-    token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
+    token, weights = _of_tokens(proof), problem.weights or (1,) * len(private)
     last = max([0, *token])
     total: int = -problem.used * memory * unit * sum(token.values())
     for i, (arrival, _, output) in enumerate(problem.requests):
         costs = []
         for k in range(arrival, max(arrival, last) + 1):
-            costs.append(scale * (k + output - arrival))
+            costs.append(scale * weights[i] * (k + output - arrival))
             for t in range(k + 1, k + output + 1):
                 x = bisect_left(borders, t) - 1
                 more = levels[i][x] if 0 <= x < len(levels[i]) else 0
                 costs[-1] += token[t] * (unit * (private[i] + t - k) + more)
         total += min(costs)
     return -(-total // scale)
+
+
+def of_resources(problem: Problem, proof: Proof) -> int:
+    """Return the bound of prices of tokens, and of slots or shares of prefixes."""
+    names = {each["name"] for each in proof["resources"]}
+    return shared_prices(problem, proof) if "prefixes" in names else prices(problem, proof)
 
 
 def fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
@@ -309,9 +322,8 @@ def by_definition() -> Iterator[None]:
     """Let the checker evaluate proofs by these definitions, in this process."""
     with pytest.MonkeyPatch.context() as patch:
         for kind, (modules, fast) in proofs.KINDS.items():
-            if "prices" in kind:
-                value = shared_prices if kind == "shared-prices" else prices
-                patch.setitem(proofs.KINDS, kind, (modules, whole(value, fast)))
+            if kind == "prices":
+                patch.setitem(proofs.KINDS, kind, (modules, whole(of_resources, fast)))
         for module, name, definition in (
             (volume, "_passed", passed),
             (volume, "_fluid", fluid),

@@ -21,7 +21,7 @@ from kvopt.show.plots.timeline import Drawable, Timeline
 from kvopt.show.summary import counted
 
 if TYPE_CHECKING:
-    from kvopt.incumbent.proofs import Prices
+    from kvopt.incumbent.proofs import PriceProof
     from kvopt.problem.instance import Instance
 
 _LONGEST_NAME = 60
@@ -39,7 +39,7 @@ def plot_schedule(
     *,
     ax: Axes | None = None,
     subtitle: str | None = None,
-    prices: Prices | None = None,
+    prices: PriceProof | None = None,
 ) -> Figure:
     """Draw a schedule or a run by request and, on the same time axis, its memory against M.
 
@@ -100,7 +100,7 @@ def plot_runs(runs: Sequence[Drawable], path: str | Path | None = None) -> Figur
     return _finished(figure, instance, path)
 
 
-def _drawn(runs: Sequence[Drawable], prices: Prices | None = None) -> tuple[Figure, Any]:
+def _drawn(runs: Sequence[Drawable], prices: PriceProof | None = None) -> tuple[Figure, Any]:
     """Return a figure of runs, and the panels of each."""
     instance = runs[0].timeline().instance
     count, workers = len(instance), instance.workers

@@ -14,7 +14,7 @@ from kvopt.show.plots import style
 from kvopt.show.plots.timeline import Drawable, Timeline, thinned
 
 if TYPE_CHECKING:
-    from kvopt.incumbent.proofs import Prices
+    from kvopt.incumbent.proofs import PriceProof
 
 _FLOOR, _TALL = 0.43, 0.86
 """Position of a bar below the middle of its row, and the largest share of a row that it fills."""
@@ -165,7 +165,7 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
     return ax
 
 
-def price_curve(prices: Prices, ax: Axes | None = None) -> Axes:
+def price_curve(prices: PriceProof, ax: Axes | None = None) -> Axes:
     """Draw the price of a token over time, in rounds of latency.
 
     Parameters
