@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kvopt.bounds.kinds import Kind, Kinds, begun_blocks, strided_sums
-from kvopt.incumbent.proofs import CheckedBound, PriceProof, Slots
+from kvopt.incumbent.proofs import CheckedBound, Prefixes, PriceProof, Slots, token_prices
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
@@ -39,12 +39,14 @@ _FEW_COSTS = 10_000_000
 """Starts up to which costs are evaluated without compiled code, in a tenth of a second."""
 
 
-def rounded_prices(values: Sequence[float] | Floats, denominator: int) -> PriceProof:
-    """Round floats to prices; anything but a positive number becomes 0."""
+def rounded_prices(
+    values: Sequence[float] | Floats, denominator: int, others: Sequence[Slots | Prefixes] = ()
+) -> PriceProof:
+    """Round floats to prices of tokens; anything but a positive number becomes 0."""
     numerators = rounded(values, denominator)
     kept = np.flatnonzero(numerators)
     last = int(kept[-1]) + 1 if len(kept) else 0
-    return PriceProof(tuple(int(number) for number in numerators[:last]), denominator)
+    return token_prices([int(number) for number in numerators[:last]], denominator, others)
 
 
 def rounded(values: Sequence[float] | Floats, denominator: int) -> Floats:
@@ -88,11 +90,12 @@ def price_value(
     pauses
         Whether the bound covers schedules with pauses; a scanner knows that itself.
     """
-    slots = [each for each in proof.others if isinstance(each, Slots)]
+    slots = [each for each in proof.resources if isinstance(each, Slots)]
     kinds = Kinds.of(instance) if scanner is None else scanner.kinds
-    last = max([len(proof.numerators), *(each.times[-1] for each in slots)])
+    numerators = proof.numerators
+    last = max([len(numerators), *(each.times[-1] for each in slots)])
     tokens = np.zeros(last, dtype=np.int64 if fits_int64(kinds, proof) else object)
-    tokens[: len(proof.numerators)] = proof.numerators
+    tokens[: len(numerators)] = numerators
     lines = [line_of(each, last, tokens.dtype) for each in slots]
     steps = steps_of(instance.memory, [each.capacity for each in slots], lines) if slots else None
     if scanner is None:
@@ -100,7 +103,7 @@ def price_value(
     else:
         costs = scanner.integer_costs(tokens, proof, steps)
     least: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
-    rent: int = instance.blocks * instance.block_size * sum(proof.numerators)
+    rent: int = instance.blocks * instance.block_size * sum(numerators)
     rent += sum(each.capacity * sum(line.tolist()) for each, line in zip(slots, lines, strict=True))
     return least - instance.used_workers * rent * (proof.unit // proof.denominator)
 
@@ -137,7 +140,7 @@ def fits_int64(kinds: Kinds, proof: PriceProof) -> bool:
     """Whether loops may add up costs of starts."""
     numbers, last = proof.numerators, len(proof.numerators)
     total, largest = sum(numbers), max(numbers, default=0)
-    slots = [each for each in proof.others if isinstance(each, Slots)]
+    slots = [each for each in proof.resources if isinstance(each, Slots)]
     for each in slots:
         last = max(last, each.times[-1])
     most = _largest_cost(kinds, last, total, largest, proof.denominator)

@@ -6,11 +6,12 @@ Weights and company are found in floats: they steer, and `kvopt.bounds.seconds_e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
 from operator import itemgetter
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvopt.bounds.seconds_evaluation import (
     FULL,

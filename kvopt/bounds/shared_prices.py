@@ -223,11 +223,11 @@ class PrefixScanner(Scanner):
         most = _UNIT * (len(values) + longest + 1 + most * paid)
         rows = np.floor(shares * _UNIT).astype(np.int64).tolist()
         prefixes = Prefixes(_UNIT, tuple(self._borders.tolist()), tuple(map(tuple, rows)))
-        return replace(rounded_prices(values, finest_denominator(most)), others=(prefixes,))
+        return rounded_prices(values, finest_denominator(most), [prefixes])
 
     def integer_costs(self, prices: Numbers, proof: PriceProof, _: Steps | None) -> Numbers:
         """Return the least cost of every request in integers, times the unit of the proof."""
-        (prefixes,) = (each for each in proof.others if isinstance(each, Prefixes))
+        (prefixes,) = (each for each in proof.resources if isinstance(each, Prefixes))
         unit = prefixes.denominator
         levels = self._levels(np.array(prefixes.numerators, dtype=np.int64), unit)
         paying = replace(self.kinds, prompts=-(-levels.max(axis=1) // unit))

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -152,9 +151,7 @@ class SlotScanner(Scanner):
             prices = rounded(at_borders(row, self.borders) * self._memory / count, denominator)
             numbers = prices.astype(np.int64).tolist()
             slots.append(Slots(count, tuple(self.borders.tolist()), tuple(numbers)))
-        return replace(
-            rounded_prices(_means(rows[0], self.reach), denominator), others=tuple(slots)
-        )
+        return rounded_prices(_means(rows[0], self.reach), denominator, slots)
 
     def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
         """Return ``L`` of prices, the cheapest starts, and the use above the capacity."""

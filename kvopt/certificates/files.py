@@ -6,11 +6,13 @@ A file that is read is checked by `kvopt.verify` first, as if it were new.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import convert, to_builtins
 
 import kvopt.verify as checker
 from kvopt.errors import FalseClaim, InvalidInput, TooLarge
@@ -18,21 +20,7 @@ from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime
-from kvopt.incumbent.proofs import (
-    CheckedBound,
-    ConfigurationProof,
-    DeadlinePrices,
-    PartProof,
-    Prefixes,
-    PriceProof,
-    Proof,
-    SearchProof,
-    SharesProof,
-    Slots,
-    SplitProof,
-    StatePrices,
-    VolumeProof,
-)
+from kvopt.incumbent.proofs import CheckedBound, DeadlinePrices, Proof
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import OWN, Aim, Deadline
 from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA
@@ -195,7 +183,7 @@ def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) ->
     lower = None
     if bound is not None:
         method = str(provenance.get("bounded_by") or bound["proof"]["kind"])
-        proof, steps = _whole_proof(bound["proof"], instance), tuple(bound.get("relaxations", ()))
+        proof, steps = proof_from_json(bound["proof"]), tuple(bound.get("relaxations", ()))
         lower = CheckedBound(bound["value"], method, proof, steps)
     return Optimum(Scope.parse(value["scope"]), upper, lower)
 
@@ -265,7 +253,7 @@ def _deadline_to_json(in_time: InTime) -> dict[str, Any]:
         "after": OWN if in_time.after is None else in_time.after,
         "ceiling": in_time.ceiling,
         **_steps_to_json(in_time.relaxations),
-        "proof": {"times": (), "numerators": (), **_members(in_time.proof, 0)},
+        "proof": to_builtins(in_time.proof),
         "attained": in_time.attained,
     }
 
@@ -286,7 +274,7 @@ def _in_time(
         count=len(instance),
         after=length,
         ceiling=value["ceiling"],
-        proof=_made(DeadlinePrices, value["proof"], 0),
+        proof=convert(value["proof"], DeadlinePrices),
         sure_misses=None,
         best=best,
         attained=tuple(value["attained"]),
@@ -296,121 +284,16 @@ def _in_time(
 
 # ---- proofs -----------------------------------------------------------------------------
 
-_KINDS: dict[str, type[Any]] = {
-    "prices": PriceProof,
-    "search": SearchProof,
-    "volume": VolumeProof,
-    "configurations": ConfigurationProof,
-    "shares": SharesProof,
-    "split": SplitProof,
-}
-"""Names of proofs in files; their members are the fields of these classes."""
-_RESOURCES: dict[str, type[Any]] = {"slots": Slots, "prefixes": Prefixes}
-"""Names of resources, besides tokens."""
+
+def proof_to_json(proof: Proof) -> Json:
+    """Return the JSON object of a proof."""
+    members: Json = to_builtins(proof)
+    return members
 
 
-def proof_to_json(proof: Proof, begin: int = 0) -> Json:
-    """Return the JSON object of a proof whose times count from ``begin``.
-
-    A proof with one part becomes the proof of that part.
-    """
-    if isinstance(proof, SplitProof) and len(proof.parts) == 1:
-        return proof_to_json(proof.parts[0].proof, proof.parts[0].begin)
-    kind = next(name for name, made in _KINDS.items() if type(proof) is made)
-    return {"kind": kind, **_members(proof, begin)}
-
-
-def _members(proof: object, begin: int) -> Json:
-    """Return the fields of a proof; empty ones and defaults of shares are left out."""
-    found: Json = {}
-    if isinstance(proof, PriceProof):
-        return {"denominator": proof.denominator, "resources": [*_resources(proof, begin)]}
-    for field in fields(proof):  # type: ignore[arg-type]
-        value = getattr(proof, field.name)
-        if value == () or (field.name in ("parts", "by_memory") and value == field.default):
-            continue
-        match field.name:
-            case "prices":
-                found |= _members(value, begin)
-                continue
-            case "times":
-                value = [begin + time for time in value]
-            case "stages":
-                value = [_members(stage, begin) for stage in value]
-            case "parts" if isinstance(proof, SplitProof):
-                value = [{"from": p.begin, "proof": proof_to_json(p.proof, p.begin)} for p in value]
-        found[field.name] = value
-    return found
-
-
-def _resources(proof: PriceProof, begin: int) -> Iterator[Json]:
-    """Yield the objects of resources; prices of tokens begin with the first that is not 0."""
-    first = next((t for t, price in enumerate(proof.numerators, 1) if price), 1)
-    yield {"name": "tokens", "first": begin + first, "numerators": [*proof.numerators[first - 1 :]]}
-    for each in proof.others:
-        name = next(name for name, made in _RESOURCES.items() if type(each) is made)
-        yield {"name": name, "numerators": (), **_members(each, begin)}
-
-
-def _whole_proof(proof: Json, instance: Instance) -> Any:
-    """Return the proof of a bound on all requests; its times count from the first arrival.
-
-    Otherwise there would be a price for each of perhaps many earlier rounds.
-    """
-    first = instance.first_arrival
-    if not first or proof["kind"] in ("volume", "shares", "split"):
-        return proof_from_json(proof)
-    return SplitProof((_part({"from": first, "proof": proof}),))
-
-
-def proof_from_json(said: Json, begin: int = 0) -> Any:
-    """Return the proof whose JSON object `proof_to_json` gave.
-
-    Prices of times up to ``begin`` are left out: nothing is active then, and the bound is the
-    same without them.
-    """
-    return _made(_KINDS[said["kind"]], said, begin)
-
-
-def _made(kind: type[Any], said: Json, begin: int) -> Any:
-    """Return a proof, or a part of one, from its members."""
-    if kind is PriceProof:
-        rows: dict[str, list[Json]] = {name: [] for name in ("tokens", *_RESOURCES)}
-        for each in said["resources"]:
-            rows[each["name"]].append(each)
-        (tokens,) = rows.pop("tokens")
-        gap = tokens["first"] - begin - 1
-        others = (_made(_RESOURCES[name], each, begin) for name in rows for each in rows[name])
-        numerators = (*(0,) * gap, *tokens["numerators"][max(0, -gap) :])
-        return PriceProof(numerators, said["denominator"], tuple(others))
-    known: Json = {}
-    for field in fields(kind):
-        if field.name == "prices":
-            known["prices"] = _made(PriceProof, said, begin)
-            continue
-        if field.name not in said:
-            continue
-        value = said[field.name]
-        match field.name:
-            case "times":
-                value = [time - begin for time in value]
-            case "stages":
-                value = [_made(StatePrices, stage, begin) for stage in value]
-            case "parts" if kind is SplitProof:
-                value = map(_part, value)
-        known[field.name] = _tuples(value)
-    return kind(**known)
-
-
-def _part(part: Json) -> PartProof:
-    return PartProof(part["from"], proof_from_json(part["proof"], part["from"]))
-
-
-def _tuples(value: Any) -> Any:
-    """Replace lists by tuples in a value, at all depths."""
-    if isinstance(value, list | tuple | map):
-        return tuple(map(_tuples, value))
-    return value
+def proof_from_json(members: Json) -> Any:
+    """Return the proof of a JSON object."""
+    return convert(members, Proof)
 
 
 # ---- the instance -----------------------------------------------------------------------

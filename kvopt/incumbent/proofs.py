@@ -1,14 +1,34 @@
-"""Proofs of checked lower bounds: data that proves them from the instance alone."""
+"""Proofs of checked lower bounds: data that proves them from the instance alone.
+
+Certificates have them as they are: fields are members of objects in JSON.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Slots:
-    """Integer prices of slots, by which large requests are counted, see `kvopt.bounds.slots`.
+class Tokens(Struct, frozen=True, tag_field="name", tag="tokens"):
+    """Prices of a token, at all times from the first one on; 0 before and after.
+
+    Parameters
+    ----------
+    first
+        At least 1.
+    numerators
+        None is negative.
+    """
+
+    first: int
+    numerators: tuple[int, ...]
+
+
+class Slots(Struct, frozen=True, tag_field="name", tag="slots"):
+    """Prices of slots, by which large requests are counted, see `kvopt.bounds.slots`.
 
     Parameters
     ----------
@@ -25,8 +45,7 @@ class Slots:
     numerators: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Prefixes:
+class Prefixes(Struct, frozen=True, tag_field="name", tag="prefixes"):
     """Shares of nodes of prefixes that users pay for, see `kvopt.bounds.shared_prices`.
 
     Parameters
@@ -45,44 +64,64 @@ class Prefixes:
     numerators: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PriceProof:
-    """Integer prices of resources: of a token at the times ``1, 2, ...``, and perhaps of others.
+class PriceProof(Struct, frozen=True, tag_field="kind", tag="prices"):
+    """Integer prices of resources over time.
 
     `kvopt.bounds.prices` evaluates and explains the bound.  Where memory has a block size, whole
     blocks are paid for.
 
     Parameters
     ----------
-    numerators
-        Price of a token at time t times ``denominator``, at position t - 1; none is negative.
     denominator
-        At least 1.
-    others
-        Further resources.
+        That of all prices, at least 1.
+    resources
+        Tokens once, others perhaps.
     """
 
-    numerators: tuple[int, ...]
     denominator: int
-    others: tuple[Slots | Prefixes, ...] = ()
+    resources: tuple[Tokens | Slots | Prefixes, ...]
 
     def __post_init__(self) -> None:
-        if self.denominator < 1 or min(self.numerators, default=0) < 0:
+        if self.denominator < 1 or min(self.tokens.numerators, default=0) < 0:
             raise ValueError("prices must not be negative, and their denominator is at least 1")
+
+    @property
+    def tokens(self) -> Tokens:
+        """Prices of tokens."""
+        (tokens,) = (each for each in self.resources if isinstance(each, Tokens))
+        return tokens
+
+    @property
+    def numerators(self) -> tuple[int, ...]:
+        """Prices of a token at the times 1, 2, ..., times the denominator."""
+        return (0,) * (self.tokens.first - 1) + self.tokens.numerators
 
     @property
     def unit(self) -> int:
         """Denominator of payments, for shares of prefixes too."""
-        shares = (each.denominator for each in self.others if isinstance(each, Prefixes))
+        shares = (each.denominator for each in self.resources if isinstance(each, Prefixes))
         return math.prod(shares, start=self.denominator)
+
+
+def token_prices(
+    numerators: Sequence[int], denominator: int, others: Sequence[Slots | Prefixes] = ()
+) -> PriceProof:
+    """Return the proof by prices of a token at the times 1, 2, ..., and of other resources.
+
+    Examples
+    --------
+    >>> token_prices([0, 0, 5, 0], 9).resources
+    (Tokens(first=3, numerators=(5, 0)),)
+    """
+    first = next((t for t, price in enumerate(numerators, 1) if price), 1)
+    return PriceProof(denominator, (Tokens(first, tuple(numerators[first - 1 :])), *others))
 
 
 Staircase = tuple[int, ...]
 """Thresholds, ascending, from 1 to M: see `kvopt.bounds.staircases`."""
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeProof:
+class VolumeProof(Struct, frozen=True, tag_field="kind", tag="volume", omit_defaults=True):
     """A bound by volumes, see `kvopt.bounds.volume`: it needs no data except the instance.
 
     Parameters
@@ -94,8 +133,7 @@ class VolumeProof:
     staircases: tuple[Staircase, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StatePrices:
+class StatePrices(Struct, frozen=True):
     """Integer prices of states at some times; in between they are interpolated.
 
     A state (h, r) is an active request that holds h tokens and has r more rounds to go.
@@ -119,8 +157,7 @@ class StatePrices:
     numerators: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationProof:
+class ConfigurationProof(Struct, frozen=True, tag_field="kind", tag="configurations"):
     """Stages of state prices; each removes starts, which raises the bounds of later stages.
 
     Parameters
@@ -143,12 +180,11 @@ class ConfigurationProof:
     stages: tuple[StatePrices, ...]
     target: int | None = None
     searched: bool = False
-    kept: tuple[int, ...] = field(default=(), compare=False)
+    kept: tuple[int, ...] = ()
     cuts: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchProof:
+class SearchProof(Struct, frozen=True, tag_field="kind", tag="search"):
     """An exhaustive search under prices of tokens found no schedule below a target.
 
     Parameters
@@ -163,12 +199,11 @@ class SearchProof:
 
     prices: PriceProof
     target: int
-    kept: tuple[int, ...] = field(default=(), compare=False)
+    kept: tuple[int, ...] = ()
     cuts: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PartProof:
+class PartProof(Struct, frozen=True, rename={"begin": "from"}):
     """The proof of the bound of a part of the requests, see `kvopt.problem.parts`.
 
     Parameters
@@ -184,8 +219,7 @@ class PartProof:
     proof: PriceProof | VolumeProof | ConfigurationProof | SearchProof
 
 
-@dataclass(frozen=True, slots=True)
-class SplitProof:
+class SplitProof(Struct, frozen=True, tag_field="kind", tag="split"):
     """The bounds of parts of the requests, which add up.
 
     Parameters
@@ -197,8 +231,7 @@ class SplitProof:
     parts: tuple[PartProof, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SharesProof:
+class SharesProof(Struct, frozen=True, tag_field="kind", tag="shares", omit_defaults=True):
     """The proof of a bound in seconds, with the instance and the model.
 
     Parameters
@@ -240,18 +273,16 @@ def prices_of(proof: Proof | None) -> PriceProof | None:
 
     Examples
     --------
-    >>> late = PartProof(3, PriceProof((1, 2), 2))
-    >>> prices_of(SplitProof((PartProof(0, PriceProof((1,), 3)), late)))
-    PriceProof(numerators=(2, 0, 0, 3, 6), denominator=6, others=())
+    >>> late = PartProof(3, token_prices((1, 2), 2))
+    >>> prices_of(SplitProof((PartProof(0, token_prices((1,), 3)), late))).numerators
+    (2, 0, 0, 3, 6)
     """
     if isinstance(proof, PriceProof):
-        return None if proof.others else proof
+        is_near = proof.tokens.first <= _MOST_TIMES
+        return proof if len(proof.resources) == 1 and is_near else None
     parts = proof.parts if isinstance(proof, SplitProof) else ()
-    priced = [
-        (part.begin, part.proof)
-        for part in parts
-        if isinstance(part.proof, PriceProof) and not part.proof.others
-    ]
+    begun = ((part.begin, prices_of(part.proof)) for part in parts)
+    priced = [(begin, prices) for begin, prices in begun if prices is not None]
     if not priced:
         return None
     longest = max(begin + len(prices.numerators) for begin, prices in priced)
@@ -262,7 +293,7 @@ def prices_of(proof: Proof | None) -> PriceProof | None:
     for begin, prices in priced:
         for after, numerator in enumerate(prices.numerators):
             numerators[begin + after] += numerator * (over // prices.denominator)
-    return PriceProof(tuple(numerators), over)
+    return token_prices(numerators, over)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ class Divided:
         if len(parts) > 1 or (parts and parts[0].begin):
             known = _prices_of_parts(prices)
             self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
-        elif isinstance(prices, PriceProof) and not prices.others:
+        elif isinstance(prices, PriceProof) and prices == prices_of(prices):
             search.offer_bound(bound_by(search.instance, prices, search.limits.threads))
 
     def work(self, stage: Stage, budget: Budget | None = None) -> None:

@@ -112,15 +112,17 @@ def _parts(problem: Problem, proof: Proof) -> Iterator[tuple[Problem, Proof]]:
 
     A part has the requests that arrive from its ``from`` on, before that of the next one.  A
     feasible schedule of all requests, less those of other parts, is one of the part; and total
-    latency is a sum over requests.  Without requests the bound is 0.
+    latency is a sum over requests.  Times of a part count from its begin.  Without requests the
+    bound is 0.
     """
     borders = [part["from"] for part in proof["parts"]]
-    refuse(not (borders and ascend(borders)), "lower: must have a part, and their begins ascend")
+    if not ascend([-1, *borders]) or not borders:
+        raise Invalid("lower: must have a part, and their begins ascend from 0 on")
     shares: list[list[Request]] = [[] for _ in borders]
     for request in problem.requests:
         place = bisect_right(borders, request.arrival) - 1
         refuse(place < 0, "lower: a request arrives before the first part")
-        shares[place].append(request)
+        shares[place].append(request._replace(arrival=request.arrival - borders[place]))
     for part, own in paired(proof["parts"], shares):
         if own:
             yield replace(problem, requests=own), part["proof"]

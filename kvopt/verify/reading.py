@@ -39,19 +39,18 @@ _MODEL = {
     "kv_ns": int, "prompt_ns": int,
 }  # fmt: skip
 _STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
-_TOKENS = {"name": "tokens", "first": int, "numerators": [int]}
 _RESOURCES = (
-    _TOKENS,
+    {"name": "tokens", "first": int, "numerators": [int]},
     {"name": "slots", "capacity": int, "times": [int], "numerators": [int]},
     {"name": "prefixes", "denominator": int, "times": [int], "numerators": [[int]]},
 )
+_PRICES = {"kind": "prices", "denominator": int, "resources": [_RESOURCES]}
 _PARTS = (
-    {"kind": "prices", "denominator": int, "resources": [_RESOURCES]},
+    _PRICES,
     {"kind": "volume", "staircases?": [[int]]},
     {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE],
      "kept?": [int], "cuts?": [int]},
-    {"kind": "search", "denominator": int, "resources": [_TOKENS], "target": int,
-     "kept?": [int], "cuts?": [int]},
+    {"kind": "search", "prices": _PRICES, "target": int, "kept?": [int], "cuts?": [int]},
 )  # fmt: skip
 _PROOFS = (
     *_PARTS,

@@ -27,7 +27,7 @@ from kvopt.bounds.scan import Scanner
 from kvopt.bounds.staircases import staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates.files import proof_from_json, proof_to_json
-from kvopt.incumbent.proofs import PriceProof
+from kvopt.incumbent.proofs import PriceProof, token_prices
 
 Content = dict[str, Any]
 
@@ -195,7 +195,7 @@ def test_the_last_priced_time_is_a_start_too() -> None:
 
 def test_a_proof_of_prices_begins_with_the_first_that_is_not_zero() -> None:
     for numerators, first in (((0, 0, 5, 0), 3), ((5,), 1), ((0, 0), 1), ((), 1)):
-        written = proof_to_json(PriceProof(numerators, 9))
+        written = proof_to_json(token_prices(numerators, 9))
         assert written == prices_proof(9, first, numerators[first - 1 :])
 
 

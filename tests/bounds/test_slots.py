@@ -26,7 +26,7 @@ from kvopt.certificates.files import (
 )
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import PriceProof, Slots
+from kvopt.incumbent.proofs import PriceProof, Slots, token_prices
 
 
 def random_slot_prices(source: random.Random, last: int) -> PriceProof:
@@ -37,7 +37,7 @@ def random_slot_prices(source: random.Random, last: int) -> PriceProof:
         for count in source.sample(range(1, 6), source.randint(1, 3))
     )
     tokens = tuple(source.randint(0, 6) for _ in range(source.randint(0, last)))
-    return PriceProof(tokens, source.randint(1, 90), slots)
+    return token_prices(tokens, source.randint(1, 90), slots)
 
 
 def verified(instance: Instance, proof: PriceProof) -> int:
@@ -84,7 +84,7 @@ def test_large_requests_are_told_apart_from_what_fits() -> None:
     assert slots.value > 1.5 * known(tokens.value)
     assert slots.checked is not None
     assert isinstance(slots.checked.proof, PriceProof)
-    assert slots.checked.proof.others
+    assert len(slots.checked.proof.resources) > 1
     assert verified(instance, slots.checked.proof) == slots.value
     reached = known(run(instance, "svf").objective)
     assert 0.9 * reached < slots.value <= reached
@@ -111,7 +111,7 @@ def test_threads_do_not_change_the_bound() -> None:
     assert len({bound(crowded(12), "slots", threads=k).value for k in (1, 2)}) == 1
 
 
-PROOF = PriceProof(
+PROOF = token_prices(
     (1, 2, 1), 60, (Slots(1, (0, 10, 40), (40, 30, 2)), Slots(2, (0, 10, 40), (0, 5, 0)))
 )
 

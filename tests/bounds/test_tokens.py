@@ -25,7 +25,7 @@ from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.certificates import Certificate
 from kvopt.certificates.files import proof_from_json, proof_to_json
 from kvopt.errors import TooLarge
-from kvopt.incumbent.proofs import CheckedBound, PriceProof, SearchProof
+from kvopt.incumbent.proofs import CheckedBound, PriceProof, SearchProof, token_prices
 from kvopt.verify.work import Invalid
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -90,14 +90,14 @@ def test_the_optimum_is_found_below_targets_above_it_and_proved_at_it() -> None:
 
 def test_denominators_that_would_leave_64_bits_are_made_smaller() -> None:
     instance = instance_of(2**40, [(0, 2**39, 3), (0, 2**39, 3), (1, 5, 2)])
-    prices = PriceProof((2**30, 2**29, 2**29, 7), 2**50)
+    prices = token_prices((2**30, 2**29, 2**29, 7), 2**50)
     tokens = priced(instance, prices)
     assert tokens.prices.denominator < prices.denominator
     found = tokens.evaluate()
     exact = sum(tokens.prices.numerators) * 2**40
     assert found.largest.sum() == exact
     with pytest.raises(TooLarge, match="leave the range"):
-        priced(instance_of(2**53 - 1, [(0, 2**50, 3)]), PriceProof((2**40,), 1))
+        priced(instance_of(2**53 - 1, [(0, 2**50, 3)]), token_prices((2**40,), 1))
 
 
 LARGE = instance_of(
@@ -157,12 +157,13 @@ FORGED = [
 def test_forged_proofs_are_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
     instance = generate("uniform", n=4, seed=1)
     best = solve(instance).objective
-    proof = PricedTokens(instance, PriceProof((1, 1), 9), 9).proof(best or 0, searched=True)
+    made = PricedTokens(instance, token_prices((1, 1), 9), 9).proof(best or 0, searched=True)
     path = tmp_path / "c.json"
-    write_certificate(claim(instance, best or 0, proof), path)
+    write_certificate(claim(instance, best or 0, made), path)
     assert verify(path).valid
     content = json.loads(path.read_text())
-    content["lower"]["proof"].update(change)
+    proof = content["lower"]["proof"]
+    (proof if "target" in change else proof["prices"]).update(change)
     path.write_text(json.dumps(content))
     verdict = verify(path, budget=0.01)
     assert not verdict.valid
@@ -171,7 +172,7 @@ def test_forged_proofs_are_refused(change: dict[str, object], words: str, tmp_pa
 
 def test_it_covers_neither_pauses_nor_fleets(tmp_path: Path) -> None:
     instance = generate("uniform", n=3, seed=1)
-    proof = PricedTokens(instance, PriceProof((1,), 9), 9).proof(1, searched=True)
+    proof = PricedTokens(instance, token_prices((1,), 9), 9).proof(1, searched=True)
     path = tmp_path / "c.json"
     write_certificate(claim(instance, 1, proof), path)
     content = json.loads(path.read_text())

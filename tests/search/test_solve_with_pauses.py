@@ -14,7 +14,7 @@ from kvopt import Instance, InvalidInput, Request, generate, solve, write_instan
 from kvopt.bounds.volume import volume_bound
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import PriceProof
+from kvopt.incumbent.proofs import token_prices
 from kvopt.problem.scopes import Scope
 from kvopt.search.exact import paused_layers as layers
 from kvopt.search.solvers import cpsat
@@ -131,7 +131,7 @@ def test_what_observers_see_are_schedules_with_pauses() -> None:
 
 def test_prices_to_begin_from_are_refused() -> None:
     with pytest.raises(InvalidInput, match="prices: cannot be given with the scope pauses"):
-        solve_paused(instance_of(3, [(0, 0, 1)]), prices=PriceProof((1,), 1))
+        solve_paused(instance_of(3, [(0, 0, 1)]), prices=token_prices((1,), 1))
 
 
 def test_too_many_tokens_for_a_solver_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
