@@ -171,7 +171,8 @@ class Attack:
             stage = good_stage(source, plain) if is_good else drawn_stage(source, plain, 6)
             cuts = drawn_cuts(source, stage)
             yield with_cuts([stage], target, cuts)
-            yield {**random_proof(source), "kind": "search", "target": target, "cuts": cuts}
+            search = {"kind": "search", "prices": random_proof(source), "target": target}
+            yield {**search, "cuts": cuts}
             yield {"kind": "configurations", "target": None, "searched": False, "stages": [stage]}
 
 

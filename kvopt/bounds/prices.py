@@ -113,7 +113,9 @@ def exact_costs(
 ) -> Numbers:
     """Return the least cost of every kind, without compiled code."""
     sums = Sums.of(tokens, unit, kinds)
-    stairs = [] if steps is None else steps.sums(len(sums.prices))
+    stairs = list[tuple[int, Numbers]]()
+    if steps is not None:
+        stairs += zip(steps.thresholds.tolist(), steps.sums(len(sums.prices)), strict=True)
     weights = {weight: sums.of_weight(weight) for weight, _ in kinds.by_weight()}
     rows = zip(kinds.weights.tolist(), kinds.rows(), strict=True)
     costs: Numbers = np.array(
@@ -172,14 +174,13 @@ class Steps(NamedTuple):
     thresholds: Integers
     prices: Numbers
 
-    def padded(self, length: int) -> Numbers:
-        """Return prices at so many times, with zeros after the last."""
-        return np.pad(self.prices, ((0, 0), (0, length - self.prices.shape[1])))
-
-    def sums(self, length: int) -> list[tuple[int, Numbers]]:
-        """Return each threshold, and its prices summed up to each of so many times."""
-        paid = np.pad(self.padded(length), ((0, 0), (1, 0))).cumsum(axis=1)
-        return list(zip(self.thresholds.tolist(), paid, strict=True))
+    def sums(self, length: int) -> Numbers:
+        """Return prices summed up to each of so many times, a row for each threshold."""
+        count, last = self.prices.shape
+        paid: Numbers = np.zeros((count, length + 1), dtype=self.prices.dtype)
+        np.cumsum(self.prices, axis=1, out=paid[:, 1 : last + 1])
+        paid[:, last + 1 :] = paid[:, last : last + 1]
+        return paid
 
 
 def thresholds(memory: int, slots: int) -> list[int]:
@@ -274,7 +275,7 @@ class Sums(NamedTuple):
 def least_cost(sums: Sums, kind: Kind, stairs: Sequence[tuple[int, Numbers]] = ()) -> int:
     """Return the least cost of a request over all its starts, in units of prices.
 
-    Stairs are those of `Steps.sums`.
+    Stairs are thresholds, with sums of `Steps`.
     """
     arrival, prompt, output = kind
     if arrival >= sums.last:

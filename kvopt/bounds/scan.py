@@ -84,9 +84,9 @@ class _Stairs(NamedTuple):
     def of(cls, steps: Steps, kind: Any, length: int) -> _Stairs:
         """Sum prices up over so many times, after the last of them 0."""
         steps = steps._replace(prices=steps.prices.astype(kind, copy=False))
-        paid = np.array([row for _, row in steps.sums(length)])
-        lows = np.array([_lows(row.astype(np.float64)) for row in steps.padded(length)])
-        return cls(steps.thresholds, paid, lows)
+        prices = np.zeros((len(steps.thresholds), length))
+        prices[:, : steps.prices.shape[1]] = steps.prices
+        return cls(steps.thresholds, steps.sums(length), np.array([*map(_lows, prices)]))
 
 
 def _lows(prices: Floats) -> Floats:
@@ -313,9 +313,14 @@ class Scanner:
 
     def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
         """Return ``L`` of prices, the cheapest starts, and tokens above the memory over time."""
-        costs, starts = self.least_costs(prices, 1)
+        costs, starts, loads = self.cheapest(prices)
         value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
-        return value, starts, self.kinds.loads(starts, len(prices)) - memory
+        return value, starts, loads - memory
+
+    def cheapest(self, prices: Floats) -> tuple[Numbers, Integers, Floats]:
+        """Return least costs, cheapest starts, and the tokens that these hold over time."""
+        costs, starts = self.least_costs(prices, 1)
+        return costs, starts, self.kinds.loads(starts, len(prices))
 
     def at(self, memory: int) -> Callable[[Floats], tuple[float, Integers, Floats]]:
         """Return `lagrangian` with so much memory, as a function of prices."""

@@ -187,10 +187,9 @@ class SlotScanner(Scanner):
         kinds, change = self.kinds, np.zeros(last + 1)
         ends = np.minimum(starts + kinds.outputs, last)
         for step in steps:
-            begins = np.minimum(starts + np.maximum(step - kinds.prompts, 1) - 1, last)
-            some = begins < ends
-            change += np.bincount(begins[some], kinds.counts[some], last + 1)
-            change -= np.bincount(ends[some], kinds.counts[some], last + 1)
+            begins = np.minimum(starts + np.maximum(step - kinds.prompts, 1) - 1, ends)
+            change += np.bincount(begins, kinds.counts, last + 1)
+            change -= np.bincount(ends, kinds.counts, last + 1)
         return np.asarray(change.cumsum()[:last])
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from kvopt.verify import configurations, deadlines, proofs, seconds, volume
 from kvopt.verify.deadlines import TimePrices
-from kvopt.verify.prices import _levels
+from kvopt.verify.prices import NO_PREFIX, _levels
 from kvopt.verify.problem import Clock, Problem, Request, held_together
 from kvopt.verify.work import Invalid, Prepared, Work, pairwise
 
@@ -23,22 +23,29 @@ Evaluator = Callable[[Problem, Proof, Work], Prepared]
 
 
 def prices(problem: Problem, proof: dict[str, Any]) -> int:
-    """Return the bound of prices: least costs of all requests less the price of all memory."""
-    memory, block = problem.memory, problem.block
-    scale: int = proof["denominator"]
-    token = _of_tokens(proof)
+    """Return the bound of prices: least costs of all requests less the price of all capacities."""
+    (memory, private, most), block = held_together(problem), problem.block
+    prefixes = next((r for r in proof["resources"] if r["name"] == "prefixes"), NO_PREFIX)
+    levels, token = _levels(problem, prefixes, most), _of_tokens(proof)
     slots = [
         (each["capacity"], _line(each["times"], each["numerators"]))
         for each in proof["resources"]
         if each["name"] == "slots"
     ]
+    unit: int = prefixes["denominator"]
+    scale: int = unit * proof["denominator"]
     last = max([0, *token, *(time for _, line in slots for time in line)])
 
-    def cost(request: Request, times: Sequence[int], weight: int) -> int:
-        paid: int = scale * weight * (times[-1] - request.arrival)
-        for held, time in enumerate(times, request.prompt + 1):
-            paid += token[time] * -(-held // block) * block
-            paid += sum((many + 1) * held // (memory + 1) * line[time] for many, line in slots)
+    def shared(i: int, time: int) -> int:
+        x = bisect_left(prefixes["times"], time) - 1
+        return levels[i][x] if 0 <= x < len(levels[i]) else 0
+
+    def cost(i: int, times: Sequence[int], weight: int) -> int:
+        paid: int = scale * weight * (times[-1] - problem.requests[i].arrival)
+        for held, time in enumerate(times, private[i] + 1):
+            paid += token[time] * (unit * -(-held // block) * block + shared(i, time))
+            taken = ((many + 1) * held // (memory + 1) * line[time] for many, line in slots)
+            paid += unit * sum(taken)
         return paid
 
     def runs(request: Request) -> Iterator[Sequence[int]]:
@@ -49,10 +56,10 @@ def prices(problem: Problem, proof: dict[str, Any]) -> int:
         return (range(k + 1, k + output + 1) for k in range(arrival, end - output + 1))
 
     worth = memory * sum(token.values()) + sum(many * sum(line.values()) for many, line in slots)
-    total: int = -problem.used * worth
+    total: int = -problem.used * unit * worth
     weights = problem.weights or (1,) * len(problem.requests)
-    for request, weight in zip(problem.requests, weights, strict=True):
-        total += min(cost(request, times, weight) for times in runs(request))
+    for i, (request, weight) in enumerate(zip(problem.requests, weights, strict=True)):
+        total += min(cost(i, times, weight) for times in runs(request))
     return -(-total // scale)
 
 
@@ -69,34 +76,6 @@ def _line(borders: list[int], values: list[int]) -> Counter[int]:
         for n in range(1, borders[x + 1] - borders[x] + 1):
             line[borders[x] + n] = values[x] + n * slope
     return line
-
-
-def shared_prices(problem: Problem, proof: dict[str, Any]) -> int:
-    """Return the bound of prices of tokens and of shares of nodes."""
-    memory, private, most = held_together(problem)
-    (prefixes,) = (each for each in proof["resources"] if each["name"] == "prefixes")
-    levels = _levels(problem, prefixes, most)
-    unit, borders = prefixes["denominator"], prefixes["times"]
-    scale: int = unit * proof["denominator"]
-    token, weights = _of_tokens(proof), problem.weights or (1,) * len(private)
-    last = max([0, *token])
-    total: int = -problem.used * memory * unit * sum(token.values())
-    for i, (arrival, _, output) in enumerate(problem.requests):
-        costs = []
-        for k in range(arrival, max(arrival, last) + 1):
-            costs.append(scale * weights[i] * (k + output - arrival))
-            for t in range(k + 1, k + output + 1):
-                x = bisect_left(borders, t) - 1
-                more = levels[i][x] if 0 <= x < len(levels[i]) else 0
-                costs[-1] += token[t] * (unit * (private[i] + t - k) + more)
-        total += min(costs)
-    return -(-total // scale)
-
-
-def of_resources(problem: Problem, proof: Proof) -> int:
-    """Return the bound of prices of tokens, and of slots or shares of prefixes."""
-    names = {each["name"] for each in proof["resources"]}
-    return shared_prices(problem, proof) if "prefixes" in names else prices(problem, proof)
 
 
 def fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
@@ -323,7 +302,7 @@ def by_definition() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for kind, (modules, fast) in proofs.KINDS.items():
             if kind == "prices":
-                patch.setitem(proofs.KINDS, kind, (modules, whole(of_resources, fast)))
+                patch.setitem(proofs.KINDS, kind, (modules, whole(prices, fast)))
         for module, name, definition in (
             (volume, "_passed", passed),
             (volume, "_fluid", fluid),

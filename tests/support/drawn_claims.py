@@ -122,7 +122,7 @@ def proof_of(content: Content, source: random.Random) -> Content:
         return configurations(rows, source)
     proof = random_proof(source)
     if kind == "search":
-        return {**proof, "kind": "search", "target": source.randint(1, 30)}
+        return {"kind": "search", "prices": proof, "target": source.randint(1, 30)}
     return with_slots(proof, source) if kind == "slots" else proof
 
 
@@ -146,6 +146,7 @@ def shared_prices(problem: Problem, source: random.Random) -> Content:
                 source.choice(rows)[x] += 1
     prefixes = {"name": "prefixes", "denominator": unit, "times": borders, "numerators": shares}
     proof = random_proof(source)
+    proof = with_slots(proof, source) if source.random() < 0.3 else proof
     return {**proof, "resources": [*proof["resources"], prefixes]}
 
 
