@@ -55,7 +55,7 @@ def nothing(*_: object, **__: object) -> None:
 
 def only_bounds(search: Search, budget: Budget, work: Callable[[Search], None]) -> None:
     """Bound by the problem of the papers, but do not solve it."""
-    if work is plan._bounding_in_parts:
+    if work is plan.bounding:
         bound_by_relaxation(search, budget, work)
 
 

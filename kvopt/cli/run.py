@@ -7,21 +7,18 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-from kvopt import Instance, InvalidInput, KvoptError, PolicyRun, bound, policy, read_schedule
+from kvopt import InvalidInput, KvoptError, PolicyRun, policy, read_schedule
 from kvopt.cli import common
 from kvopt.cli.certify import ProblemOptions
 from kvopt.cli.common import blamed_on, label, option, refuse
 from kvopt.cli.printing import is_json, is_watched, say, show, table, write_output, written
 from kvopt.files.atomic import write_atomically
-from kvopt.incumbent.proofs import PriceProof, prices_of
+from kvopt.incumbent.in_time import attained_in
 from kvopt.simulate.comparison import Comparison
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run as simulate
 from kvopt.timetable.run_files import is_run
 from kvopt.timetable.schedule_files import write_schedule
-
-_PRICE_SECONDS = 5.0
-"""Seconds for the prices of --prices; with more time they come nearer to the best ones."""
 
 
 def run_command(
@@ -30,6 +27,7 @@ def run_command(
     names: list[str] = common.policies("A scheduler; may be given several times.", default=...),
     timing: common.ClockOptions,
     router: common.Router,
+    slo: common.ServiceLevel,
     _json: common.Json,
     output: common.OptionalOutput,
     timeline: Path | None = option("With --seconds: write memory over time.", "CSV"),
@@ -48,7 +46,7 @@ def run_command(
     clock = timing.clock()
     refuse("--timeline", "goes with --seconds", timeline is not None and not timing.seconds)
     instance, file = problem.read(), problem.file
-    timing.say_assumed()
+    timing.check(file, instance, slo)
     if instance.workers > 1 and not is_json():
         when = "arrives" if way.is_irrevocable else "starts"
         when = f"a request is given to one of {instance.workers} workers when it {when}"
@@ -61,7 +59,9 @@ def run_command(
             if is_watched():
                 say(f"{label(file)}: {name} ...")
             with common.searching(file, name):  # it reports compilation
-                runs.append(simulate(instance, each, router=router, clock=clock, label=name))
+                runs.append(
+                    simulate(instance, each, router=router, clock=clock, slo=slo, label=name)
+                )
     except KeyboardInterrupt:
         interrupted = True
     except KvoptError as error:
@@ -75,8 +75,12 @@ def run_command(
             written(timeline, _write_timeline, runs, option="--timeline"),
         ):
             rows = Comparison(runs).rows() if runs else []
-            said = {**made, "policies": [run.to_json() for run in runs]}
-            show(said, table(rows))
+            said = [run.to_json() for run in runs]
+            if slo is not None:
+                counts = [attained_in(run, slo) for run in runs]
+                rows = [_with_attained(*pair) for pair in zip(rows, counts, strict=True)]
+                said = [{**row, "attained": n} for row, n in zip(said, counts, strict=True)]
+            show({**made, "policies": said}, table(rows))
         if is_there and runs[0].evictions:
             say(
                 f"kvopt: {output} holds the last starts; work that {runs[0].evictions} evictions "
@@ -85,6 +89,12 @@ def run_command(
     if refused is not None:
         raise refused
     common.finish(status=common.INTERRUPTED * interrupted)
+
+
+def _with_attained(row: dict[str, object], attained: int | None) -> dict[str, object]:
+    """Return a row with the number of requests that attain, after the name of the policy."""
+    (name, policy), *others = row.items()
+    return {name: policy, "in time": attained, **dict(others)}
 
 
 def _write(run: PolicyRun, output: Path) -> None:
@@ -115,7 +125,6 @@ def plot_command(
     names: list[str] | None = common.policies(
         "Draw the run of this scheduler; several side by side."
     ),
-    prices: bool = option("Show the prices of the lagrangian bound below the memory."),
     _modules: common.Modules,
 ) -> None:
     """Draw a schedule by request and over memory, runs of schedulers, or the requests alone.
@@ -129,8 +138,6 @@ def plot_command(
     both = schedule is not None and len(names) > 0
     refuse("options", "give --schedule or --policy, not both", both)
     refuse("--seconds", "goes with --policy", seconds and not names)
-    unpriced = prices and schedule is None and (seconds or len(names) != 1)
-    refuse("--prices", "goes with --schedule or one --policy, in rounds", unpriced)
     clock = timing.clock()
     chosen = [policy(name) for name in names]  # refuse a wrong name before reading
     recorded = file if is_run(file) else None
@@ -145,31 +152,12 @@ def plot_command(
             runs.append(simulate(instance, each, clock=clock, label=name))
     made = None if schedule is None else read_schedule(schedule, instance)
     known = None
-    if len(runs) == 1 and clock.is_even and (prices or not (runs[0].evictions or runs[0].pauses)):
+    if len(runs) == 1 and clock.is_even and not (runs[0].evictions or runs[0].pauses):
         made, known = runs[0].schedule, runs[0].policy
-        if lost := runs[0].evictions:
-            known += f"; work lost in {lost:,} evictions is not drawn"
-    pausing = prices and any(each.pauses for each in (made, *runs) if each is not None)
-    refuse("--prices", "are of schedules without pauses, this one pauses", pausing)
     if made is not None:
-        curve, proved = _priced(instance) if prices else (None, None)
-        subtitle = ", ".join(text for text in (known, proved) if text)
-        draw = partial(plot_schedule, subtitle=subtitle or None, prices=curve)
-        write_output(output, draw, made)
-    elif prices:
-        raise InvalidInput(f"{runs[0].policy} did not finish, so there is no schedule", field="-P")
+        write_output(output, partial(plot_schedule, subtitle=known), made)
     elif runs:
         timing.say_assumed()
         write_output(output, plot_runs, runs)
     else:
         write_output(output, plot_instance, instance)
-
-
-def _priced(instance: Instance) -> tuple[PriceProof | None, str]:
-    """Return the best prices found in a few seconds and their value."""
-    result = bound(instance, "lagrangian", time_limit=_PRICE_SECONDS)
-    found = None if result.checked is None else prices_of(result.checked.proof)
-    if found is None:
-        say("kvopt: no prices are drawn, as none were found that prove more than volumes")
-    proved = "nothing proved" if result.value is None else f"at least {result.value:,} proved"
-    return found, proved

@@ -7,26 +7,25 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from kvopt.errors import one_line
 from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
-from kvopt.show.dataframes import frame, latex
+from kvopt.show.dataframes import frame
 from kvopt.show.summary import (
     UNDECIDED,
     Facts,
     Summarised,
     exact_ratio,
     far_apart,
-    intervals_html,
     ratio,
     relative_gap,
     rounded,
     share,
 )
+from kvopt.timetable.eager import eager_sentence
 from kvopt.timetable.measures import MEASURES, Measures
 from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule
@@ -91,7 +90,10 @@ class Certificate(Summarised):
         The same of narrower scopes, the narrowest first: a run is compared with the first that
         covers it.
     in_time
-        Bounds on the number of requests that attain a deadline, if one was given.
+        Bounds on the number of requests that attain a service level, if one was given.
+    eager
+        Total latency of the one eager schedule of whole prompts, None unless there is exactly one
+        (`kvopt.timetable.eager`).
     """
 
     instance: Instance
@@ -105,6 +107,7 @@ class Certificate(Summarised):
     scope: Scope = Scope.RUNS
     narrower: tuple[Optimum, ...] = ()
     in_time: InTime | None = None
+    eager: int | None = None
 
     @property
     def whole(self) -> Optimum:
@@ -136,6 +139,11 @@ class Certificate(Summarised):
         """Text about a wide gap between the sides."""
         apart = far_apart(self.gap)
         return apart and f"{apart}: {UNDECIDED}"
+
+    @property
+    def eager_sentence(self) -> str | None:
+        """Sentence on the one eager schedule, None unless there is exactly one."""
+        return None if self.eager is None else eager_sentence(self.eager, len(self.instance))
 
     def ratio(self, run: PolicyRun) -> tuple[float | None, float | None]:
         """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
@@ -184,13 +192,9 @@ class Certificate(Summarised):
             **said,
             "undecided": self.undecided,
             "in time": self.in_time and self.in_time.sentence,
+            "eager": self.eager_sentence,
             "notes": "; ".join(self.notes) or None,
         }
-
-    def _repr_html_(self) -> str:
-        """Return the notebook view: the summary, and the intervals of runs as a picture."""
-        rows = self._intervals()
-        return super()._repr_html_() + (intervals_html(rows) if rows else "")
 
     def to_dataframe(self) -> DataFrame:
         """Return a row for each policy, as a DataFrame of pandas.
@@ -221,33 +225,6 @@ class Certificate(Summarised):
                 columns[f"{name}_{part}"] = [each and each[name][part] for each in waited]
         return frame(columns)
 
-    def to_latex(self) -> str:
-        """Return a table for the package booktabs: a row for each policy, with its interval.
-
-        Ends of intervals are rounded outward, so that they stay true.
-        """
-        total = "total latency" if self.clock.is_even else "mean latency (s)"
-        heads = ["policy", f"{total}>", "at least>", "at most>"]
-        meaning = f"intervals are multiples of the optimum, of scope {self.scope}:\n"
-        meaning += self.scope.sentence
-        rows = [
-            [
-                run.policy,
-                self.worded_total(run.objective, up=True),
-                *self.worded_ratio(run),
-            ]
-            for run in self.runs
-        ]
-        upper = self.worded_total(self.objective, up=True)
-        lower = self.worded_total(self.lower_bound, up=False)
-        comment = (
-            f"{one_line(self.instance.name or 'an instance')}: {len(self.instance):,} requests, "
-            f"memory {self.instance.memory:,}\n"
-            f"{total} of the optimum: at least {lower}, at most {upper}\n"
-            f"{meaning}"
-        )
-        return latex(heads, rows, comment)
-
     def worded_total(self, total: int | None, *, up: bool) -> str:
         """Return a total, in seconds its mean to the microsecond, rounded outward."""
         if total is None or self.clock.is_even:
@@ -266,14 +243,12 @@ class Certificate(Summarised):
         from kvopt.show.plots import Bar, intervals
         from kvopt.show.plots.style import figure_of
 
-        return figure_of(intervals([Bar(*row) for row in self._intervals()], ax))
-
-    def _intervals(self) -> list[tuple[str, float | None, float | None]]:
-        return [(run.policy, *self.ratio(run)) for run in self.runs if run.objective is not None]
+        bars = [Bar(run.policy, *self.ratio(run)) for run in self.runs if run.objective is not None]
+        return figure_of(intervals(bars, ax))
 
     @property
     def attained(self) -> Sequence[int | None]:
-        """Number of requests of each run that are in time, None without a deadline."""
+        """Number of requests of each run that are in time, None without a service level."""
         return [None] * len(self.runs) if self.in_time is None else self.in_time.attained
 
     def to_json(self) -> dict[str, Any]:
@@ -306,6 +281,7 @@ class Certificate(Summarised):
                 {"narrower": [self._sides(each) for each in self.narrower]} if self.narrower else {}
             ),
             **({} if self.in_time is None else self.in_time.to_json()),
+            **({} if self.eager is None else {"eager_ns": self.eager}),
             "policies": judged,
         }
         if apart:

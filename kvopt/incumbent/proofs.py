@@ -320,8 +320,8 @@ class CheckedBound:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadlinePrices:
-    """Prices that bound the number of attained deadlines, see `kvopt.bounds.deadlines`.
+class SloPrices:
+    """Prices that bound the number of attained service levels, see `kvopt.bounds.slo`.
 
     Parameters
     ----------

@@ -23,14 +23,7 @@ from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
 from kvopt.search import plan, stages
 from kvopt.search.engines import Bound, method_of
-from kvopt.search.restricted import (
-    bound_by_prices,
-    bound_by_relaxation,
-    bound_by_volume,
-    has_prices,
-    is_apart,
-    shares_prefixes,
-)
+from kvopt.search.restricted import bound_by_prices, bound_by_relaxation, has_prices
 
 _LP_KINDS = 10
 """Up to so many kinds of requests the method lagrangian ends with an LP: starts jump together."""
@@ -85,11 +78,6 @@ def configuration(search: Search) -> None:
     stages.climb_states(search, search.budget, least_gain=least_gain)
 
 
-def auto(search: Search) -> None:
-    """Compute bounds by the plan."""
-    plan.bounding(search)
-
-
 def bound(
     instance: Problem | Instance | str | Path,
     method: str = "auto",
@@ -132,19 +120,19 @@ def bound(
     if problem.in_seconds and method != "auto":
         raise InvalidInput(f"must be auto in seconds, got {shown(method)}", field="method")
     work = method_of(method, problem.scope)
-    search = Search(replace(problem, deadline=None), limits_of(options), checkable=True)
-    if problem.deadline is not None:
-        search.note("of latency alone: solve and certify count deadlines")
+    search = Search(replace(problem, slo=None), limits_of(options), checkable=True)
+    if problem.slo is not None:
+        search.note("of latency alone: solve and certify count service levels")
     with signals_interrupt(search):
-        if method == "auto" and shares_prefixes(search) and is_apart(search):
-            plan.bounding(search)  # as in the plan of `certify`
+        if method == "auto":
+            plan.bounding(search)
         elif problem.is_restricted and chains(problem) != [()]:
-            if method in ("auto", "volume"):
-                bound_by_volume(search)
-            known = has_prices(search) and method in ("auto", "lagrangian")
-            part = search.budget.part(0.5 if known else 1.0)
+            if method == "volume":
+                stages.offer_volume(search)
+            knows_prices = has_prices(search) and method == "lagrangian"
+            part = search.budget.part(0.5 if knows_prices else 1.0)
             bound_by_relaxation(search, part, lambda inner: _in_parts(inner, work))
-            if known:
+            if knows_prices:
                 bound_by_prices(search, search.budget)
         elif problem.in_blocks and method not in _IN_BLOCKS:
             stages.bound_tokens(search, lambda inner: _in_parts(inner, work))
@@ -171,10 +159,8 @@ def _in_parts(search: Search, work: Bound) -> None:
     """Bound each part between idle gaps, if tokens are counted one by one."""
     if not len(search.instance):
         plan.offer_nothing(search)
-    elif search.problem.in_blocks or search.problem.in_seconds:
-        work(search)
     else:
-        plan.in_parts(search, lambda part, _: work(part))
+        plan.Driver(search, only_bounds=True).work(lambda part, _: work(part))
 
 
 def bounds_by_workers(
@@ -221,12 +207,7 @@ def bounds_by_workers(
         fleet = problem.of(replace(problem.instance, workers=workers))
         part = budget.part(1 / (len(left) - place))
         search = Search(fleet, limits, budget=part, checkable=True)
-        if problem.is_restricted:
-            plan.bounding(search)
-        else:
-            if len(fleet.instance) and not problem.in_seconds:
-                plan.run(plan.FIRST, search)
-            _in_parts(search, plan.bounding)
+        plan.bounding(search)
         assert search.checked is not None
         if best is None or search.checked.value > best.value:
             best = search.checked

@@ -33,7 +33,7 @@ def solver_while_compiling(search: Search) -> Iterator[None]:
     would end the search without such a bound.  They are about starts in rounds, without pauses, and
     count tokens.
     """
-    if not search.problem.is_plain:
+    if not search.problem.is_starts:
         yield
         return
     is_over = threading.Event()

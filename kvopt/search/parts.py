@@ -50,34 +50,23 @@ class Divided:
     Parameters
     ----------
     search
-        The search of the whole.
+        The search of the whole, which idle gaps cut.
     prices
         Proof of a bound, by prices.
-    is_whole
-        Whether it is solved as a whole although idle gaps cut it.
     """
 
-    def __init__(
-        self, search: Search, prices: Proof | None = None, *, is_whole: bool = False
-    ) -> None:
-        parts = [] if is_whole else split(search.instance)
-        self._search, self._sides, self._due = search, list[_Side](), 0.0
-        if len(parts) > 1 or (parts and parts[0].begin):
-            known = _prices_of_parts(prices)
-            self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
-        elif isinstance(prices, PriceProof) and prices == prices_of(prices):
-            search.offer_bound(bound_by(search.instance, prices, search.limits.threads))
+    def __init__(self, search: Search, prices: Proof | None = None) -> None:
+        known = _prices_of_parts(prices)
+        parts = split(search.instance)
+        self._search, self._due = search, 0.0
+        self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
 
     def work(self, stage: Stage, budget: Budget | None = None) -> None:
-        """Let a stage work on all of an instance, or on its open parts one after the other.
+        """Let a stage work on its open parts, one after the other.
 
         Small parts come first.  Parts that ran out of time are repeated while much time remains.
         """
         search, within = self._search, budget or self._search.budget
-        if not self._sides:
-            with search.surviving():
-                stage(search, within)
-            return
         for side in self._sides:
             side.follow(search)
         open_sides = self._open()

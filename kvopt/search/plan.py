@@ -11,21 +11,20 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvopt.bounds.coarse import has_large_requests
 from kvopt.bounds.relaxations import chains
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
-from kvopt.heuristics.seconds.runs import offer_policies, offer_servers, search_runs
+from kvopt.heuristics.seconds.runs import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.kernels.budget import Budget
-from kvopt.problem.scopes import Scope
 from kvopt.search import attaining, restricted, stages
 from kvopt.search.exact.runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
-from kvopt.search.parts import Divided
+from kvopt.search.reductions import Work, reduction_of
 from kvopt.search.stages import has_configurations
 
 _LOGGER = logging.getLogger("kvopt")
@@ -87,20 +86,35 @@ def _in_rounds(search: Search) -> bool:
     return not search.problem.in_seconds
 
 
+def _is_restricted(search: Search) -> bool:
+    """Whether no search in rounds knows all of its fields."""
+    return search.problem.is_restricted
+
+
+def _is_listed(search: Search) -> bool:
+    """Whether list schedules know it: all problems in rounds that searches know."""
+    return _in_rounds(search) and not _is_restricted(search)
+
+
 def _in_blocks(search: Search) -> bool:
     """Whether rounds count memory in whole blocks; in seconds tokens count instead."""
-    return search.problem.in_blocks and not search.problem.in_seconds
+    return search.problem.in_blocks and _is_listed(search)
 
 
 def _pauses(search: Search) -> bool:
     """Whether schedules have pauses, on one worker, in tokens."""
-    return search.problem.has_segments and not search.problem.in_blocks
+    problem = search.problem
+    return problem.has_segments and not problem.in_blocks and not problem.is_restricted
+
+
+def _has_bounds_with_pauses(search: Search) -> bool:
+    """Whether prices cover its pauses as they are, on any number of workers."""
+    problem = search.problem
+    return _in_rounds(search) and problem.has_pauses and chains(problem) == [()]
 
 
 def _plain(search: Search) -> bool:
-    """Whether schedules are starts, and memory is counted in tokens."""
-    problem = search.problem
-    return not (problem.in_seconds or problem.in_blocks or problem.has_segments)
+    return search.problem.is_starts
 
 
 def _alone(search: Search) -> bool:
@@ -114,7 +128,7 @@ def _fleet(search: Search) -> bool:
 def has_few_with_pauses(search: Search) -> bool:
     """Whether all schedules with pauses can be searched."""
     few = 0 < len(search.instance) <= MOST_WITH_PAUSES
-    return search.problem.has_segments and few
+    return search.problem.has_segments and few and not _is_restricted(search)
 
 
 def _has_time(search: Search) -> bool:
@@ -123,11 +137,11 @@ def _has_time(search: Search) -> bool:
 
 
 def _is_priced_by_states(search: Search) -> bool:
-    return search.problem.is_plain and has_configurations(search)
+    return _plain(search) and has_configurations(search)
 
 
 def _is_priced_by_tokens(search: Search) -> bool:
-    return search.problem.is_plain and not has_configurations(search)
+    return _plain(search) and not has_configurations(search)
 
 
 def _is_large(search: Search) -> bool:
@@ -143,8 +157,8 @@ def _is_provable(search: Search) -> bool:
     return few and (fits or not search.problem.is_fleet)
 
 
-def _has_deadline(search: Search) -> bool:
-    return search.problem.deadline is not None
+def _has_slo(search: Search) -> bool:
+    return search.problem.slo is not None
 
 
 def _knows_tokens(search: Search) -> bool:
@@ -157,9 +171,18 @@ def _knows_prefixes(search: Search) -> bool:
     return search.instance.extras in ((), ("prefix",)) and not search.problem.in_blocks
 
 
-def _is_behind_a_prefix(search: Search) -> bool:
-    """Whether its only field beyond the problem of the papers is a prefix common to all."""
-    return search.problem.is_restricted and not restricted.is_apart(search)
+def _is_relaxed(search: Search) -> bool:
+    """Whether its bounds are those of wider problems."""
+    return _is_restricted(search) and chains(search.problem) != [()]
+
+
+def _has_prices_of_its_own(search: Search) -> bool:
+    return _is_relaxed(search) and restricted.has_prices(search)
+
+
+def _is_shared(search: Search) -> bool:
+    """Whether prefixes are its only fields beyond the problem of the papers."""
+    return _is_restricted(search) and restricted.shares_prefixes(search)
 
 
 def _is_solved_by_program(search: Search) -> bool:
@@ -167,12 +190,8 @@ def _is_solved_by_program(search: Search) -> bool:
 
 
 def _is_searched_by_beams(search: Search) -> bool:
-    return restricted.shares_prefixes(search) and len(search.instance) > _PROVED_AT_ONCE
-
-
-def _is_priced_by_blocks(search: Search) -> bool:
-    """Whether shares of blocks may change over time, which gains for many requests."""
-    return _is_searched_by_beams(search) and restricted.is_apart(search)
+    """Whether it shares prefixes among many; then shares of blocks that vary over time gain."""
+    return _is_shared(search) and len(search.instance) > _PROVED_AT_ONCE
 
 
 # ---- shares that vary ---------------------------------------------------------------------------
@@ -197,26 +216,31 @@ def _share_of_orders(search: Search) -> float:
 
 def _share_of_relaxation(search: Search) -> float:
     """Prices of shared blocks are better than the relaxation, and take the time."""
-    return 0.05 if _is_priced_by_blocks(search) else 0.3
+    return 0.05 if _is_searched_by_beams(search) else 0.3
 
 
 def _share_of_policies(search: Search) -> float:
-    return 0.05 if _is_priced_by_blocks(search) else 0.15
+    return 0.05 if _is_searched_by_beams(search) else 0.15
 
 
 def _share_of_beams(search: Search) -> float:
     return 0.3 if _is_solved_by_program(search) else 1.0
 
 
+def _share_of_servers(search: Search) -> float:
+    """Where memory is short, the search over time ends at once, and beams have the rest."""
+    return 0.5 if search.problem.is_fleet or "prefix" in search.instance.extras else 0.85
+
+
 # ---- the tables ---------------------------------------------------------------------------------
 
 
 def _in_time(share: float, most: float) -> tuple[Stage, ...]:
-    """Return rows for a deadline, each with a share of the time, and at most so many seconds."""
+    """Return rows for a service level, each with a share of the time, at most so many seconds."""
     return (
-        Stage("ceiling", _has_deadline,
+        Stage("ceiling", _has_slo,
               lambda s, t: attaining.bound_in_time(s, t.part(most=most)), share, at_once=True),
-        Stage("deadline", _has_deadline,
+        Stage("service level", _has_slo,
               lambda s, t: attaining.search_in_time(s, t.part(most=most)), share, at_once=True),
     )  # fmt: skip
 
@@ -230,10 +254,12 @@ ONLY_IN_TIME = _in_time(0.45, 600.0)
 FIRST = (
     Stage("volume", _in_rounds, stages.offer_volume, at_once=True),
     Stage("staircases",
-          lambda s: s.problem.is_plain and len(s.instance) <= FEW_REQUESTS,
+          lambda s: _plain(s) and len(s.instance) <= FEW_REQUESTS,
           stages.offer_staircases, at_once=True),
-    Stage("list schedules", _in_rounds, stages.offer_lists, at_once=True),
-    Stage("one after another", _in_seconds, stages.offer_one_after_another, at_once=True),
+    Stage("list schedules", _is_listed, stages.offer_lists, at_once=True),
+    Stage("one after another", lambda s: not _is_listed(s), stages.offer_one_after_another,
+          at_once=True),
+    Stage("eager", _in_seconds, stages.offer_eager),
 )  # fmt: skip
 """Stages that take moments, under any limit."""
 
@@ -257,14 +283,21 @@ BOUNDS = (
     Stage("states", lambda s: _fleet(s) and _is_priced_by_states(s),
           stages.climb_states, _share_of_bounds),
     Stage("prices", _is_priced_by_tokens, PRICES, _share_of_bounds),
-    Stage("prices with pauses", lambda s: _pauses(s) or (_plain(s) and s.problem.has_pauses),
-          lambda s, t: in_parts(s, stages.climb, t), _share_of_prices_with_pauses),
+    Stage("prices with pauses", _has_bounds_with_pauses,
+          lambda s, t: Driver(s, only_bounds=True).work(stages.climb, t),
+          _share_of_prices_with_pauses),
     Stage("blocks", _in_blocks, (
         Stage("states of tokens", lambda s: not s.problem.has_pauses and has_configurations(s),
               stages.climb_states_of_tokens, 0.5),
         Stage("prices in blocks", _always, stages.climb),
     ), 0.5),
     Stage("shares", _in_seconds, stages.bound_shares, 0.2, at_once=True),
+    Stage("relaxation", _is_relaxed,
+          lambda s, t: restricted.bound_by_relaxation(s, t, bounding),
+          _share_of_relaxation, at_once=True),
+    Stage("prices of tokens", _has_prices_of_its_own, restricted.bound_by_prices, 0.3),
+    Stage("prices of shared blocks", _is_searched_by_beams,
+          restricted.bound_by_shared_prices, 0.3),
 )  # fmt: skip
 """Lower bounds; policies run after them."""
 
@@ -280,6 +313,13 @@ LAYERS = (
 )  # fmt: skip
 """All schedules with pauses."""
 
+POLICIES = (
+    Stage("policies", _is_restricted, restricted.offer_policies, _share_of_policies,
+          at_once=True),
+    Stage("policies", _in_seconds, offer_policies),
+)  # fmt: skip
+"""Runs of schedulers, which know every problem."""
+
 SEARCHES = (
     Stage("exact", lambda s: _alone(s) and has_configurations(s), stages.run_exact),
     Stage("search under prices", lambda s: _alone(s) and _is_large(s) and stages.has_few_starts(s),
@@ -287,56 +327,30 @@ SEARCHES = (
     Stage("better schedules", lambda s: _plain(s) and _is_large(s)
           and (s.problem.is_fleet or len(s.instance) > _PROVED_AT_ONCE),
           stages.improve, _share_before_proof),
-    Stage("proof by a solver", lambda s: s.problem.is_plain and _is_large(s)
+    Stage("proof by a solver", lambda s: _plain(s) and _is_large(s)
           and (_is_provable(s) or not s.problem.is_fleet), stages.prove),
     Stage("better schedules", lambda s: _plain(s) and _has_time(s), stages.improve),
     Stage("orders", _pauses, stages.search_orders_with_pauses, _share_of_orders),
-    Stage("longer prompts", _in_blocks, lambda s, _: stages.as_longer_prompts(s, _auto_in_parts)),
+    Stage("longer prompts", _in_blocks,
+          lambda s, _: stages.as_longer_prompts(s, lambda inner: Driver(inner).work(auto))),
     *LAYERS,
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
-    Stage("policies", _in_seconds, offer_policies),
-    Stage("servers", lambda s: _in_seconds(s) and s.problem.scope.covers(Scope.CHUNKS),
-          offer_servers, 0.3),
+    *POLICIES,
+    Stage("servers", _in_seconds, stages.search_servers, _share_of_servers),
     Stage("exact", lambda s: _in_seconds(s) and _knows_prefixes(s), search_all),
     Stage("beams", lambda s: _in_seconds(s) and not s.problem.is_fleet and _knows_tokens(s),
           stages.search_beams_in_seconds),
     Stage("routers", lambda s: _in_seconds(s) and _knows_prefixes(s), search_runs),
-)  # fmt: skip
-"""Better schedules, and proofs that no other one is better."""
-
-RESTRICTED = (
-    Stage("without the common prefix", _is_behind_a_prefix,
-          lambda s, _: restricted.without_common_prefix(s, lambda inner: run(FIRST, inner)),
-          at_once=True),
-    Stage("one after another", restricted.is_apart, restricted.offer_one_after_another,
-          at_once=True),
-    Stage("volume", restricted.is_apart, restricted.bound_by_volume, at_once=True),
-    Stage("relaxation", restricted.is_apart,
-          lambda s, t: restricted.bound_by_relaxation(s, t, _bounding_in_parts),
-          _share_of_relaxation, at_once=True),
-    Stage("prices", lambda s: restricted.is_apart(s) and restricted.has_prices(s),
-          restricted.bound_by_prices, 0.3),
-    Stage("policies", restricted.is_apart, restricted.offer_policies, _share_of_policies,
-          at_once=True),
-    Stage("prices of shared blocks", _is_priced_by_blocks,
-          restricted.bound_by_shared_prices, 0.3),
-)  # fmt: skip
-"""First rows for problems with weights, a limit of active requests or shared prefixes."""
-
-SEARCHES_OF_RESTRICTED = (
-    Stage("without the common prefix", _is_behind_a_prefix,
-          lambda s, _: restricted.without_common_prefix(s, _auto_in_parts)),
     Stage("beams", _is_searched_by_beams, restricted.improve_sharing, _share_of_beams),
-    Stage("optimum with shares", lambda s: restricted.shares_prefixes(s)
-          and restricted.is_apart(s) and _is_solved_by_program(s),
-          lambda s, t: restricted.bound_by_relaxation(s, t, _auto_in_parts), 0.3),
-    Stage("narrower", lambda s: restricted.is_apart(s) and restricted.is_wide(s),
-          lambda s, t: restricted.search_narrower(s, t, _everything)),
-    Stage("proof by a solver", lambda s: restricted.is_apart(s) and not restricted.is_wide(s),
-          restricted.prove),
+    Stage("optimum with shares", lambda s: _is_shared(s) and _is_solved_by_program(s),
+          lambda s, t: restricted.bound_by_relaxation(
+              s, t, lambda inner: Driver(inner).work(auto)), 0.3),
+    Stage("narrower", lambda s: _is_restricted(s) and restricted.is_wide(s),
+          lambda s, t: restricted.search_narrower(s, t, solving)),
+    Stage("proof by a solver", lambda s: _is_restricted(s) and not restricted.is_wide(s),
+          stages.prove),
 )  # fmt: skip
 """Better schedules, and proofs that no other one is better."""
-
 
 NARROWER_SHARE = 0.4
 """Share of the limit of `certify` for optima of narrower scopes, if these suffice for policies."""
@@ -367,27 +381,69 @@ def run(rows: tuple[Stage, ...], search: Search, budget: Budget | None = None) -
                 over.add(row.name)
 
 
-def in_parts(
-    search: Search, work: Callable[[Search, Budget], object], budget: Budget | None = None
-) -> None:
-    """Work on each part of a problem between idle gaps."""
-    Divided(search).work(work, budget)
+class Driver:
+    """The plan for a search, by way of the reductions that apply.
 
+    Every door runs it: `solve` begins and searches, `certify` runs schedulers in between, `bound`
+    and `fleet` bound.
 
-def _auto_in_parts(search: Search) -> None:
-    divided(search).work(lambda part, _: auto(part))
-
-
-def _bounding_in_parts(search: Search) -> None:
-    in_parts(search, bounding)
-
-
-def divided(search: Search, prices: Proof | None = None) -> Divided:
-    """Return a search cut at idle gaps if the whole plan works on parts: if schedules are starts.
-
-    Problems with pauses, blocks or seconds are solved as a whole.
+    Parameters
+    ----------
+    search
+        The search.
+    prices
+        Proof of a bound, from which the search of its parts begins.
+    only_bounds
+        Whether it bounds without a search for schedules.
     """
-    return Divided(search, prices, is_whole=not _plain(search) or not len(search.instance))
+
+    def __init__(
+        self, search: Search, prices: Proof | None = None, *, only_bounds: bool = False
+    ) -> None:
+        self._search, self._only_bounds = search, only_bounds
+        self._reduction = reduction_of(search, only_bounds=only_bounds)
+        self._reduced = None
+        if self._reduction is not None:
+            self._reduced = self._reduction.reduced(search, prices)
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether other problems are solved in place of this one."""
+        return self._reduced is not None
+
+    def begin(self) -> None:
+        """Run the first rows, which take moments."""
+        if self._reduced is None or self._reduction is None or self._reduction.has_whole_start:
+            run(FIRST, self._search)
+        else:
+            self._reduced.work(lambda inner, _: Driver(inner).begin())
+
+    def run(self, rows: tuple[Stage, ...], budget: Budget | None = None) -> None:
+        """Run rows of the plan, which share a budget."""
+        self.work(lambda search, part: run(rows, search, part), budget)
+
+    def work(self, stage: Work, budget: Budget | None = None) -> None:
+        """Let a stage work behind all reductions."""
+        if self._reduced is not None:
+            self._reduced.work(self._behind(stage), budget)
+            return
+        with self._search.surviving():
+            stage(self._search, budget or self._search.budget)
+
+    def explained(self, rows: tuple[Stage, ...]) -> Iterator[tuple[str, float]]:
+        """Yield the first rows and others that apply, and the limit of each in seconds."""
+        if self._reduction is not None:
+            yield self._reduction.name, 0.0
+            inner = self._reduction.inner(self._search)
+            if inner is not self._search:
+                yield from Driver(inner).explained(rows)
+                return
+        yield from ((row.name, 0.0) for row in FIRST if row.supports(self._search))
+        yield from _explained(rows, self._search, self._search.budget.left, "")
+
+    def _behind(self, stage: Work) -> Work:
+        only_bounds = self._only_bounds
+        return lambda inner, part: Driver(inner, only_bounds=only_bounds).work(stage, part)
 
 
 def is_rushed(search: Search) -> bool:
@@ -405,53 +461,46 @@ def offer_nothing(search: Search) -> None:
         search.offer_checked(0, "empty instance", VolumeProof())
 
 
-def auto(search: Search) -> None:
+def auto(search: Search, _: Budget | None = None) -> None:
     """Bound and search by the size of the problem."""
-    if search.problem.is_restricted:
-        run(SEARCHES_OF_RESTRICTED, search, search.budget)
-        return
-    if search.schedule is None and _in_rounds(search):
+    if search.schedule is None and _is_listed(search):
         stages.offer_lists(search)
     with solver_while_compiling(search):
         run(BOUNDS + SEARCHES, search, search.budget)
 
 
-def _everything(search: Search) -> None:
+def solving(search: Search) -> None:
     """Search schedules and bounds of a problem from the beginning."""
-    if search.problem.is_restricted:
-        run(RESTRICTED, search, search.budget)
-        auto(search)
-    else:
-        run(FIRST, search)
-        _auto_in_parts(search)
+    driver = Driver(search)
+    driver.begin()
+    driver.work(auto)
 
 
-def bounding(search: Search, _: Budget | None = None) -> None:
+def bounding(search: Search) -> None:
     """Bound by the size of the problem, without a search for schedules."""
-    if search.problem.is_restricted and chains(search.problem) != [()]:
-        restricted.bound_by_volume(search)
-        is_shared, has_prices = _is_priced_by_blocks(search), restricted.has_prices(search)
-        part = search.budget.part(0.5 if is_shared or has_prices else 1.0)
-        restricted.bound_by_relaxation(search, part, _bounding_in_parts)
-        if has_prices:
-            restricted.bound_by_prices(search, search.budget.part(1 - is_shared / 2))
-        if is_shared:
-            restricted.bound_by_shared_prices(search, search.budget)
-        return
+    if not len(search.instance):
+        offer_nothing(search)
+    else:
+        Driver(search, only_bounds=True).work(_bound)
+
+
+def _bound(search: Search, _: Budget) -> None:
+    """Run all rows that give bounds; those of wider problems take equal parts of the time."""
     run(FIRST, search)
-    run(CLOSING + BOUNDS, search)
+    if not _is_relaxed(search):
+        run(CLOSING + BOUNDS, search)
+        return
+    rows = [row for row in BOUNDS if row.supports(search)]
+    for left, row in zip(range(len(rows), 0, -1), rows, strict=True):
+        run((replace(row, share=1 / left),), search, search.budget)
 
 
 def explained(search: Search) -> Iterator[tuple[str, float]]:
     """Yield the rows that apply to a search, and the limit of each in seconds."""
-    left = search.budget.left
-    if search.problem.is_restricted:
-        yield from _explained(RESTRICTED + SEARCHES_OF_RESTRICTED, search, left, "")
-        return
-    run(FIRST, search)
-    yield from _explained(IN_TIME, search, left, "")
-    yield from ((row.name, 0.0) for row in FIRST if row.supports(search))
-    yield from _explained(BOUNDS + SEARCHES, search, left, "")
+    driver = Driver(search)
+    driver.begin()
+    yield from _explained(IN_TIME, search, search.budget.left, "")
+    yield from driver.explained(BOUNDS + SEARCHES)
 
 
 def _explained(

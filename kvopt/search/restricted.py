@@ -9,19 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kvopt.bounds.relaxations import chains, price_chain, relaxed_by, volume_chain
-from kvopt.bounds.volume import volume_bound
+from kvopt.bounds.relaxations import chains, price_chain, relaxed_by
 from kvopt.errors import PolicyFault, Stopped
-from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.seconds.runs import policies_for
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.proofs import VolumeProof
 from kvopt.incumbent.shares import SHARING_BEAMS
 from kvopt.kernels.budget import Budget
 from kvopt.problem.scopes import Scope
-from kvopt.search.engines import engine_of
-from kvopt.search.meanwhile import prover
 from kvopt.search.stages import climb
 from kvopt.simulate.running import run
 
@@ -37,20 +32,13 @@ def bound_by_relaxation(search: Search, budget: Budget, work: Callable[[Search],
     for left, names in zip(range(len(ways), 0, -1), ways, strict=True):
         wider, more = relaxed_by(search.problem, names)
         search.work_inside(
-            replace(wider, deadline=None),
+            replace(wider, slo=None),
             work,
             budget.part(1 / left),
             takes=["bounds"],
             more=more,
             relaxations=names,
         )
-
-
-def bound_by_volume(search: Search, _: Budget | None = None) -> None:
-    """Offer the bound of volumes, which know a limit of active requests."""
-    names = volume_chain(search.problem)
-    wider, more = relaxed_by(search.problem, names)
-    search.offer_checked(volume_bound(wider.instance) + more, "volume", VolumeProof(), names)
 
 
 def has_prices(search: Search) -> bool:
@@ -63,7 +51,7 @@ def bound_by_prices(search: Search, budget: Budget) -> None:
     names = price_chain(search.problem)
     wider, more = relaxed_by(search.problem, names)
     search.work_inside(
-        replace(wider, deadline=None),
+        replace(wider, slo=None),
         lambda inner: climb(inner, inner.budget.part(most=budget.left)),
         takes=["bounds"],
         more=more,
@@ -78,7 +66,7 @@ def search_narrower(search: Search, budget: Budget, work: Callable[[Search], Non
     """
     problem = search.problem
     scope = Scope.SHARING if problem.scope.covers(Scope.SHARING) else Scope.RUNS
-    narrower = replace(problem, instance=search.instance.inflated(), scope=scope, deadline=None)
+    narrower = replace(problem, instance=search.instance.inflated(), scope=scope, slo=None)
     search.work_inside(narrower, work, budget, takes=["schedules"])
 
 
@@ -95,26 +83,9 @@ def bound_by_shared_prices(search: Search, budget: Budget) -> None:
         run_in_thread(search, lambda: offer_shared_prices(search, budget))
 
 
-def is_apart(search: Search) -> bool:
-    """Whether it is more than another problem behind a common prefix."""
-    plain = search.instance.without_common_prefix()
-    return replace(search.problem, instance=plain).is_restricted
-
-
 def shares_prefixes(search: Search) -> bool:
     """Whether prefixes are its only further fields."""
     return search.instance.extras == ("prefix",) and not is_wide(search)
-
-
-def without_common_prefix(search: Search, work: Callable[[Search], object]) -> None:
-    """Run work on the problem without prefixes that has the same schedules."""
-    plain, everything = search.instance.without_common_prefix(), ("schedules", "bounds", "claims")
-    search.work_inside(plain, work, takes=everything, known=True, relaxations=("shares",))
-
-
-def offer_one_after_another(search: Search, _: Budget) -> None:
-    """Offer a schedule within moments, for any restriction or sharing."""
-    search.offer(one_after_another(search.instance), "one after another")
 
 
 def offer_policies(search: Search, budget: Budget) -> None:
@@ -143,8 +114,3 @@ def improve_sharing(search: Search, budget: Budget) -> None:
 
     with search.surviving("beams"):
         run_in_thread(search, work)
-
-
-def prove(search: Search, _: Budget) -> None:
-    """Search the best schedule with a solver."""
-    engine_of(prover(search))(search)

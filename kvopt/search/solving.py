@@ -8,20 +8,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+from kvopt.bounds.prices import bound_by
 from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
-from kvopt.incumbent.proofs import Proof
+from kvopt.incumbent.proofs import PriceProof, Proof, prices_of
 from kvopt.incumbent.result import BoundResult, SolveResult
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
-from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
+from kvopt.problem.slo import Slo
 from kvopt.search import plan, restricted, stages
 from kvopt.search.engines import engine_of
 from kvopt.simulate.policies.base import Policy
@@ -61,7 +62,7 @@ def solve(
     clock: Clock | str | None = None,
     scope: Scope | str | None = None,
     workers: int | None = None,
-    deadline: Deadline | str | int | None = None,
+    slo: Slo | str | None = None,
     start: GivenSchedule | None = None,
     **options: Unpack[SolveOptions],
 ) -> SolveResult:
@@ -70,7 +71,7 @@ def solve(
     Parameters
     ----------
     instance
-        The problem, or the file that it is read from; a `Problem` has clock, scope and deadline.
+        The problem, or the file that it is read from; a `Problem` has clock, scope and ``slo``.
     engine
         ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for the plan by size.
     clock
@@ -79,12 +80,12 @@ def solve(
         to six requests are searched exhaustively.  By default rounds.
     scope
         Scope of schedules, by default ``runs``: with ``pauses`` requests may be interrupted and
-        keep their tokens.  Then ``engine`` is ``auto``, ``highs``, ``cpsat`` or ``pyomo``, and
-        the schedule of the result has segments.
+        keep their tokens.  Then ``engine`` is ``auto``, and the schedule of the result has
+        segments.
     workers
         Number of machines, instead of the instance's number.
-    deadline
-        Also how many requests can be done in time, see `certify`; both sides are in
+    slo
+        Also how many requests can attain a service level, see `certify`; both sides are in
         ``in_time`` of the result.
     start
         First schedule: a feasible schedule or its path; a run, a result or a certificate, which
@@ -126,14 +127,15 @@ def solve(
         model=options.pop("batch_time", None),
         scope=scope,
         workers=workers,
-        deadline=deadline,
+        slo=slo,
     )
     prices, presolve = options.pop("prices", None), options.pop("presolve", True)
     quick_start, checkable = options.pop("quick_start", True), options.pop("checkable", False)
     solver = options.pop("pyomo_solver", DEFAULT_SOLVER)
     _refuse(problem, engine, prices is not None)
     given = None if start is None else _given(problem, start)
-    engines = Scope.RUNS if problem.is_restricted else problem.scope
+    plain = replace(problem, instance=problem.instance.without_common_prefix())
+    engines = Scope.RUNS if plain.is_restricted else problem.scope
     work = engine_named(engine, pyomo_solver=solver, scope=engines)
     limits = replace(limits_of(options), presolve=presolve)
     search = Search(problem, limits, checkable=checkable)
@@ -143,14 +145,16 @@ def solve(
         if given is not None:
             search.offer(given, "given schedule")
         plan.run(plan.IN_TIME, search, search.budget)
+        prices = None if problem.is_fleet else prices
+        driver = plan.Driver(search, prices)
         if not len(search.instance):
             plan.offer_nothing(search)
-        elif problem.is_restricted:
-            plan.run(plan.RESTRICTED, search, search.budget)
-        elif quick_start:
-            plan.run(plan.FIRST, search)
+        elif quick_start or problem.is_restricted:
+            driver.begin()
+        if isinstance(prices, PriceProof) and prices_of(prices) and not driver.is_reduced:
+            search.offer_bound(bound_by(search.instance, prices, search.limits.threads))
         search.engine = engine
-        _work(search, engine, work, None if problem.is_fleet else prices)
+        _work(driver, search, engine, work)
     return search.result(engine)
 
 
@@ -200,7 +204,7 @@ def _given_in_seconds(problem: Problem, start: Any) -> Schedule:
     return found
 
 
-def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> None:
+def _work(driver: plan.Driver, search: Search, engine: str, work: Engine) -> None:
     """Run an engine, in blocks on longer prompts; part by part if idle gaps cut the instance."""
     problem = search.problem
     if problem.in_blocks and not problem.in_seconds:
@@ -208,26 +212,20 @@ def _work(search: Search, engine: str, work: Engine, prices: Proof | None) -> No
             f"{problem.instance.in_blocks}: schedules are those that fit if each request holds "
             f"{problem.instance.block_size - 1} tokens more"
         )
-    if problem.is_restricted and restricted.is_wide(search) and engine != "auto":
-        restricted.search_narrower(
-            search, search.budget, lambda inner: _on(work, inner, inner.budget)
-        )
-        return
-    if problem.in_blocks and engine != "auto":
-        plan.run(plan.BOUNDS, search, search.budget)
-        stages.as_longer_prompts(search, lambda inner: plan.divided(inner).work(partial(_on, work)))
-        plan.run(plan.LAYERS, search)
-        return
-    if problem.is_restricted and engine in restricted.ENGINES_THAT_KNOW:
-        with search.surviving():
-            _on(work, search, search.budget)
-        return
-    if problem.is_restricted:
-        restricted.without_common_prefix(
-            search, lambda inner: plan.divided(inner).work(partial(_on, work))
-        )
-        return
-    plan.divided(search, prices).work(partial(_on, work))
+    stage = partial(_on, work)
+    is_restricted = problem.is_restricted and not driver.is_reduced
+    if engine != "auto" and (is_restricted or problem.in_blocks):
+        driver.run(plan.BOUNDS + plan.POLICIES, search.budget)
+        if is_restricted and restricted.is_wide(search):
+            restricted.search_narrower(
+                search, search.budget, lambda inner: _on(work, inner, inner.budget)
+            )
+            return
+        if problem.in_blocks:
+            stages.as_longer_prompts(search, lambda inner: plan.Driver(inner).work(stage))
+            plan.run(plan.LAYERS, search)
+            return
+    driver.work(stage)
 
 
 def _on(work: Engine, part: Search, _: Budget) -> None:

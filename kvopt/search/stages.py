@@ -11,12 +11,12 @@ from contextlib import suppress
 
 from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
-from kvopt.bounds.relaxations import chains, relaxed_by
+from kvopt.bounds.relaxations import chains, relaxed_by, volume_chain
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import TooLarge
-from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.seconds.runs import offer_one_by_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
@@ -26,6 +26,7 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.search.engines import engine_of
 from kvopt.search.meanwhile import prover
+from kvopt.timetable.eager import eager_schedule
 
 _LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
 """Share of the bound that a climb of prices must gain while its time doubles, to continue."""
@@ -73,9 +74,10 @@ def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
 
 
 def offer_volume(search: Search, _: Budget | None = None) -> None:
-    """Offer the volume bound, for blocks that of all their tokens."""
-    value = volume_bound(search.instance.in_tokens())
-    search.offer_checked(value, "volume", VolumeProof(), _tokens(search))
+    """Offer the bound of volumes, which know a limit of active requests, and count tokens."""
+    names = volume_chain(search.problem)
+    wider, more = relaxed_by(search.problem, names)
+    search.offer_checked(volume_bound(wider.instance) + more, "volume", VolumeProof(), names)
 
 
 def offer_staircases(search: Search, _: Budget | None = None) -> None:
@@ -92,8 +94,19 @@ def offer_lists(search: Search, _: Budget | None = None) -> None:
 
 
 def offer_one_after_another(search: Search, _: Budget | None = None) -> None:
-    """Offer a run in seconds within moments."""
-    offer_one_by_one(search)
+    """Offer a schedule within moments, for any restriction or sharing."""
+    if search.problem.in_seconds:
+        offer_one_by_one(search)
+    else:
+        search.offer(one_after_another(search.instance), "one after another")
+
+
+def offer_eager(search: Search, _: Budget | None = None) -> None:
+    """Offer the one eager schedule, if the cache never makes a request wait."""
+    schedule = eager_schedule(search.problem)
+    if schedule is not None:
+        search.eager = schedule.objective
+        search.offer(schedule, "eager")
 
 
 # ---- bounds -----------------------------------------------------------------------------------
@@ -284,6 +297,13 @@ def search_beams_in_seconds(search: Search, budget: Budget) -> None:
     )
     if made is not None:
         search.offer(made, "beams")
+
+
+def search_servers(search: Search, budget: Budget) -> None:
+    """Offer servers with good settings, and settings that change over time."""
+    from kvopt.heuristics.seconds.server_search import search_servers as search_grid  # loads numba
+
+    run_watched(search, "servers", lambda: search_grid(search, budget))
 
 
 def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:

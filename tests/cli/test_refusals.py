@@ -54,10 +54,17 @@ REFUSED = [
     ("certify ec1.json -o out.json --seconds --batch-time fast", "batch time: must be"),
     ("certify ec1.json -o out.json --seconds --schedule s.json", "goes without --seconds"),
     ("certify late.json -o out.json --seconds", "late.json: round_ms: is missing"),
-    ("certify ec1.json -o out.json --deadline soon", "deadline: must be rounds, seconds with an s"),
-    ("certify ec1.json -o out.json --deadline 0", "deadline: must be at least 1 round or nano"),
-    ("certify ec1.json -o out.json --deadline 30s", "ec1.json: round_ms: is missing"),
-    ("certify ec1.json -o out.json --deadline own", "ec1.json: request 'r0': deadline: is missing"),
+    ("certify ec1.json -o out.json --slo soon", "slo: must be ttft=2s,tpot=50ms"),
+    ("certify ec1.json -o out.json --slo e2e=0", "e2e: must be at least 1 round or nano"),
+    (
+        "certify ec1.json -o out.json --deadline 9",
+        "--deadline: deadlines are service levels: --slo",
+    ),
+    ("certify ec1.json -o out.json --slo e2e=30s", "ec1.json: round_ms: is missing"),
+    (
+        "certify ec1.json -o out.json --slo own",
+        "ec1.json: request 'r0': ttft, tpot, e2e: is missing",
+    ),
     ("certify -o out.json", "options: give FILE or --run, one of them"),
     ("certify ec1.json --run run.json -o out.json", "options: give FILE or --run, one of them"),
     ("certify --run run.json -m 5 -o out.json", "--memory: goes without a recorded run"),
@@ -83,11 +90,12 @@ REFUSED = [
         "kvopt: shared.json: request 'last': weight: is not known by ",
     ),
     # fleets
-    ("fleet ec1.json", "options: give --match or --target, one of them"),
-    ("fleet ec1.json --match fcfs --target mean=3", "options: give --match or --target"),
+    ("fleet ec1.json", "options: give --match, --target or --attain, one of them"),
+    ("fleet ec1.json --match fcfs --target mean=3", "options: give --match, --target"),
     ("fleet ec1.json --target mean=3 --workers 2", "--workers: goes with --match"),
-    ("fleet ec1.json --target misses=1%", "--target: misses need a --deadline"),
-    ("fleet ec1.json --target misses=1% --deadline 5s", "ec1.json: round_ms: is missing"),
+    ("fleet ec1.json --target misses=1%", "--target: misses are given as --attain 99%"),
+    ("fleet ec1.json --attain 99%", "--attain: needs a service level"),
+    ("fleet ec1.json --attain 99% --slo e2e=5s", "ec1.json: round_ms: is missing"),
     ("fleet ec1.json --target mean=1", "--target: cannot be met by any number of machines"),
     ("fleet ec1.json --target mean=3 --counts 0..2", "--counts: must rise from 1"),
     ("fleet ec1.json --target mean=3 --counts 3..2", "--counts: must rise from 1"),
@@ -111,7 +119,6 @@ REFUSED = [
     ("import bad.csv -f azure -m 9 -o out.json", "bad.csv: holds no request that can be used"),
     ("import no.csv -f azure -m 9 -o out.json", "no.csv: cannot be read"),
     ("plot ec1.json --policy fcfs --schedule ec1.json -o x.svg", "--schedule"),
-    ("plot ec1.json --prices -o x.svg", "--prices"),
     ("plot ec1.json -o x.gif", "must end in"),
     ("plot ec1.json -o -", "must end in"),
     ("plot run.json --schedule s.json -o x.svg", "--schedule: goes without a recorded run"),
@@ -140,8 +147,6 @@ REFUSED = [
     ("theory", "kvopt: theory: is a script of the source tree: python benchmarks/papers/theory.py"),
     ("submit c.json", "kvopt: submit: is a script of the source tree: python instances/submit.py"),
     ("plot ec1.json --seconds -o x.svg", "--seconds: goes with --policy"),
-    ("plot ec1.json -P mc-sf -P svf --prices -o x.svg", "--prices: goes with"),
-    ("plot stuck.json -P alpha-protect:alpha=0 --prices -o x.svg", "so there is no schedule"),
     ("study pauses.toml --out out", "vllm-fcfs:block=1: pauses requests with tokens kept"),
     ("study smoke", "--out"),
     ("reduce knapsack --target 20 6 7 7", "three-partition"),
@@ -169,6 +174,8 @@ REFUSED = [
     ),
     (f"{REDUCE} 6 7 7 --output - --certificate -", "goes without --certificate -"),
     # names that left
+    ("plot ec1.json --prices -o x.svg", "--prices: left kvopt: `kvopt.bounds.lagrangian_bound"),
+    ("report out --latex t.tex", "--latex: left kvopt: `to_dataframe().to_latex()` of pandas"),
     ("certify ec1.json --slower -o c.json", "--slower: slower machines left kvopt: `kvopt fleet`"),
     # names that are nearly right
     ("run ec1.json -P mc-fs", "; did you mean mc-sf?\n"),
@@ -210,7 +217,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f'clock = "seconds"\nbatch_time = "qwen2.5-7b@l40"\npolicies = ["svf"]\n{entry}'
     )
     write_instance(Instance(5, [Request(2, 1, 1)]), made / "late.json")
-    write_instance(Instance(6, [Request(0, 0, 5)] * 2), made / "stuck.json")
     blocks = Instance(8, [Request(0, 0, o) for o in (2, 2, 1)])
     write_instance(blocks, made / "blocks.json")
     schedule = Schedule(blocks, segments=[[(1, 2)], [(1, 2)], [(3, 3)]])

@@ -30,7 +30,7 @@ def drawn(source: random.Random) -> Content:
         arrival = source.choice((0, 0, 1, 2, 4, 7))
         rows.append(
             {"arrival": arrival, "prompt": min(prompt, 3) if timed else prompt, "output": output,
-             "deadline": source.randint(1, 8), "arrival_seconds": 3e-9 * arrival}
+             "e2e": source.randint(1, 8), "arrival_seconds": 3e-9 * arrival}
         )  # fmt: skip
     instance = {"schema": "kvopt.instance/2", "memory": memory, "requests": rows, "round_ms": 3e-6}
     if block > 1:

@@ -1,0 +1,123 @@
+"""Reductions: problems that are solved as others, without any loss.
+
+A reduction leads to problems whose schedules, bounds and proofs are those of the problem at hand,
+once they are lifted.  `REDUCTIONS` lists all of them; `kvopt.search.plan.Driver` applies the first
+one that fits, and again to what it leads to.  A relaxation loses schedules or bounds; see
+`kvopt.bounds.relaxations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from kvopt.bounds.relaxations import chains
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import Proof
+from kvopt.kernels.budget import Budget
+from kvopt.problem.parts import split
+from kvopt.search.parts import Divided
+
+Work = Callable[[Search, Budget], object]
+"""Work on a search within a budget."""
+
+
+class Reduced(Protocol):
+    """A search by way of other problems, which lifts their results."""
+
+    def work(self, stage: Work, budget: Budget | None = None) -> None:
+        """Let a stage work on the other problems, and take its results."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A way to solve a problem as others.
+
+    Parameters
+    ----------
+    name
+        Its name in lists of stages.
+    sentence
+        Why nothing is lost.
+    applies
+        Whether it leads a search to other problems, perhaps of its bounds alone.
+    reduced
+        The search by way of them; a proof may have first prices.
+    inner
+        A search with the rows of the plan that work on them.
+    has_whole_start
+        Whether the first rows of the plan work on the problem itself.
+    """
+
+    name: str
+    sentence: str
+    applies: Callable[[Search, bool], bool]
+    reduced: Callable[[Search, Proof | None], Reduced]
+    inner: Callable[[Search], Search]
+    has_whole_start: bool = False
+
+
+class _WithoutCommonPrefix:
+    """A search behind a prefix of all requests."""
+
+    def __init__(self, search: Search, _: Proof | None) -> None:
+        self._search = search
+
+    def work(self, stage: Work, budget: Budget | None = None) -> None:
+        """Let a stage work without the prefix."""
+        self._search.work_inside(
+            self._search.instance.without_common_prefix(),
+            lambda inner: stage(inner, inner.budget),
+            budget,
+            takes=("schedules", "bounds", "claims"),
+            known=True,
+            relaxations=("shares",),
+        )
+
+
+def _is_behind_a_prefix(search: Search, _: bool) -> bool:
+    """Whether a common prefix is the only field beyond a problem that searches know."""
+    plain = search.instance.without_common_prefix()
+    problem = search.problem
+    return problem.is_restricted and not replace(problem, instance=plain).is_restricted
+
+
+def _has_idle_gaps(search: Search, only_bounds: bool) -> bool:
+    """Whether idle gaps cut it, and the results of parts can be added.
+
+    Schedules of parts are starts of tokens; their bounds may cover pauses, too.
+    """
+    problem = search.problem
+    if problem.in_seconds or problem.in_blocks or not len(search.instance):
+        return False
+    can_add = chains(problem) == [()] if only_bounds else problem.is_starts
+    if not can_add:
+        return False
+    parts = split(search.instance)
+    return len(parts) > 1 or parts[0].begin > 0
+
+
+REDUCTIONS = (
+    Reduction(
+        "without the common prefix",
+        "a prefix of all is held once while anything is active, so memory and prompts are less",
+        _is_behind_a_prefix,
+        _WithoutCommonPrefix,
+        lambda search: search.inside(search.instance.without_common_prefix()),
+    ),
+    Reduction(
+        "parts between idle gaps",
+        "some optimum completes a part before the next arrival, so optima of parts add up",
+        _has_idle_gaps,
+        Divided,
+        lambda search: search,
+        has_whole_start=True,
+    ),
+)
+"""All reductions, in the order in which they are tried."""
+
+
+def reduction_of(search: Search, *, only_bounds: bool = False) -> Reduction | None:
+    """Return the first reduction that applies."""
+    return next((each for each in REDUCTIONS if each.applies(search, only_bounds)), None)
