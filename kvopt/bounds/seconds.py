@@ -6,12 +6,13 @@ Weights and company are found in floats: they steer, and `kvopt.bounds.seconds_e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
 from operator import itemgetter
 from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvopt.bounds.seconds_evaluation import (
     FULL,
