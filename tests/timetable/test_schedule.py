@@ -10,7 +10,6 @@ import pytest
 from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
-from known import known
 from strategies import (
     instance_of,
     plain,
@@ -22,7 +21,6 @@ from strategies import (
 from kvopt import Instance, Request, Schedule, run
 from kvopt.errors import InvalidInput
 from kvopt.timetable import sweep
-from kvopt.timetable.standard_form import groups_of_one_shape
 from kvopt.timetable.sweep import swept
 
 
@@ -96,32 +94,6 @@ def test_empty_schedule() -> None:
     check = Schedule(Instance(1, []), ()).check()
     assert (check.feasible, check.objective, check.peak_memory, check.makespan) == (True, 0, 0, 0)
     assert Schedule(Instance(1, []), ()).memory_over_time() == ([0], [0])
-
-
-def test_groups_of_one_shape_are_the_equal_shapes_by_arrival() -> None:
-    instance = instance_of(9, [(5, 1, 2), (0, 2, 1), (1, 1, 2), (7, 3, 3), (5, 1, 2), (0, 2, 1)])
-    assert sorted(groups_of_one_shape(instance)) == [[1, 5], [2, 0, 4]]
-    assert groups_of_one_shape(Instance(9, [])) == []
-
-
-def exchanged(instance: Instance, starts: brute_force.Starts) -> brute_force.Starts:
-    """Give the earlier starts of each group to its earlier arrivals."""
-    result = list(starts)
-    for group in groups_of_one_shape(instance):
-        for position, start in zip(group, sorted(starts[i] for i in group), strict=True):
-            result[position] = start
-    return tuple(result)
-
-
-def test_groups_in_order_keep_an_optimum() -> None:
-    for instance in random_instances(many(200), seed=14):
-        memory, triples = plain(instance)
-        best, starts = known(brute_force.best_starts(memory, triples))
-        ordered = exchanged(instance, starts)
-        assert brute_force.feasible(memory, triples, ordered)
-        assert brute_force.tel(triples, ordered) == best
-        for group in groups_of_one_shape(instance):
-            assert [ordered[i] for i in group] == sorted(ordered[i] for i in group)
 
 
 # ---- schedules with pauses
