@@ -147,7 +147,7 @@ class Attack:
         due["ceiling"] -= 1
         for _ in range(STEPS):
             due["proof"] = changed(prices, source)
-            self.judged({**content, "deadlines": due}, "deadlines")
+            self.judged({**content, "slo": due}, "slo")
 
     def proofs(self, content: Content, problem: Problem, best: int) -> Iterator[Content]:
         """Yield proofs of kinds that go with the instance, searches with the optimum as target."""

@@ -231,7 +231,7 @@ module Reader (C : CHECKER) = struct
   let request value =
     let field =
       fields "a request" [ "arrival"; "prompt"; "output" ]
-        ([ "id"; "arrival_seconds"; "predicted"; "priority"; "deadline" ] @ left_out_of_requests)
+        ([ "id"; "arrival_seconds"; "predicted"; "priority"; "deadline"; "ttft"; "tpot"; "e2e" ] @ left_out_of_requests)
         value in
     List.iter
       (fun name -> if field name <> None then not_covered ("requests with a field " ^ name))
@@ -389,70 +389,70 @@ module Reader (C : CHECKER) = struct
           | _ -> Whole (proof given) in
         Some (z "lower, value" (get field "value"), proof)
 
-  (* How long each request may take. *)
-  let allowed rows after =
-    match after with
-    | Text "own" ->
-        let own row =
-          match row with
-          | Object members -> (
-              match List.assoc_opt "deadline" members with
-              | Some length ->
-                  let rounds = small "a request, deadline" length in
-                  if rounds < 1 then wrong "instance: a deadline is too small";
-                  number (string_of_int rounds)
-              | None -> wrong "deadlines: a request has none of its own")
-          | _ -> unreadable "a request: must be an object" in
-        List.map own rows
-    | _ ->
-        let digits = integer "deadlines, after" after in
-        (match int_of_string_opt digits with
-        | Some n when n >= 0 && n < 1 lsl 53 -> ()
-        | _ -> wrong "deadlines: needs a length of time");
-        List.map (fun _ -> number digits) rows
+  (* Whether the first token is due, and when: a single limit is looked at, in rounds. *)
+  let limit rows limits =
+    let by_first_token, name, names, length =
+      match limits with
+      | Object [ ("ttft", length) ] -> (true, "ttft", [ "ttft" ], length)
+      | Object [ ("e2e", length) ] -> (false, "e2e", [ "e2e"; "deadline" ], length)
+      | Object (_ :: _) -> not_covered "a pace, or several limits of a service level"
+      | _ -> wrong "slo: needs a limit" in
+    let rounds what value =
+      let n = small what value in
+      if n < 1 then wrong (what ^ ": is too small");
+      number (string_of_int n) in
+    let own row =
+      match row with
+      | Object members -> (
+          match List.filter_map (fun name -> List.assoc_opt name members) names with
+          | length :: _ -> rounds ("a request, " ^ name) length
+          | [] -> wrong "slo: a request has no limit of its own")
+      | _ -> unreadable "a request: must be an object" in
+    match length with
+    | Text "own" -> (by_first_token, List.map own rows)
+    | Integer _ ->
+        let allowed = rounds ("slo, " ^ name) length in
+        (by_first_token, List.map (fun _ -> allowed) rows)
+    | _ -> not_covered "limits in seconds"
 
   (* [policies] are as they were written, a pair of what is there and the run. *)
   let deadlines instance policies value =
     let field =
-      fields "deadlines" [ "aim"; "after"; "ceiling"; "proof"; "attained"; "best" ] [] value in
+      fields "slo" [ "limits"; "ceiling"; "proof"; "attained"; "best" ] [] value in
     let requests, fleet =
       match instance with
       | Object members -> (List.assoc "requests" members, List.mem_assoc "workers" members)
       | _ -> unreadable "instance: must be an object" in
-    if fleet then wrong "deadlines: are looked at for one worker";
-    let by_first_token =
-      match get field "aim" with
-      | Text "completion" -> false
-      | Text "first-token" -> true
-      | _ -> unreadable "deadlines, aim: is unknown" in
+    if fleet then wrong "slo: are looked at for one worker";
+    let by_first_token, allowed_times = limit (list "requests" requests) (get field "limits") in
     let prices =
-      fields "deadlines, proof" [ "times"; "numerators"; "denominator" ] [ "lines" ]
+      fields "slo, proof" [ "times"; "numerators"; "denominator" ] [ "lines" ]
         (get field "proof") in
     (match prices "lines" with
     | None | Some (List []) -> ()
-    | _ -> wrong "deadlines: rounds have no lines");
-    let attained = list "deadlines, attained" (get field "attained") in
+    | _ -> wrong "slo: rounds have no lines");
+    let attained = list "slo, attained" (get field "attained") in
     if List.length attained <> List.length policies then
-      wrong "deadlines: needs a number, or null, for each policy";
+      wrong "slo: needs a number, or null, for each policy";
     let count run number =
       match (run, number) with
       | None, Null -> None
-      | Some _, Integer _ -> Some (z "deadlines, attained" number)
-      | _, (Null | Integer _) -> wrong "deadlines: needs a number if and only if a policy completed"
-      | _ -> unreadable "deadlines, attained: must be integers" in
+      | Some _, Integer _ -> Some (z "slo, attained" number)
+      | _, (Null | Integer _) -> wrong "slo: needs a number if and only if a policy completed"
+      | _ -> unreadable "slo, attained: must be integers" in
     let best value =
-      let what = "deadlines, best" in
+      let what = "slo, best" in
       match run 1 what [ "attained" ] value with
       | None -> None
       | Some found ->
           let field = fields what [ "attained" ] [ "value"; "starts"; "segments"; "lost"; "workers" ] value in
-          Some (found, z "deadlines, best, attained" (get field "attained")) in
+          Some (found, z "slo, best, attained" (get field "attained")) in
     { by_first_token;
-      allowed_times = allowed (list "requests" requests) (get field "after");
-      borders = numbers "deadlines, times" (get prices "times");
-      border_prices = numbers "deadlines, numerators" (get prices "numerators");
-      over = z "deadlines, denominator" (get prices "denominator");
-      claimed = z "deadlines, ceiling" (get field "ceiling");
+      allowed_times;
+      borders = numbers "slo, times" (get prices "times");
+      border_prices = numbers "slo, numerators" (get prices "numerators");
+      over = z "slo, denominator" (get prices "denominator");
+      claimed = z "slo, ceiling" (get field "ceiling");
       best = best (get field "best");
       counts = List.filter_map Fun.id (List.map2 count policies attained) }
 
@@ -466,7 +466,7 @@ module Reader (C : CHECKER) = struct
   let certificate value =
     let field =
       fields "certificate" [ "schema"; "clock"; "scope"; "instance"; "hash"; "upper"; "lower" ]
-        [ "policies"; "provenance"; "budget"; "narrower"; "deadlines" ] value in
+        [ "policies"; "provenance"; "budget"; "narrower"; "slo" ] value in
     (match field "clock" with
     | Some (Text "rounds") -> ()
     | Some (Object _) -> not_covered "certificates in seconds"
@@ -483,7 +483,7 @@ module Reader (C : CHECKER) = struct
     let policies = match field "policies" with None -> [] | Some l -> list "policies" l in
     let policies = List.map (run workers "a policy" [ "policy"; "outcome" ]) policies in
     let in_time =
-      match field "deadlines" with
+      match field "slo" with
       | None -> None
       | Some claim ->
           let found = deadlines (get field "instance") policies claim in
@@ -513,7 +513,7 @@ module Reader (C : CHECKER) = struct
     | Bad_lower when !search && several value -> not_covered "a search for several workers"
     | Bad_lower -> Some "lower: is not what its proof gives"
     | Bad_policy -> Some "a policy: its starts do not give its value, or do not fit"
-    | Bad_deadlines -> Some "deadlines: are not what the proof and the runs give"
+    | Bad_deadlines -> Some "slo: are not what the proof and the runs give"
 end
 
 module Fast_reader = Reader (Fast_checker)
@@ -543,11 +543,11 @@ let conclusions value =
   (match (upper, lower) with
   | Some u, Some l when u = l -> print_endline "proved: that schedule is optimal"
   | _ -> ());
-  (match member "deadlines" with
+  (match member "slo" with
   | Some (Object claim) -> (
       (match List.assoc_opt "ceiling" claim with
       | Some (Integer most) ->
-          Printf.printf "proved: in no feasible %s more than %s requests attain their deadlines\n"
+          Printf.printf "proved: in no feasible %s more than %s requests attain their service levels\n"
             which most
       | _ -> ());
       match List.assoc_opt "best" claim with

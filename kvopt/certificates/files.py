@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -22,26 +21,27 @@ from kvopt.incumbent.proofs import (
     BlockPrices,
     CheckedBound,
     ConfigurationProof,
-    DeadlinePrices,
     PartProof,
     Prices,
     Proof,
     SearchProof,
     SharedPrices,
+    SharedRoundsProof,
     SharesProof,
+    SloPrices,
     SlotPrices,
     SplitProof,
     StatePrices,
     VolumeProof,
 )
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.deadlines import OWN, Aim, Deadline
 from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA
 from kvopt.problem.hardware.batch_time_files import batch_time_from_json
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json, instance_to_json, request_to_json
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
+from kvopt.problem.slo import Slo
 from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Chunks, Lost
@@ -90,7 +90,7 @@ def certificate_text(certificate: Certificate) -> str:
         members["eager"] = certificate.eager
     if (in_time := certificate.in_time) is not None:
         best = in_time.best and {"attained": in_time.best_attained, **run_to_json(in_time.best)}
-        members["deadlines"] = {**_deadline_to_json(in_time), "best": best}
+        members["slo"] = {**_slo_to_json(in_time), "best": best}
     members["budget"] = MOST_STATED  # a check that needs less asks for less
     members["provenance"] = {**certificate.provenance, "notes": certificate.notes}
     lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
@@ -133,11 +133,11 @@ def read_certificate(path: str | Path, budget: float | None = None) -> Certifica
 def _certificate(value: Json) -> Certificate:
     instance, clock = instance_from_json(value["instance"]), _clock(value["clock"])
     provenance = dict(value.get("provenance", {}))
-    notes, said = provenance.pop("notes", []), provenance.get("deadline")
+    notes = provenance.pop("notes", [])
     sides = [
         _optimum(side, instance, clock, provenance) for side in (*value.get("narrower", ()), value)
     ]
-    in_time, claim = None, value.get("deadlines")
+    in_time, claim = None, value.get("slo")
     if claim is not None:
         named = {"policy": "best in time", "outcome": "completed"}
         run = (
@@ -145,7 +145,7 @@ def _certificate(value: Json) -> Certificate:
             if claim["best"] is None
             else run_from_json({**named, **claim["best"]}, instance, clock)
         )
-        in_time = _in_time(claim, run, said, instance, rounds=clock.is_even)
+        in_time = _in_time(claim, run, len(instance))
     return Certificate(
         instance=instance,
         upper=sides[-1].upper,
@@ -259,14 +259,13 @@ def run_from_json(claim: Json, instance: Instance, clock: Clock) -> PolicyRun:
     )
 
 
-# ---- deadlines --------------------------------------------------------------------------
+# ---- service levels ---------------------------------------------------------------------
 
 
-def _deadline_to_json(in_time: InTime) -> dict[str, Any]:
+def _slo_to_json(in_time: InTime) -> dict[str, Any]:
     """Return the object of a certificate file, without the best run."""
     return {
-        "aim": in_time.deadline.aim,
-        "after": OWN if in_time.after is None else in_time.after,
+        "limits": in_time.slo.limits,
         "ceiling": in_time.ceiling,
         **_steps_to_json(in_time.relaxations),
         "proof": {"times": (), "numerators": (), **_members(in_time.proof, 0)},
@@ -274,23 +273,13 @@ def _deadline_to_json(in_time: InTime) -> dict[str, Any]:
     }
 
 
-def _in_time(
-    value: dict[str, Any], best: PolicyRun | None, said: object, instance: Instance, *, rounds: bool
-) -> InTime:
-    """Return the deadline of the result of `_deadline_to_json`, in words if the file has them."""
-    after, aim = value["after"], Aim(value["aim"])
-    length = None if after == OWN else int(after)
-    deadline = Deadline(aim, length, None) if rounds else Deadline(aim, None, length)
-    with suppress(InvalidInput):
-        worded = Deadline.parse(said)
-        if worded.aim is aim and worded.of_all(instance, rounds=rounds) == length:
-            deadline = worded
+def _in_time(value: dict[str, Any], best: PolicyRun | None, count: int) -> InTime:
+    """Return the service level of the result of `_slo_to_json`."""
     return InTime(
-        deadline=deadline,
-        count=len(instance),
-        after=length,
+        slo=Slo(**value["limits"]),
+        count=count,
         ceiling=value["ceiling"],
-        proof=_made(DeadlinePrices, value["proof"], 0),
+        proof=_made(SloPrices, value["proof"], 0),
         sure_misses=None,
         best=best,
         attained=tuple(value["attained"]),
@@ -309,6 +298,7 @@ _KINDS: dict[str, type[Any]] = {
     "volume": VolumeProof,
     "configurations": ConfigurationProof,
     "shares": SharesProof,
+    "shared-rounds": SharedRoundsProof,
     "split": SplitProof,
 }
 """Names of proofs in files; their members are the fields of these classes."""
@@ -363,7 +353,7 @@ def _whole_proof(proof: Json, instance: Instance) -> Any:
     Otherwise there would be a price for each of perhaps many earlier rounds.
     """
     first = instance.first_arrival
-    whole = ("volume", "shares", "block-prices", "shared-prices", "split")
+    whole = ("volume", "shares", "shared-rounds", "block-prices", "shared-prices", "split")
     if not first or proof["kind"] in whole:
         return proof_from_json(proof)
     return SplitProof((_part({"from": first, "proof": proof}),))

@@ -11,7 +11,7 @@ from pathlib import Path
 from kvopt import BoundResult, Instance, InvalidInput, Scope, SolveResult, bound, solve
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, label, option, refuse, searching
-from kvopt.cli.printing import is_json, say, show, table, written
+from kvopt.cli.printing import is_json, say, settings_table, show, table, written
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
 from kvopt.kernels.clock import spent_loading
@@ -43,7 +43,7 @@ class EngineOptions:
     )
     gap: float | None = option("Stop at this certified gap, 0.05 for 5%.", "G", min=0)
     scope: common.AllowedScope
-    deadline: common.InTime
+    slo: common.ServiceLevel
     explain: bool = option("Print the stages that apply, with their times, and end.")
 
 
@@ -78,7 +78,7 @@ def solve_command(
         for file, instance, _ in work:
             asked = limits_of({"time_limit": limits.time_limit, "params": limits.params})
             with blamed_on(file):
-                given = as_problem(instance, clock=clock, scope=scope, deadline=how.deadline)
+                given = as_problem(instance, clock=clock, scope=scope, slo=how.slo)
             rows = [
                 {
                     "instance": label(file),
@@ -100,7 +100,7 @@ def solve_command(
                     clock=clock,
                     engine=how.engine,
                     scope=scope,
-                    deadline=how.deadline,
+                    slo=how.slo,
                     start=how.start,
                     quick_start=not how.cold,
                     presolve=how.presolve,
@@ -138,6 +138,7 @@ def _lines(done: list[tuple[Path, Instance, SolveResult]]) -> Iterator[str]:
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
         say(first.scope.sentence)
     for file, _, found in done:
+        yield from settings_table(found.settings)
         if found.in_time is not None:
             yield f"{label(file)}: {found.in_time.sentence}"
         if found.eager_sentence is not None:

@@ -234,6 +234,43 @@ class SharesProof:
     by_memory: int = 64
 
 
+@dataclass(frozen=True, slots=True)
+class SharedRoundsProof:
+    """Prices of rounds that active requests share, and of machine time, in seconds.
+
+    `kvopt.bounds.shared_rounds` evaluates and explains the bound.
+
+    Parameters
+    ----------
+    rows
+        Sets of lines of the model, by their positions; each bounds rounds from below.
+    unit
+        Denominator of all prices, a multiple of 64.
+    cell
+        Nanoseconds of a cell; the first one begins with the first arrival.
+    fixed
+        For each request the price of a round when it arrives.
+    slopes
+        By how much this price falls in each nanosecond, to 0 at the lowest.
+    interference
+        Parts of the weights of requests, in parts of 64.
+    row_prices
+        For each row the price of machine time in each cell; the first row comes to what rounds pay
+        in addition.
+    by_memory
+        As of `SharesProof`.
+    """
+
+    rows: tuple[tuple[int, ...], ...]
+    unit: int
+    cell: int
+    fixed: tuple[int, ...]
+    slopes: tuple[int, ...]
+    interference: tuple[int, ...]
+    row_prices: tuple[tuple[int, ...], ...]
+    by_memory: int = 64
+
+
 Proof = (
     Prices
     | SlotPrices
@@ -244,6 +281,7 @@ Proof = (
     | SearchProof
     | SplitProof
     | SharesProof
+    | SharedRoundsProof
 )
 
 _MOST_TIMES = 10_000_000
@@ -278,6 +316,15 @@ def prices_of(proof: Proof) -> Prices | None:
     return Prices(tuple(numerators), over)
 
 
+def lines_of(proof: Proof) -> tuple[int, ...]:
+    """Return the lines of the model by which a proof in seconds counts machine time.
+
+    Of shared rounds these are the last row, which counts prompts most.
+    """
+    assert isinstance(proof, SharesProof | SharedRoundsProof), "only in seconds"
+    return proof.lines if isinstance(proof, SharesProof) else proof.rows[-1]
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedBound:
     """A lower bound that was re-evaluated in integers.
@@ -302,8 +349,8 @@ class CheckedBound:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadlinePrices:
-    """Prices that bound the number of attained deadlines, see `kvopt.bounds.deadlines`.
+class SloPrices:
+    """Prices that bound the number of attained service levels, see `kvopt.bounds.slo`.
 
     Parameters
     ----------

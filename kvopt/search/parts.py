@@ -22,6 +22,7 @@ from kvopt.incumbent.proofs import (
     Prices,
     Proof,
     SharedPrices,
+    SharedRoundsProof,
     SharesProof,
     SplitProof,
     VolumeProof,
@@ -148,7 +149,7 @@ class Divided:
         rows = zip(begins, (bound.proof for bound in checked), strict=True)
         for plain, group in groupby(rows, lambda row: row[1] == _PLAIN):
             for begin, proof in islice(group, 1) if plain else group:
-                whole = SplitProof | SharesProof | BlockPrices | SharedPrices
+                whole = SplitProof | SharesProof | SharedRoundsProof | BlockPrices | SharedPrices
                 assert not isinstance(proof, whole), "a part has rounds"
                 yield PartProof(begin, proof)
 

@@ -17,11 +17,10 @@ from kvopt.bounds.coarse import has_large_requests
 from kvopt.bounds.relaxations import chains
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
-from kvopt.heuristics.seconds.runs import offer_policies, offer_servers, search_runs
+from kvopt.heuristics.seconds.runs import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.kernels.budget import Budget
-from kvopt.problem.scopes import Scope
 from kvopt.search import attaining, restricted, stages
 from kvopt.search.exact.runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
@@ -158,8 +157,8 @@ def _is_provable(search: Search) -> bool:
     return few and (fits or not search.problem.is_fleet)
 
 
-def _has_deadline(search: Search) -> bool:
-    return search.problem.deadline is not None
+def _has_slo(search: Search) -> bool:
+    return search.problem.slo is not None
 
 
 def _knows_tokens(search: Search) -> bool:
@@ -228,15 +227,20 @@ def _share_of_beams(search: Search) -> float:
     return 0.3 if _is_solved_by_program(search) else 1.0
 
 
+def _share_of_servers(search: Search) -> float:
+    """Where memory is short, the search over time ends at once, and beams have the rest."""
+    return 0.5 if search.problem.is_fleet or "prefix" in search.instance.extras else 0.85
+
+
 # ---- the tables ---------------------------------------------------------------------------------
 
 
 def _in_time(share: float, most: float) -> tuple[Stage, ...]:
-    """Return rows for a deadline, each with a share of the time, and at most so many seconds."""
+    """Return rows for a service level, each with a share of the time, at most so many seconds."""
     return (
-        Stage("ceiling", _has_deadline,
+        Stage("ceiling", _has_slo,
               lambda s, t: attaining.bound_in_time(s, t.part(most=most)), share, at_once=True),
-        Stage("deadline", _has_deadline,
+        Stage("service level", _has_slo,
               lambda s, t: attaining.search_in_time(s, t.part(most=most)), share, at_once=True),
     )  # fmt: skip
 
@@ -287,7 +291,7 @@ BOUNDS = (
               stages.climb_states_of_tokens, 0.5),
         Stage("prices in blocks", _always, stages.climb),
     ), 0.5),
-    Stage("shares", _in_seconds, stages.bound_shares, 0.2, at_once=True),
+    Stage("bounds in seconds", _in_seconds, stages.bound_in_seconds, 0.3, at_once=True),
     Stage("relaxation", _is_relaxed,
           lambda s, t: restricted.bound_by_relaxation(s, t, bounding),
           _share_of_relaxation, at_once=True),
@@ -332,8 +336,7 @@ SEARCHES = (
     *LAYERS,
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
     *POLICIES,
-    Stage("servers", lambda s: _in_seconds(s) and s.problem.scope.covers(Scope.CHUNKS),
-          offer_servers, 0.3),
+    Stage("servers", _in_seconds, stages.search_servers, _share_of_servers),
     Stage("exact", lambda s: _in_seconds(s) and _knows_prefixes(s), search_all),
     Stage("beams", lambda s: _in_seconds(s) and not s.problem.is_fleet and _knows_tokens(s),
           stages.search_beams_in_seconds),

@@ -12,6 +12,7 @@ from kvopt.verify.prices import by_prices, by_shared_prices
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.relaxations import relaxed
 from kvopt.verify.seconds import by_shares
+from kvopt.verify.shared_rounds import by_shared_rounds
 from kvopt.verify.volume import by_volume
 from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, refuse
 
@@ -25,16 +26,20 @@ KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
     "search": ("configurations prices", by_configurations),
     "shared-prices": ("prices", by_shared_prices),
     "shares": ("seconds volume", by_shares),
+    "shared-rounds": ("shared_rounds", by_shared_rounds),
 }
 """For each kind of proof the modules to read, and the function that prepares its evaluation."""
 _OF_RUNS = ("configurations", "search", "slot-prices", "shared-prices")
 """Proofs about runs without pauses."""
+_TIMED = ("shares", "shared-rounds")
+"""Proofs on a clock in seconds."""
 _KNOWN = {
     "volume": ("limit",),
     "prices": ("weights",),
     "block-prices": ("tokens", "weights"),
     "shared-prices": ("shares", "limit"),
     "shares": ("limit", "weights"),
+    "shared-rounds": ("limit", "weights"),
 }
 """Of the relaxations those that a kind of proof can do without."""
 
@@ -81,8 +86,11 @@ def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
     Configurations, searches, slots and staircases are about whole runs: they do not cover pauses.
     """
     kind = proof["kind"]
-    if (kind == "shares") != (problem.clock is not None):
-        raise Invalid("lower: shares of the machine are of a clock in seconds, all else of rounds")
+    if any((own["kind"] in _TIMED) != (problem.clock is not None) for own in _alone(proof)):
+        raise Invalid(
+            "lower: shares of the machine and shared rounds are of a clock in seconds, all else of "
+            "rounds"
+        )
     for name in missing(problem, kind):
         raise Invalid(f"lower: {kind} of this problem need the relaxation {name}")
     memory = problem.memory - problem.memory % problem.block

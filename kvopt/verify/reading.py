@@ -27,7 +27,8 @@ _COMPRESSED = (b"\xfd7zXZ", b"\x1f\x8b")
 _REQUEST = {
     "arrival": int, "prompt": int, "output": int, "id?": str, "arrival_seconds?": (int, float),
     "predicted?": {"lower": int, "upper": int}, "priority?": int,
-    "deadline?": int, "weight?": int, "prefix?": [(int, str)],
+    "deadline?": int, "ttft?": int, "tpot?": int, "e2e?": int, "weight?": int,
+    "prefix?": [(int, str)],
 }  # fmt: skip
 _INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
@@ -56,6 +57,8 @@ _PROOFS = (
     {**_PRICES, "kind": "shared-prices", "borders": [int], "unit": int, "shares": [[int]]},
     {"kind": "shares", "lines": [int], "weights?": [int], "company?": [int], "mix?": [int],
      "parts?": int, "by_memory?": int},
+    {"kind": "shared-rounds", "rows": [[int]], "unit": int, "cell": int, "fixed": [int],
+     "slopes": [int], "interference": [int], "row_prices": [[int]], "by_memory?": int},
 )  # fmt: skip
 _SPANS = {"value": int, "workers?": [int], "waits?": [[int]]}
 _RUNS = (
@@ -81,8 +84,8 @@ _CERTIFICATE = {
             {"policy": str, "outcome": ("livelock", "unfinished"), "value": None},
         )
     ],
-    "deadlines?": {
-        "aim": ("completion", "first-token"), "after": (int, "own"), "ceiling": int,
+    "slo?": {
+        "limits": {"ttft?": (int, str), "tpot?": (int, str), "e2e?": (int, str)}, "ceiling": int,
         "relaxations?": [RELAXATIONS],
         "proof": {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]},
         "attained": [(None, int)], "best": (None, *({**run, "attained": int} for run in _RUNS)),
@@ -91,7 +94,8 @@ _CERTIFICATE = {
     "provenance?": dict,
     "instance": _INSTANCE,
 }  # fmt: skip
-_LEFT = {"after": "an order of requests is not checked any more",
+_LEFT = {"deadlines": "deadlines are service levels now: certify again, with --slo",
+         "after": "an order of requests is not checked any more",
          "slower": "slower machines are not checked any more: certify again"}  # fmt: skip
 """Fields of earlier versions, which are refused by name."""
 _OLDER = [f"kvopt.{kind}certificate/{n}" for kind in ("", "seconds-") for n in (1, 2)]

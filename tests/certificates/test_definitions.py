@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from certificates import EC1, certificate, paused_certificate, with_deadlines
+from certificates import EC1, certificate, paused_certificate, with_slo
 from configuration_proofs import content_of as content_of_proof
 from configuration_proofs import drawn_cuts, drawn_problem, drawn_stage, with_cuts
 from definitions import by_definition
@@ -70,7 +70,7 @@ def test_ceilings_by_definition() -> None:
     source = random.Random(5)
     for made in (certificate, paused_certificate):
         for _ in range(many(8)):
-            content = with_deadlines(made(EC1, source), source)
+            content = with_slo(made(EC1, source), source)
             with by_definition():
                 slow = report_on(json.loads(json.dumps(content)))
             fast = report_on(content)

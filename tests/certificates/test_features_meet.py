@@ -1,4 +1,4 @@
-"""Certificates where features meet: fleets, blocks, scopes, deadlines, clocks."""
+"""Certificates where features meet: fleets, blocks, scopes, service levels, clocks."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ SOME: Rows = [(0, 3, 2), (1, 0, 4), (2, 2, 3)]
 FEW: Rows = [(0, 1, 2), (2, 2, 2)]
 """For brute force in seconds."""
 EVICTS = "alpha-beta:alpha=0,beta=0.5"
-FULL = Instance(8, [Request(0, 3, 2, deadline=2), Request(1, 0, 4, deadline=5)])
+FULL = Instance(8, [Request(0, 3, 2, e2e=2), Request(1, 0, 4, e2e=5)])
 PAUSED = PolicyRun.of(Schedule(FULL, segments=[[[1, 1], [4, 4]], [[2, 5]]]), "recorded")
 
 
 def made(rows: Rows, **more: Any) -> Instance:
-    requests = [Request(*row, deadline=row[2] + 1) for row in rows]
+    requests = [Request(*row, e2e=row[2] + 1) for row in rows]
     return Instance(8, requests, round_ms=6e-6, **more)
 
 
@@ -50,7 +50,7 @@ class Case(NamedTuple):
     policies: list[Any]
     clock: Clock = ROUNDS
     scope: str | None = None
-    deadline: str | None = None
+    slo: str | None = None
 
 
 CASES = {
@@ -58,12 +58,12 @@ CASES = {
     "an empty fleet in seconds": Case(made([], workers=3), ["svf"], SECONDS),
     "nothing in time": Case(made([]), ["svf"], SECONDS, None, "own"),
     "nothing in blocks": Case(made([], block_size=4), ["vllm-fcfs"], ROUNDS, "pauses"),
-    "sure misses": Case(made(FEW), [EVICTS, "vllm-fcfs:block=1"], SECONDS, "runs", "1"),
+    "sure misses": Case(made(FEW), [EVICTS, "vllm-fcfs:block=1"], SECONDS, "runs", "e2e=1"),
     "blocks and evictions": Case(made(SOME, block_size=4), [EVICTS], ROUNDS, "restarts"),
     "a fleet with pauses": Case(made(SOME, workers=2), ["fcfs", EVICTS], ROUNDS, "pauses"),
-    "pieces and deadlines": Case(made(FEW), ["vllm-fcfs:block=1"], SECONDS, None, "own"),
+    "pieces and service levels": Case(made(FEW), ["vllm-fcfs:block=1"], SECONDS, None, "own"),
     "what is not covered": Case(FULL, [PAUSED], ROUNDS, "runs", "own"),
-    "a run with pauses": Case(FULL, [PAUSED], ROUNDS, None, "first-token:own"),
+    "a run with pauses": Case(FULL, [PAUSED], ROUNDS, None, "ttft=3"),
 }
 SMALL = generate("arrival-1", n=6, seed=3)
 APART = Instance(34, [*SMALL.requests, *(Request(900 + i, 2, 4, f"b{i}") for i in range(3))])
@@ -84,7 +84,7 @@ LARGER = {
 def found(case: Case) -> Certificate:
     return certify(
         case.instance, case.policies, clock=case.clock, scope=case.scope,
-        deadline=case.deadline, time_limit=0.1, threads=1,
+        slo=case.slo, time_limit=0.1, threads=1,
     )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def test_what_is_written_is_valid_and_true_and_read_again(name: str, tmp_path: P
         assert back.to_json() == made.to_json()
     else:
         claim, wanted = known(back.in_time), made.in_time
-        for field in ("deadline", "ceiling", "attained", "proof", "best_attained"):
+        for field in ("slo", "ceiling", "attained", "proof", "best_attained"):
             assert getattr(claim, field) == getattr(wanted, field), field
         said = f"at most {claim.ceiling} of {len(made.instance)} requests"
         assert any(said in line for line in verdict.lines)
@@ -143,7 +143,7 @@ def test_what_does_not_go_together_is_refused_before_there_is_work(name: str) ->
     seen: list[object] = []
     with pytest.raises(InvalidInput, match=reason):
         certify(
-            case.instance, case.policies, clock=case.clock, deadline=case.deadline,
+            case.instance, case.policies, clock=case.clock, slo=case.slo,
             observer=seen.append,
         )  # fmt: skip
     assert not seen
@@ -201,8 +201,8 @@ def in_seconds() -> dict[str, Any]:
 
 
 def in_time() -> dict[str, Any]:
-    """Return a valid one in rounds, of which a request attains its deadline."""
-    rows = [{"arrival": 0, "prompt": 3, "output": 2, "deadline": 2} for _ in range(2)]
+    """Return a valid one in rounds, of which a request attains its service level."""
+    rows = [{"arrival": 0, "prompt": 3, "output": 2, "e2e": 2} for _ in range(2)]
     instance = {"schema": "kvopt.instance/2", "memory": 5, "requests": rows}
     prices = {"times": [0, 2], "numerators": [1], "denominator": 9}
     return {
@@ -215,8 +215,8 @@ def in_time() -> dict[str, Any]:
             "proof": {"kind": "configurations", "target": None, "searched": False, "stages": [
                 {"denominator": 1, "peaks": [[5, 2]], "times": [2], "numerators": [[1, 0]]}]},
         },
-        "deadlines": {
-            "aim": "completion", "after": "own", "ceiling": 1, "proof": prices, "attained": [],
+        "slo": {
+            "limits": {"e2e": "own"}, "ceiling": 1, "proof": prices, "attained": [],
             "best": {"value": 6, "starts": [0, 2], "attained": 1},
         },
     }  # fmt: skip
@@ -285,7 +285,8 @@ FLEET: dict[str, tuple[Change, str]] = {
     "one worker": (lambda c: rehashed(c, workers=1), "workers must be 2 or more"),
     "true workers": (lambda c: c["instance"].update(workers=True), "certificate"),
     "blocks": (lambda c: rehashed(c, block_size=2), "needs more than the memory"),
-    "deadlines": (lambda c: c.update(deadlines=in_time()["deadlines"]), "none of its own"),
+    "service levels": (lambda c: c.update(slo=in_time()["slo"]), "no limit of its own"),
+    "deadlines": (lambda c: c.update(deadlines={}), "deadlines are service levels now"),
     "pauses": (lambda c: c.update(upper={"value": 3, "segments": [[[1, 1]]] * 3}), "2 workers"),
     "a start too early": (lambda c: c["upper"].update(starts=[0, -1, 0]), "before it arrives"),
 }
@@ -309,19 +310,19 @@ TIMED: dict[str, tuple[Change, str]] = {
     ),
 }
 ATTAINED: dict[str, tuple[Change, str]] = {
-    "a lower ceiling": (lambda c: c["deadlines"].update(ceiling=0), "the proof gives 1"),
+    "a lower ceiling": (lambda c: c["slo"].update(ceiling=0), "the proof gives 1"),
     "a wider scope": (lambda c: c.update(scope="pauses"), "do not cover pauses"),
-    "more attain": (lambda c: c["deadlines"]["best"].update(attained=2), "says 2 attain, 1 do"),
+    "more attain": (lambda c: c["slo"]["best"].update(attained=2), "says 2 attain, 1 do"),
     "too much held": (
-        lambda c: c["deadlines"].update(best={"value": 4, "starts": [0, 0], "attained": 2}),
+        lambda c: c["slo"].update(best={"value": 4, "starts": [0, 0], "attained": 2}),
         "10 tokens are held",
     ),
-    "longer deadlines": (
-        lambda c: c["instance"]["requests"][1].update(deadline=4),
+    "longer limits": (
+        lambda c: c["instance"]["requests"][1].update(e2e=4),
         "hash: is not that of the instance",
     ),
-    "longer deadlines, hashed": (
-        lambda c: (c["instance"]["requests"][1].update(deadline=4), rehashed(c)),
+    "longer limits, hashed": (
+        lambda c: (c["instance"]["requests"][1].update(e2e=4), rehashed(c)),
         "the proof gives 2",
     ),
     "blocks": (lambda c: rehashed(c, block_size=5), "need the relaxation tokens"),
@@ -329,13 +330,13 @@ ATTAINED: dict[str, tuple[Change, str]] = {
         lambda c: (
             rehashed(c, block_size=9, requests=[]),
             c.update(upper=None, lower=None),
-            c.pop("deadlines"),
+            c.pop("slo"),
         ),
         "not one block",
     ),
-    "a price below 0": (lambda c: c["deadlines"]["proof"].update(numerators=[-1]), "negative"),
-    "half a price": (lambda c: c["deadlines"]["proof"].update(numerators=[0.5]), "certificate"),
-    "a true price": (lambda c: c["deadlines"]["proof"].update(numerators=[True]), "certificate"),
+    "a price below 0": (lambda c: c["slo"]["proof"].update(numerators=[-1]), "negative"),
+    "half a price": (lambda c: c["slo"]["proof"].update(numerators=[0.5]), "certificate"),
+    "a true price": (lambda c: c["slo"]["proof"].update(numerators=[True]), "certificate"),
     "no number": (lambda c: c["lower"].update(value=float("nan")), "not a finite number"),
 }
 
@@ -420,7 +421,7 @@ def test_what_is_changed_is_found(
 def test_runs_with_pauses_that_are_none_are_invalid(
     segments: list[list[list[int]]], tmp_path: Path
 ) -> None:
-    """Also where only deadlines would look at them; a fleet without requests has none."""
+    """Also where only service levels would look at them; a fleet without requests has none."""
     said = in_seconds()
     rows = [{"arrival": 0, "prompt": 1, "output": 2}]
     said.update(upper=None, lower=None, policies=[])
@@ -432,13 +433,13 @@ def test_runs_with_pauses_that_are_none_are_invalid(
     }
     proof = {"times": [], "numerators": [], "denominator": 1, "lines": [0]}
     run = {"value": 0, "segments": segments, "attained": 1}
-    said["deadlines"] = {
-        "aim": "completion", "after": 1000, "ceiling": 1, "proof": proof, "attained": [],
+    said["slo"] = {
+        "limits": {"e2e": 1000}, "ceiling": 1, "proof": proof, "attained": [],
         "best": run,
     }  # fmt: skip
     rehashed(said)
-    assert "deadlines: " in judged(tmp_path / "c.json", said).lines[-1]
-    del said["deadlines"]
+    assert "slo: " in judged(tmp_path / "c.json", said).lines[-1]
+    del said["slo"]
     said["upper"] = {"value": 0, "segments": []}
     said["instance"].update(schema="kvopt.instance/2", workers=2, requests=[])
     rehashed(said)
@@ -456,15 +457,15 @@ def test_more_workers_than_there_is_work_for(workers: int, tmp_path: Path) -> No
 
 
 def test_a_report_says_what_its_claims_cover() -> None:
-    """Also those of deadlines, where nothing else is claimed."""
+    """Also those of service levels, where nothing else is claimed."""
     content = json.loads(certificate_text(found(CASES["what is not covered"])))
     name = "  'recorded' does for 1 with pauses, which the ceiling does not cover"
     assert name in report_on(content)
     bare = {**content, "lower": None, "policies": []}
-    del bare["deadlines"]
-    deadlines = {**content["deadlines"], "attained": []}
+    del bare["slo"]
+    levels = {**content["slo"], "attained": []}
     assert not covered(bare)
-    assert covered({**bare, "deadlines": deadlines})
+    assert covered({**bare, "slo": levels})
 
 
 def covered(content: dict[str, Any]) -> bool:

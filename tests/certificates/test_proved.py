@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from certificates import EC1, certificate, paused_certificate, with_deadlines
+from certificates import EC1, certificate, paused_certificate, with_slo
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 SOURCES = sorted(PROOFS.glob("*.v"))
@@ -70,7 +70,7 @@ def test_both_checkers_of_good_false_and_uncovered_certificates(
     program: Path, tmp_path: Path
 ) -> None:
     plain = certificate(EC1, random.Random(1))
-    paused = with_deadlines(paused_certificate(EC1, random.Random(2)), random.Random(4))
+    paused = with_slo(paused_certificate(EC1, random.Random(2)), random.Random(4))
     false = {**plain, "lower": {**plain["lower"], "value": plain["lower"]["value"] + 1}}
     slots = {"kind": "slot-prices", "denominator": 1, "first": 1, "numerators": [],
              "borders": [0, 1], "slots": []}  # fmt: skip

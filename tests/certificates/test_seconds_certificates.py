@@ -18,6 +18,7 @@ from known import known
 
 import kvopt.verify as checker
 from kvopt import BatchTime, Instance, Line, Request, certify, generate
+from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.certificates.files import (
     certificate_text,
@@ -113,7 +114,9 @@ def test_parts_are_written_read_and_checked(tmp_path: Path) -> None:
     side_by_side = Instance(16_000, requests)
     model = BatchTime([Line(10_000_000, 2_000_000)], 80)
     found = content(side_by_side, model)
-    proof = found["lower"]["proof"]
+    bound = seconds_bound(side_by_side, model)
+    proof = json.loads(json.dumps(proof_to_json(bound.proof)))
+    found["lower"] = {"value": bound.value_ns, "proof": proof}
     assert proof["parts"] > 0
     assert judged(tmp_path / "c", found).valid
     again = json.loads(json.dumps(proof_to_json(proof_from_json(proof))))

@@ -384,8 +384,8 @@ class TestWritten:
             ("arrival-2", 20, {}, {"block_size": 4}),
             ("uniform", 9, {}, {"workers": 2}),
             ("arrival-1", 9, {"scope": "pauses"}, {"block_size": 4}),
-            ("arrival-2", 25, {"scope": "pauses", "deadline": 20}, {}),
-            ("arrival-1", 12, {"clock": CLOCK, "deadline": "3s"}, {"workers": 2}),
+            ("arrival-2", 25, {"scope": "pauses", "slo": "e2e=20"}, {}),
+            ("arrival-1", 12, {"clock": CLOCK, "slo": "ttft=3s,tpot=1s"}, {"workers": 2}),
             ("arrival-1", 12, {"clock": CLOCK, "scope": "pauses+chunks"}, {}),
         ],
     )

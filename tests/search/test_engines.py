@@ -317,7 +317,7 @@ INSTANCE = Instance(7, [Request(0, 1, output) for output in (1, 2, 3, 4)])
         (("--scope", "pauses"), "all with pauses"),
         (("--workers", "2"), "proof by a solver"),
         (("--block-size", "2"), "longer prompts"),
-        (("--seconds",), "shares"),
+        (("--seconds",), "bounds in seconds"),
     ],
 )
 def test_stages_that_apply_are_named_with_their_times(

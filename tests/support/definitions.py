@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from kvopt.verify import configurations, deadlines, proofs, seconds, volume
-from kvopt.verify.deadlines import TimePrices
+from kvopt.verify import configurations, proofs, seconds, slo, volume
 from kvopt.verify.prices import _levels
 from kvopt.verify.problem import Clock, Problem, Request, held_together
+from kvopt.verify.slo import TimePrices
 from kvopt.verify.work import Invalid, Prepared, Work, pairwise
 
 Proof = dict[str, Any]
@@ -259,13 +259,32 @@ def cheapest_run(table: TimePrices, request: Request, latest: int) -> int:
     )
 
 
-def cheapest_time(
-    table: TimePrices, begin: int, end: int, amount: int, top: int, slope: int, rate: int
+def cheapest_times(
+    table: TimePrices,
+    window: tuple[int, float, float],
+    amount: int,
+    later: int,
+    top: int,
+    slope: int,
+    rate: int,
 ) -> int:
-    """Return the cost of an amount of the times begin + 1 .. end, most at the cheapest."""
-    times = range(begin + 1, end + 1)
-    paid = sorted(price for t in times for price in [_at(table, t)] * rate)
-    return sum(price * (top - slope * n) for n, price in enumerate(paid[:amount]))
+    """Return the cost of an amount of the times of a window, most tokens at the cheapest.
+
+    Tried with each amount that is early; prices end long before times without end do.
+    """
+    begin, *ends = window
+    early, end = (int(min(t, max(begin, table.borders[-1]) + amount)) for t in ends)
+
+    def cheapest(first: int, last: int) -> list[int]:
+        times = range(first + 1, last + 1)
+        return sorted(price for t in times for price in [_at(table, t)] * rate)
+
+    before, after = cheapest(begin, early), cheapest(early, end)
+    return min(
+        sum(p * (top - slope * n) for n, p in enumerate(sorted(before[: amount - n] + after[:n])))
+        for n in range(min(later, len(after), amount) + 1)
+        if len(before) >= amount - n
+    )
 
 
 def _at(table: TimePrices, time: int) -> int:
@@ -321,8 +340,8 @@ def by_definition() -> Iterator[None]:
             (configurations, "Search", AllSchedules),
             (configurations.TokenStage, "costs", costs),
             (configurations.StateStage, "costs", state_costs),
-            (deadlines.TimePrices, "of_run", cheapest_run),
-            (deadlines.TimePrices, "of_cheapest", cheapest_time),
+            (slo.TimePrices, "of_run", cheapest_run),
+            (slo.TimePrices, "of_cheapest", cheapest_times),
         ):
             patch.setattr(module, name, definition)
         yield

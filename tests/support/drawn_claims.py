@@ -30,7 +30,7 @@ def drawn(source: random.Random) -> Content:
         arrival = source.choice((0, 0, 1, 2, 4, 7))
         rows.append(
             {"arrival": arrival, "prompt": min(prompt, 3) if timed else prompt, "output": output,
-             "deadline": source.randint(1, 8), "arrival_seconds": 3e-9 * arrival}
+             "e2e": source.randint(1, 8), "arrival_seconds": 3e-9 * arrival}
         )  # fmt: skip
     instance = {"schema": "kvopt.instance/2", "memory": memory, "requests": rows, "round_ms": 3e-6}
     if block > 1:
@@ -93,6 +93,8 @@ def bound_of(content: Content, proof: Content, value: int) -> Content:
 def proof_of(content: Content, source: random.Random) -> Content:
     """Return a proof of a kind that may go with the problem."""
     memory, rows = content["instance"]["memory"], content["instance"]["requests"]
+    if content["clock"] != "rounds" and source.random() < 0.5:
+        return shared_rounds(content, source)
     if content["clock"] != "rounds":
         lines = some_lines(content, source)
         counts = [row.get("weight", 1) for row in rows]
@@ -127,6 +129,27 @@ def proof_of(content: Content, source: random.Random) -> Content:
         return with_slots(proof, source)
     if kind == "blocks" and "block_size" in content["instance"]:
         proof["kind"] = "block-prices"
+    return proof
+
+
+def shared_rounds(content: Content, source: random.Random) -> Content:
+    """Return prices of shared rounds, of rows that are lines or roofs of some."""
+    rows, unit = content["instance"]["requests"], 64 * source.choice((1, 4, 16))
+    lines = some_lines(content, source)
+    cell, longest = source.choice((1, 2, 3, 5, 9)), source.choice((1, 12, 30))
+    fixed = [unit * row.get("weight", 1) * source.randint(0, 12) for row in rows]
+    slopes = [price // source.choice((3, 9, 20, 40)) for price in fixed]
+    beside = [source.choice((0, 0, 9, 40)) * row.get("weight", 1) for row in rows]
+    prices = [
+        [source.choice((0, 0, unit // 2, unit)) for _ in range(-(-longest // cell))] for _ in lines
+    ]
+    proof = {"kind": "shared-rounds", "rows": [[line] for line in lines], "unit": unit,
+             "cell": cell, "fixed": fixed, "slopes": slopes, "interference": beside,
+             "row_prices": prices}  # fmt: skip
+    if "chunks" not in content["scope"] and source.random() < 0.5:
+        proof["rows"][0] = lines
+    if "max_active" in content["instance"] and source.random() < 0.5:
+        proof["by_memory"] = source.choice((0, 20, 48))
     return proof
 
 
