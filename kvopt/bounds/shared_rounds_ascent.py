@@ -81,7 +81,7 @@ def shared_rounds_bound(
     scope: Scope | str = Scope.PAUSES,
     budget: Budget | None = None,
     threads: int = 1,
-) -> SecondsBound | None:
+) -> SecondsBound[SharedRoundsProof] | None:
     """Return a proved lower bound on total latency in nanoseconds, by prices of shared rounds.
 
     None without requests, if rounds have no fixed part, or without time for a first step.
@@ -293,9 +293,7 @@ class _Ascent:
         answers = Answers.of(len(columns.arrivals), float)
         search = quick(find_cheapest, float)
         map_ranges(
-            lambda first, last: search(
-                first, last, grid.cell, _NEVER, cells, requests, answers
-            ),
+            lambda first, last: search(first, last, grid.cell, _NEVER, cells, requests, answers),
             len(answers.values),
             self._threads,
         )
