@@ -39,6 +39,8 @@ from kvopt.timetable.work import Chunks
 
 _GRID = 0.3
 """Share of the time for the grid."""
+_OVER_TIME = 0.9
+"""Share of the rest for settings that change over time; their run is checked after it."""
 _FEW = 300
 """Requests of a sample for the simulator."""
 _FEW_ORDERS, _FEW_CAPS, _FEW_PROMPTS = ("total", "volume", "arrival"), (32, 128, 512), (None, 1)
@@ -226,7 +228,7 @@ def _search_over_time(search: Search, setting: ServerSetting, budget: Budget) ->
     events: list[Mapping[str, Any]] = []
     for left, server in zip(range(len(servers), 0, -1), servers, strict=True):
         assert server is not None
-        own = budget.part(1 / left)
+        own = budget.part(_OVER_TIME / left)
         windows = Windows(
             server, setting, own, search.limits.seed, may_pause=search.problem.has_pauses
         )

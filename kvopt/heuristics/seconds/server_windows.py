@@ -28,7 +28,7 @@ from kvopt.heuristics.seconds.server_runs import LARGEST_CAP, UNLIMITED, OneServ
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.magnitudes import NEVER
 
-_LEVELS = ((600, 4), (150, 16), (75, 24))
+_LEVELS = ((600, 4), (150, 16), (40, 64))
 """Requests of a window and windows of a horizon, one pair after the other."""
 _TRIES = 8
 """Limits to try for a window in a pass."""
@@ -87,13 +87,17 @@ class Windows:
         """Divide windows and pass over them, until the time is over or nothing gains."""
         for requests, horizon in _LEVELS:
             self._divide(requests)
-            idle, before = 0, self.best
-            for _ in range(_PASSES):
-                if idle == _IDLE_PASSES or self._budget.over():
-                    break
-                self._pass(horizon)
-                idle = 0 if self.best < before * (1 - _GAIN) else idle + 1
-                before = min(before, self.best)
+            self._repeat(horizon)
+
+    def _repeat(self, horizon: int) -> None:
+        """Pass over the windows until the time is over or passes gain little."""
+        idle, before = 0, self.best
+        for _ in range(_PASSES):
+            if idle == _IDLE_PASSES or self._budget.over():
+                return
+            self._pass(horizon)
+            idle = 0 if self.best < before * (1 - _GAIN) else idle + 1
+            before = min(before, self.best)
 
     def _divide(self, requests: int) -> None:
         """Cut time into windows with about so many arrivals, which keep their limits."""
@@ -124,7 +128,8 @@ class Windows:
         pauses = state.counts[SPANS] > len(self._server.instance)
         if state.counts[LATENCY] < self.best and (self._may_pause or not pauses):
             self.best = int(state.counts[LATENCY])
-            self.best_run = self._served, _copied(settings)
+            kept = {name: getattr(settings, name).copy() for name in ("budgets", "caps", "prompts")}
+            self.best_run = self._served, settings._replace(**kept)
 
     def _cost(self, state: ServerState, until: int) -> int:
         """Return the latency up to a time from a state on, and about what is left after it."""
@@ -164,9 +169,3 @@ class Windows:
         cap = min(max(cap, 1), most)
         self._put(window, (min(max(budget, self._least), 10**6), cap, prompts))
         return old
-
-
-def _copied(settings: Settings) -> Settings:
-    return settings._replace(
-        budgets=settings.budgets.copy(), caps=settings.caps.copy(), prompts=settings.prompts.copy()
-    )
