@@ -241,6 +241,7 @@ def _search_over_time(search: Search, setting: ServerSetting, budget: Budget) ->
         windows = Windows(
             server, setting, own, search.limits.seed, may_pause=search.problem.has_pauses
         )
-        windows.search()
-        events.append(server.events(*windows.best_run))
-    _offer(search, OVER_TIME, events)
+        events.append({})
+        for events[-1] in windows.search():
+            if left == 1:
+                _offer(search, OVER_TIME, events)

@@ -8,7 +8,9 @@ windows are divided.  The chosen limits know the future: their run is a schedule
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -83,11 +85,17 @@ class Windows:
         self.best_run: tuple[Served, Settings] = self._served, self._settings
         self._each = latency // max(1, sum(r.weight for r in server.instance))
 
-    def search(self) -> None:
-        """Divide windows and pass over them, until the time is over or nothing gains."""
+    def search(self) -> Iterator[dict[str, Any]]:
+        """Divide windows and pass over them, until the time is over or nothing gains.
+
+        Yields the work of the best run whenever windows are divided, and at the end.
+        """
         for requests, horizon in _LEVELS:
             self._divide(requests)
             self._repeat(horizon)
+            yield self._server.events(*self.best_run)
+            if self._budget.over():
+                return
 
     def _repeat(self, horizon: int) -> None:
         """Pass over the windows until the time is over or passes gain little."""
