@@ -4,7 +4,7 @@
     python benchmarks/answers.py compare BEFORE AFTER
 
 ``record`` asks `solve`, `bound`, `certify`, `verify`, `run` and `fleet` the same of N small
-instances of each kind (rounds, pauses, blocks, fleets, weights, caps, prefixes, deadlines,
+instances of each kind (rounds, pauses, blocks, fleets, weights, caps, prefixes, service levels,
 seconds), each within S seconds, and writes their answers. ``compare`` names every answer of the
 second record that is worse: a larger total latency, a smaller bound, a proof that is gone, or
 another value of a policy.
@@ -44,7 +44,7 @@ _KINDS: dict[str, tuple[dict[str, int], list[str]]] = {
     "weights": ({"weights": 3}, []),
     "cap": ({"max_active": 2}, []),
     "prefixes": ({"block_tokens": 2}, []),
-    "deadline": ({}, ["--deadline", "6"]),
+    "slo": ({}, ["--slo", "e2e=6"]),
     "seconds": ({}, ["--seconds"]),
     "seconds-fleet": ({"workers": 2}, ["--seconds"]),
     "seconds-scope": ({}, ["--seconds", "--scope", "pauses+chunks"]),

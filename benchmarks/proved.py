@@ -30,7 +30,7 @@ from certificates import (
     numbers_in,
     paused_certificate,
     random_proof,
-    with_deadlines,
+    with_slo,
 )
 from configuration_proofs import content_of, drawn_proofs
 from strategies import plain, random_instances
@@ -46,9 +46,9 @@ from kvopt.verify.work import Invalid, Work
 Content = dict[str, Any]
 PROGRAM = Path(__file__).parents[1] / "proofs" / "build" / "kvopt-proved"
 """That of ``make proofs``."""
-CHANGED = ("upper", "lower", "policies", "deadlines")
+CHANGED = ("upper", "lower", "policies", "slo")
 """Where numbers are changed; of another instance the hash would be wrong."""
-KINDS = ("prices", "volume", "configurations", "fleets", "pauses", "deadlines", "deadlines-pauses")
+KINDS = ("prices", "volume", "configurations", "fleets", "pauses", "slo", "slo-pauses")
 AT_ONCE = 500
 """Files that one call of the program checks."""
 
@@ -67,13 +67,13 @@ def with_claims(content: Content, proof: Content, source: random.Random) -> Cont
 
 
 def paused_or_not(instance: Instance, kind: str, source: random.Random) -> Content:
-    """Return a valid certificate of pauses, of deadlines, or of both."""
-    if "deadlines" in kind and source.random() < 0.5:
-        requests = [replace(request, deadline=source.randint(1, 12)) for request in instance]
+    """Return a valid certificate of pauses, of service levels, or of both."""
+    if "slo" in kind and source.random() < 0.5:
+        requests = [replace(request, e2e=source.randint(1, 12)) for request in instance]
         instance = Instance(instance.memory, requests)
     made = paused_certificate if "pauses" in kind else certificate
     content = made(instance, source)
-    return with_deadlines(content, source) if "deadlines" in kind else content
+    return with_slo(content, source) if "slo" in kind else content
 
 
 def claimed(content: Content, source: random.Random) -> Content:
@@ -81,8 +81,8 @@ def claimed(content: Content, source: random.Random) -> Content:
     if source.random() < 0.5:
         return content
     content = json.loads(json.dumps(content))
-    if "deadlines" in content and source.random() < 0.5:
-        content["deadlines"]["ceiling"] -= 1
+    if "slo" in content and source.random() < 0.5:
+        content["slo"]["ceiling"] -= 1
     elif content["lower"] is not None and source.random() < 0.5:
         content["lower"]["value"] += 1
     else:
@@ -121,7 +121,7 @@ def drawn(kind: str, count: int, seed: int) -> Iterator[Content]:
         return
     drawn_at, least = source.randint(0, 10**9), 2 if kind == "fleets" else 0
     for instance in random_instances(count, drawn_at, least_requests=least, last_arrival=9):
-        if "pauses" in kind or "deadlines" in kind:
+        if "pauses" in kind or "slo" in kind:
             yield claimed(paused_or_not(instance, kind, source), source)
             continue
         proof = random_proof(source)

@@ -58,6 +58,7 @@ _HOMES = {
     "problem.requests": "Prediction Request",
     "timetable.schedule": "Schedule ScheduleCheck",
     "problem.scopes": "Scope",
+    "problem.slo": "Slo",
     "simulate.policies": "Need Policy PrefixPolicy View list_policies policy register",
     "incumbent.limits": "LimitOptions Limits gap_below",
     "incumbent.params": "SolveParams",

@@ -37,6 +37,7 @@ from kvopt.problem.instance_files import read_instance, write_instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.requests import Prediction, Request
 from kvopt.problem.scopes import Scope
+from kvopt.problem.slo import Slo
 from kvopt.problem.traces import import_trace
 from kvopt.search.bounding import bound, bounds_by_workers
 from kvopt.search.many import solve_many
@@ -92,6 +93,7 @@ __all__ = [
     "ScheduleCheck",
     "Scope",
     "Seconds",
+    "Slo",
     "SolveOptions",
     "SolveParams",
     "SolveResult",

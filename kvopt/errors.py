@@ -101,6 +101,7 @@ class SolverFault(UserWarning):
 
 LEFT = {
     "after": "an order of requests left kvopt: give each its arrival",
+    "deadline": "deadlines are service levels: --slo e2e=30s, or ttft=2s for first tokens",
     "latex": "left kvopt: `to_dataframe().to_latex()` of pandas makes tables",
     "naive": "left kvopt: the tests compare with definitions, tests/support/definitions.py",
     "pauses": "the program with pauses left kvopt: `kvopt solve --scope pauses` searches them",

@@ -231,7 +231,7 @@ module Reader (C : CHECKER) = struct
   let request value =
     let field =
       fields "a request" [ "arrival"; "prompt"; "output" ]
-        ([ "id"; "arrival_seconds"; "predicted"; "priority"; "deadline" ] @ left_out_of_requests)
+        ([ "id"; "arrival_seconds"; "predicted"; "priority"; "deadline"; "ttft"; "tpot"; "e2e" ] @ left_out_of_requests)
         value in
     List.iter
       (fun name -> if field name <> None then not_covered ("requests with a field " ^ name))
@@ -307,7 +307,13 @@ module Reader (C : CHECKER) = struct
   (* Of several workers a search is left out: what the stages prove alone is taken. *)
   let search = ref false
 
-  let stage value =
+  (* Times of a part count from its begin. *)
+  let later from text =
+    match int_of_string_opt text with
+    | Some n when n < 1 lsl 60 -> number (string_of_int (n + from))
+    | _ -> if from = 0 then number text else not_covered "times that late"
+
+  let stage from value =
     let field = fields "a stage" [ "denominator"; "peaks"; "times"; "numerators" ] [] value in
     let peak pair =
       match list "a peak" pair with
@@ -338,19 +344,28 @@ module Reader (C : CHECKER) = struct
     then wrong "lower: needs a price of each state at each of the times";
     { scale = z "denominator" (get field "denominator");
       peaks = List.map (fun (p, n) -> (number p, z "rounds" n)) pairs;
-      moments = List.map number times;
+      moments = List.map (later from) times;
       numerators = List.map (List.map (z "numerators")) rows }
 
-  let proof value =
+  let proof from value =
     let kind = match value with Object m -> List.assoc_opt "kind" m | _ -> None in
     match kind with
     | Some (Text "prices") ->
-        let field = fields "proof" [ "kind"; "denominator"; "first"; "numerators" ] [] value in
-        let first = get field "first" in
+        let field = fields "proof" [ "kind"; "denominator"; "resources" ] [] value in
+        let of_tokens = function
+          | Object members -> List.assoc_opt "name" members = Some (Text "tokens")
+          | _ -> false in
+        let resources = list "resources" (get field "resources") in
+        if not (List.for_all of_tokens resources) then not_covered "prices of slots or prefixes";
+        let tokens =
+          match resources with
+          | [ one ] -> fields "tokens" [ "name"; "first"; "numerators" ] [] one
+          | _ -> wrong "lower: needs prices of tokens once" in
+        let first = get tokens "first" in
         let digits = integer "first" first in
         if digits.[0] = '-' || digits = "0" then wrong "lower: needs a first time of at least 1";
-        Prices (z "denominator" (get field "denominator"), z "first" first,
-                numbers "numerators" (get field "numerators"))
+        Prices (z "denominator" (get field "denominator"), later from digits,
+                numbers "numerators" (get tokens "numerators"))
     | Some (Text "volume") ->
         let field = fields "proof" [ "kind" ] [ "staircases" ] value in
         Volumes
@@ -364,7 +379,7 @@ module Reader (C : CHECKER) = struct
           | Bool b -> b
           | _ -> unreadable "searched: must be true or false" in
         let target = match get field "target" with Null -> None | v -> Some (z "target" v) in
-        let stages = List.map stage (list "stages" (get field "stages")) in
+        let stages = List.map (stage from) (list "stages" (get field "stages")) in
         if target = None && (searched || List.length stages <> 1) then
           wrong "lower: needs one stage and no search without a target";
         if searched then search := true;
@@ -373,7 +388,8 @@ module Reader (C : CHECKER) = struct
 
   let part value =
     let field = fields "a part" [ "from"; "proof" ] [] value in
-    (z "from" (get field "from"), proof (get field "proof"))
+    let from = small "from" (get field "from") in
+    (number (string_of_int from), proof from (get field "proof"))
 
   let lower = function
     | Null -> None
@@ -386,73 +402,73 @@ module Reader (C : CHECKER) = struct
           | Some (Text "split") ->
               let field = fields "proof" [ "kind"; "parts" ] [] given in
               Split (List.map part (list "parts" (get field "parts")))
-          | _ -> Whole (proof given) in
+          | _ -> Whole (proof 0 given) in
         Some (z "lower, value" (get field "value"), proof)
 
-  (* How long each request may take. *)
-  let allowed rows after =
-    match after with
-    | Text "own" ->
-        let own row =
-          match row with
-          | Object members -> (
-              match List.assoc_opt "deadline" members with
-              | Some length ->
-                  let rounds = small "a request, deadline" length in
-                  if rounds < 1 then wrong "instance: a deadline is too small";
-                  number (string_of_int rounds)
-              | None -> wrong "deadlines: a request has none of its own")
-          | _ -> unreadable "a request: must be an object" in
-        List.map own rows
-    | _ ->
-        let digits = integer "deadlines, after" after in
-        (match int_of_string_opt digits with
-        | Some n when n >= 0 && n < 1 lsl 53 -> ()
-        | _ -> wrong "deadlines: needs a length of time");
-        List.map (fun _ -> number digits) rows
+  (* Whether the first token is due, and when: a single limit is looked at, in rounds. *)
+  let limit rows limits =
+    let by_first_token, name, names, length =
+      match limits with
+      | Object [ ("ttft", length) ] -> (true, "ttft", [ "ttft" ], length)
+      | Object [ ("e2e", length) ] -> (false, "e2e", [ "e2e"; "deadline" ], length)
+      | Object (_ :: _) -> not_covered "a pace, or several limits of a service level"
+      | _ -> wrong "slo: needs a limit" in
+    let rounds what value =
+      let n = small what value in
+      if n < 1 then wrong (what ^ ": is too small");
+      number (string_of_int n) in
+    let own row =
+      match row with
+      | Object members -> (
+          match List.filter_map (fun name -> List.assoc_opt name members) names with
+          | length :: _ -> rounds ("a request, " ^ name) length
+          | [] -> wrong "slo: a request has no limit of its own")
+      | _ -> unreadable "a request: must be an object" in
+    match length with
+    | Text "own" -> (by_first_token, List.map own rows)
+    | Integer _ ->
+        let allowed = rounds ("slo, " ^ name) length in
+        (by_first_token, List.map (fun _ -> allowed) rows)
+    | _ -> not_covered "limits in seconds"
 
   (* [policies] are as they were written, a pair of what is there and the run. *)
   let deadlines instance policies value =
     let field =
-      fields "deadlines" [ "aim"; "after"; "ceiling"; "proof"; "attained"; "best" ] [] value in
+      fields "slo" [ "limits"; "ceiling"; "proof"; "attained"; "best" ] [] value in
     let requests, fleet =
       match instance with
       | Object members -> (List.assoc "requests" members, List.mem_assoc "workers" members)
       | _ -> unreadable "instance: must be an object" in
-    if fleet then wrong "deadlines: are looked at for one worker";
-    let by_first_token =
-      match get field "aim" with
-      | Text "completion" -> false
-      | Text "first-token" -> true
-      | _ -> unreadable "deadlines, aim: is unknown" in
+    if fleet then wrong "slo: are looked at for one worker";
+    let by_first_token, allowed_times = limit (list "requests" requests) (get field "limits") in
     let prices =
-      fields "deadlines, proof" [ "times"; "numerators"; "denominator" ] [ "lines" ]
+      fields "slo, proof" [ "times"; "numerators"; "denominator" ] [ "lines" ]
         (get field "proof") in
     (match prices "lines" with
     | None | Some (List []) -> ()
-    | _ -> wrong "deadlines: rounds have no lines");
-    let attained = list "deadlines, attained" (get field "attained") in
+    | _ -> wrong "slo: rounds have no lines");
+    let attained = list "slo, attained" (get field "attained") in
     if List.length attained <> List.length policies then
-      wrong "deadlines: needs a number, or null, for each policy";
+      wrong "slo: needs a number, or null, for each policy";
     let count run number =
       match (run, number) with
       | None, Null -> None
-      | Some _, Integer _ -> Some (z "deadlines, attained" number)
-      | _, (Null | Integer _) -> wrong "deadlines: needs a number if and only if a policy completed"
-      | _ -> unreadable "deadlines, attained: must be integers" in
+      | Some _, Integer _ -> Some (z "slo, attained" number)
+      | _, (Null | Integer _) -> wrong "slo: needs a number if and only if a policy completed"
+      | _ -> unreadable "slo, attained: must be integers" in
     let best value =
-      let what = "deadlines, best" in
+      let what = "slo, best" in
       match run 1 what [ "attained" ] value with
       | None -> None
       | Some found ->
           let field = fields what [ "attained" ] [ "value"; "starts"; "segments"; "lost"; "workers" ] value in
-          Some (found, z "deadlines, best, attained" (get field "attained")) in
+          Some (found, z "slo, best, attained" (get field "attained")) in
     { by_first_token;
-      allowed_times = allowed (list "requests" requests) (get field "after");
-      borders = numbers "deadlines, times" (get prices "times");
-      border_prices = numbers "deadlines, numerators" (get prices "numerators");
-      over = z "deadlines, denominator" (get prices "denominator");
-      claimed = z "deadlines, ceiling" (get field "ceiling");
+      allowed_times;
+      borders = numbers "slo, times" (get prices "times");
+      border_prices = numbers "slo, numerators" (get prices "numerators");
+      over = z "slo, denominator" (get prices "denominator");
+      claimed = z "slo, ceiling" (get field "ceiling");
       best = best (get field "best");
       counts = List.filter_map Fun.id (List.map2 count policies attained) }
 
@@ -466,7 +482,7 @@ module Reader (C : CHECKER) = struct
   let certificate value =
     let field =
       fields "certificate" [ "schema"; "clock"; "scope"; "instance"; "hash"; "upper"; "lower" ]
-        [ "policies"; "provenance"; "budget"; "narrower"; "deadlines" ] value in
+        [ "policies"; "provenance"; "budget"; "narrower"; "slo" ] value in
     (match field "clock" with
     | Some (Text "rounds") -> ()
     | Some (Object _) -> not_covered "certificates in seconds"
@@ -483,7 +499,7 @@ module Reader (C : CHECKER) = struct
     let policies = match field "policies" with None -> [] | Some l -> list "policies" l in
     let policies = List.map (run workers "a policy" [ "policy"; "outcome" ]) policies in
     let in_time =
-      match field "deadlines" with
+      match field "slo" with
       | None -> None
       | Some claim ->
           let found = deadlines (get field "instance") policies claim in
@@ -513,7 +529,7 @@ module Reader (C : CHECKER) = struct
     | Bad_lower when !search && several value -> not_covered "a search for several workers"
     | Bad_lower -> Some "lower: is not what its proof gives"
     | Bad_policy -> Some "a policy: its starts do not give its value, or do not fit"
-    | Bad_deadlines -> Some "deadlines: are not what the proof and the runs give"
+    | Bad_deadlines -> Some "slo: are not what the proof and the runs give"
 end
 
 module Fast_reader = Reader (Fast_checker)
@@ -543,11 +559,11 @@ let conclusions value =
   (match (upper, lower) with
   | Some u, Some l when u = l -> print_endline "proved: that schedule is optimal"
   | _ -> ());
-  (match member "deadlines" with
+  (match member "slo" with
   | Some (Object claim) -> (
       (match List.assoc_opt "ceiling" claim with
       | Some (Integer most) ->
-          Printf.printf "proved: in no feasible %s more than %s requests attain their deadlines\n"
+          Printf.printf "proved: in no feasible %s more than %s requests attain their service levels\n"
             which most
       | _ -> ());
       match List.assoc_opt "best" claim with
@@ -564,7 +580,7 @@ let conclusions value =
 let known_schema = function
   | Object members -> (
       match List.assoc_opt "schema" members with
-      | Some (Text "kvopt.certificate/3") -> ()
+      | Some (Text "kvopt.certificate/4") -> ()
       | _ -> unreadable "certificate: has an unknown schema")
   | _ -> unreadable "certificate: must be an object"
 

@@ -10,7 +10,7 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
     *("bounds", "certificates", "configurations", "engines", "formulations", "how-many-machines"),
-    *("pausing", "problem", "seconds", "seconds-bounds", "three-partition", "deadlines"),
+    *("pausing", "problem", "seconds", "seconds-bounds", "three-partition", "service-levels"),
 ]
 
 _FORMULA = re.compile(r"\$\$(.*?)\$\$|\$([^$\n][^$]*?)\$", re.DOTALL)

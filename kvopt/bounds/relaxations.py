@@ -110,7 +110,7 @@ def relaxed_by(problem: Problem, names: Iterable[str]) -> tuple[Problem, int]:
 
 
 def ceiling_chain(problem: Problem) -> tuple[str, ...]:
-    """Return the relaxations of a ceiling on the requests that attain a deadline."""
+    """Return the relaxations of a ceiling on the requests that attain a service level."""
     known = ("tokens", "shares", "limit")
     return tuple(name for name in known if RELAXATIONS[name].is_used(problem))
 

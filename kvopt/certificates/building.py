@@ -18,10 +18,10 @@ from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
-from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
+from kvopt.problem.slo import Slo
 from kvopt.search import plan
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
@@ -41,13 +41,13 @@ class CertifyOptions(LimitOptions, total=False):
     """Options of `certify` besides its limits.
 
     ``batch_time`` is the model of a clock in seconds, or its name.
-    With ``only_deadline`` latency gets quick results only, and the limit is for the deadline;
+    With ``only_slo`` latency gets quick results only, and the limit is for the service level;
     ``reserve`` are seconds of the limit that were used before, or are needed afterwards to write;
     ``command`` is recorded as the command that made it.
     """
 
     batch_time: BatchTime | str | Path
-    only_deadline: bool
+    only_slo: bool
     reserve: float
     command: str | None
 
@@ -60,7 +60,7 @@ def certify(
     clock: Clock | str | None = None,
     router: str | Router = "central",
     scope: Scope | str | None = None,
-    deadline: Deadline | str | int | None = None,
+    slo: Slo | str | None = None,
     **options: Unpack[CertifyOptions],
 ) -> Certificate:
     """Find the best schedule and the best proof within a limit, and compare policies with them.
@@ -82,9 +82,9 @@ def certify(
     scope
         Scope of the optimum; by default the scope that the policies need.  A
         policy that it does not cover is run, and not compared.
-    deadline
-        Also how many requests can be done in time: ``40`` rounds, ``"30s"``, or ``"own"`` for the
-        deadline of each request; ``"first-token:2s"`` is of first tokens.
+    slo
+        Also how many requests can attain a service level: ``"ttft=2s,tpot=50ms"``, ``"e2e=40"`` in
+        rounds, or ``"own"`` for the limits of each request.
     options
         As of `Limits`; ``time_limit`` is for all of it, without one it works until the optimum is
         proved; and as of `CertifyOptions`.
@@ -110,14 +110,14 @@ def certify(
     1120000000
     """
     problem = as_problem(
-        instance, clock=clock, model=options.pop("batch_time", None), scope=scope, deadline=deadline
+        instance, clock=clock, model=options.pop("batch_time", None), scope=scope, slo=slo
     )
     instance, clock = problem.instance, problem.clock
     if schedule is not None:
         if not clock.is_even:
             raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
         schedule = given_schedule(instance, schedule, "schedule")
-    only_deadline, command = options.pop("only_deadline", False), options.pop("command", None)
+    only_slo, command = options.pop("only_slo", False), options.pop("command", None)
     reserve = options.pop("reserve", 0.0)
     limits = limits_of(options)
     budget = Budget(max(limits.time_limit - reserve, 0.0), ram=limits.ram)
@@ -143,11 +143,11 @@ def certify(
             for_bounds = search.budget.part(search.limits.params.portfolio_bound_share)
             runs += _judged(search, labelled, router, for_bounds.left)
         try:
-            with search.surviving("deadline"):
-                in_time = plan.ONLY_IN_TIME if only_deadline else plan.IN_TIME
+            with search.surviving("service level"):
+                in_time = plan.ONLY_IN_TIME if only_slo else plan.IN_TIME
                 plan.run(in_time, search, search.budget)
         except Exception as error:  # it adds to a certificate: the rest is kept
-            search.note(f"deadline: failed, {type(error).__name__}: {one_line(str(error))}")
+            search.note(f"service level: failed, {type(error).__name__}: {one_line(str(error))}")
         rest = list[Callable[[], None]]()
         with waiting_within(search.granted):
             if not is_short:
@@ -157,7 +157,7 @@ def certify(
             runs += _judged(search, labelled, router)
         narrower = list[Optimum]()
         with waiting_within(search.granted):
-            if not only_deadline:
+            if not only_slo:
                 for work in rest:
                     work()
                 narrower += _narrower(search, runs, budget)
@@ -270,7 +270,7 @@ def _labelled(
 
 
 def _in_time(known: InTime | None, runs: Iterable[PolicyRun]) -> InTime | None:
-    """Return the ceiling of a deadline, with the number of each run that attain it."""
+    """Return the ceiling of a service level, with the number of each run that attain it."""
     if known is None:
         return None
-    return replace(known, attained=tuple(attained_in(run, known.deadline) for run in runs))
+    return replace(known, attained=tuple(attained_in(run, known.slo) for run in runs))

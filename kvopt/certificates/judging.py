@@ -67,6 +67,7 @@ def attempt(
                 policy,
                 router=router,
                 clock=search.clock,
+                slo=search.problem.slo,
                 label=label,
                 should_stop=budget.over,
             )

@@ -86,7 +86,7 @@ class JudgedOptions:
     policy: list[str] | None = common.policies("A scheduler to judge; may be given several times.")
     schedule: Path | None = option("Judge this schedule as well.", "SCHEDULE")
     router: common.Router
-    deadline: common.InTime
+    slo: common.ServiceLevel
 
 
 def certify_command(
@@ -117,7 +117,7 @@ def certify_command(
     loading = spent_loading(limits.time_limit or 0.0)
     instance, made, recorded = problem.read(clock)
     reading = time.monotonic() - began
-    timing.check(source, instance, judged.deadline)
+    timing.check(source, instance, judged.slo)
     common.say_idle_router(judged.router, instance, source)
     beyond = [run for run in made if not clock.is_even and run.violations()]
     # The scope of a run that does not fit into memory suits what was measured.
@@ -130,7 +130,7 @@ def certify_command(
                 judged.schedule,
                 router=judged.router,
                 scope=scope,
-                deadline=judged.deadline,
+                slo=judged.slo,
                 reserve=loading + reading * (1 + _WRITING + _WRITING_A_RUN * len(names)),
                 command=command_line(),
                 observer=observer,

@@ -27,12 +27,12 @@ from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.modules import import_modules, located
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 from kvopt.problem.hardware.roofline import expected_error, is_roofline, parts, roofline
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance
 from kvopt.problem.scopes import Scope
+from kvopt.problem.slo import Slo
 
 FAILED = 1
 """Exit status when a checked file is wrong, or a part of the work failed."""
@@ -136,7 +136,7 @@ LIMIT = "Seconds, kept within two."
 NAMED = "NAME[:KEY=VALUE,...]"
 _WRITTEN = "The file to write; - is standard output."
 _ROUTER = "Of a fleet, how requests come to workers: one of {routers}."
-_IN_TIME = "How many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens."
+_SLO = "How many can attain this: ttft=2s,tpot=50ms, e2e=40 in rounds, own; any of the three."
 _OWN = "Python file that registers something of your own; may be given several times."
 _COVERED = "Schedules that bounds cover: one of {scopes}; default: "
 _TOML = "TOML with sizes, a width and a share of time, as kvopt info --params prints them."
@@ -153,7 +153,7 @@ Params = Annotated[SolveParams | None, _read(_TOML, "FILE", SolveParams.from_tom
 Router = Annotated[str, option(_ROUTER, NAMED, default="central")]
 AllowedScope = Annotated[Scope | None, _read(_AS_GIVEN, "NAME", Scope.parse)]
 CoveredScope = Annotated[Scope | None, _read(_AS_POLICIES, "NAME", Scope.parse)]
-InTime = Annotated[Deadline | None, _read(_IN_TIME, "TIME", Deadline.parse)]
+ServiceLevel = Annotated[Slo | None, _read(_SLO, "LIMITS", Slo.parse)]
 Modules = Annotated[list[str] | None, option(_OWN, "FILE.py", "--module", callback=_imported)]
 
 
@@ -204,12 +204,12 @@ class ClockOptions:
         refuse("--batch-time", "goes with --seconds", self.batch_time is not None)
         return ROUNDS
 
-    def check(self, file: Path, instance: Instance, deadline: Deadline | None = None) -> None:
-        """Refuse arrivals or a deadline without times, then name the assumed machine."""
+    def check(self, file: Path, instance: Instance, slo: Slo | None = None) -> None:
+        """Refuse arrivals or a service level without times, then name the assumed machine."""
         with blamed_on(file):
             self.clock().arrivals(instance)
-            if deadline is not None:
-                deadline.allowed(instance, rounds=not self.seconds)
+            if slo is not None:
+                slo.levels(instance, rounds=not self.seconds)
         self.say_assumed()
 
     def say_assumed(self) -> None:

@@ -61,7 +61,7 @@ class KeptOptions:
     prompt_column: str | None = option("Prompt tokens; csv knows many names.", "NAME")
     output_column: str | None = option("Output tokens, likewise.", "NAME")
     time_column: str | None = option("Arrival, likewise.", "NAME")
-    deadline_column: str | None = option("Time from arrival to deadline, in csv.", "NAME")
+    e2e_column: str | None = option("Limit of the time to the last token, in csv.", "NAME")
     where: list[str] | None = option(
         "Read rows with this value in a column; may be given several times.", "COLUMN=VALUE"
     )

@@ -33,11 +33,11 @@ class TargetOptions:
         common.NAMED,
         names="policies",
     )
-    target: str | None = option(
-        "In its place: mean=100 in rounds, mean=5s, or misses=1% of a --deadline.",
-        "mean=T|misses=P%",
+    target: str | None = option("In its place: mean=100 in rounds, or mean=5s.", "mean=T")
+    attain: str | None = option(
+        "In its place: share of the requests that shall attain --slo.", "P%"
     )
-    deadline: common.InTime
+    slo: common.ServiceLevel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,15 +76,15 @@ def fleet_command(
     """Find out how many machines are needed, with a proof for each number that is too few.
 
     For each number of machines, each with a cache of M tokens, it bounds the mean latency, or how
-    many requests miss a deadline, from both sides: no covered schedule is below the lower
+    many requests miss a service level, from both sides: no covered schedule is below the lower
     end, and a known schedule reaches the upper one.  Ctrl-C keeps the results; the same
     command with the same --out continues.
     """
     from kvopt.fleets.running import FleetMatch, fleet_sizes, routers_of
 
     is_target = aims.match is None
-    both = is_target == (aims.target is None)
-    refuse("options", "give --match or --target, one of them", both)
+    given = [aims.match, aims.target, aims.attain]
+    refuse("options", "give --match, --target or --attain, one of them", given.count(None) != 2)
     no_match = "goes with --match; --counts names the machines to try"
     refuse("--workers", no_match, is_target and problem.workers is not None)
     counts = None if tried.counts is None else _parsed(tried.counts)
@@ -92,9 +92,9 @@ def fleet_command(
     if out is not None:
         try_folder(out)
     instance = problem.read()
-    timing.check(problem.file, instance, aims.deadline)
+    timing.check(problem.file, instance, aims.slo)
     ways = tried.router or []
-    aim: str | FleetMatch = aims.target or ""
+    aim: str | FleetMatch | None = aims.target
     if aims.match is not None:
         aim = FleetMatch(aims.match, (ways or routers_of(aims.match)[-1:])[0], instance.workers)
         ways = ways[1:] and ways
@@ -102,9 +102,10 @@ def fleet_command(
         found = fleet_sizes(
             instance,
             aim,
+            attain=aims.attain,
             policies=tried.policy or (),
             routers=ways,
-            deadline=aims.deadline,
+            slo=aims.slo,
             counts=counts,
             clock=clock,
             time_limit=tried.time_limit,

@@ -13,6 +13,7 @@ from kvopt.cli.certify import ProblemOptions
 from kvopt.cli.common import blamed_on, label, option, refuse
 from kvopt.cli.printing import is_json, is_watched, say, show, table, write_output, written
 from kvopt.files.atomic import write_atomically
+from kvopt.incumbent.in_time import attained_in
 from kvopt.simulate.comparison import Comparison
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run as simulate
@@ -26,6 +27,7 @@ def run_command(
     names: list[str] = common.policies("A scheduler; may be given several times.", default=...),
     timing: common.ClockOptions,
     router: common.Router,
+    slo: common.ServiceLevel,
     _json: common.Json,
     output: common.OptionalOutput,
     timeline: Path | None = option("With --seconds: write memory over time.", "CSV"),
@@ -44,7 +46,7 @@ def run_command(
     clock = timing.clock()
     refuse("--timeline", "goes with --seconds", timeline is not None and not timing.seconds)
     instance, file = problem.read(), problem.file
-    timing.say_assumed()
+    timing.check(file, instance, slo)
     if instance.workers > 1 and not is_json():
         when = "arrives" if way.is_irrevocable else "starts"
         when = f"a request is given to one of {instance.workers} workers when it {when}"
@@ -57,7 +59,9 @@ def run_command(
             if is_watched():
                 say(f"{label(file)}: {name} ...")
             with common.searching(file, name):  # it reports compilation
-                runs.append(simulate(instance, each, router=router, clock=clock, label=name))
+                runs.append(
+                    simulate(instance, each, router=router, clock=clock, slo=slo, label=name)
+                )
     except KeyboardInterrupt:
         interrupted = True
     except KvoptError as error:
@@ -71,8 +75,12 @@ def run_command(
             written(timeline, _write_timeline, runs, option="--timeline"),
         ):
             rows = Comparison(runs).rows() if runs else []
-            said = {**made, "policies": [run.to_json() for run in runs]}
-            show(said, table(rows))
+            said = [run.to_json() for run in runs]
+            if slo is not None:
+                counts = [attained_in(run, slo) for run in runs]
+                rows = [_with_attained(*pair) for pair in zip(rows, counts, strict=True)]
+                said = [{**row, "attained": n} for row, n in zip(said, counts, strict=True)]
+            show({**made, "policies": said}, table(rows))
         if is_there and runs[0].evictions:
             say(
                 f"kvopt: {output} holds the last starts; work that {runs[0].evictions} evictions "
@@ -81,6 +89,12 @@ def run_command(
     if refused is not None:
         raise refused
     common.finish(status=common.INTERRUPTED * interrupted)
+
+
+def _with_attained(row: dict[str, object], attained: int | None) -> dict[str, object]:
+    """Return a row with the number of requests that attain, after the name of the policy."""
+    (name, policy), *others = row.items()
+    return {name: policy, "in time": attained, **dict(others)}
 
 
 def _write(run: PolicyRun, output: Path) -> None:

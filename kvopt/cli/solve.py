@@ -43,7 +43,7 @@ class EngineOptions:
     )
     gap: float | None = option("Stop at this certified gap, 0.05 for 5%.", "G", min=0)
     scope: common.AllowedScope
-    deadline: common.InTime
+    slo: common.ServiceLevel
     explain: bool = option("Print the stages that apply, with their times, and end.")
 
 
@@ -78,7 +78,7 @@ def solve_command(
         for file, instance, _ in work:
             asked = limits_of({"time_limit": limits.time_limit, "params": limits.params})
             with blamed_on(file):
-                given = as_problem(instance, clock=clock, scope=scope, deadline=how.deadline)
+                given = as_problem(instance, clock=clock, scope=scope, slo=how.slo)
             rows = [
                 {
                     "instance": label(file),
@@ -100,7 +100,7 @@ def solve_command(
                     clock=clock,
                     engine=how.engine,
                     scope=scope,
-                    deadline=how.deadline,
+                    slo=how.slo,
                     start=how.start,
                     quick_start=not how.cold,
                     presolve=how.presolve,

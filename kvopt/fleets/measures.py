@@ -1,4 +1,4 @@
-"""Measures of fleets, less is better: total latency, or misses of a deadline."""
+"""Measures of fleets, less is better: total latency, or misses of a service level."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from operator import mul
 from typing import ClassVar, NamedTuple
 
 from kvopt import Certificate, Instance, PolicyRun, Scope
-from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.bounds.relaxations import relaxed_by, volume_chain
 from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput, shown
 from kvopt.incumbent.in_time import attained_in
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.problem.clocks import Clock
-from kvopt.problem.deadlines import Aim, Deadline
 from kvopt.problem.problem import Problem
 from kvopt.problem.requests import LARGEST_INTEGER
+from kvopt.problem.slo import Levels, Slo, allowed_misses
 from kvopt.show.summary import rounded
 
 _FIELD = "--target"
@@ -76,7 +76,7 @@ class Latency:
     instance: Instance
     clock: Clock
 
-    deadline: ClassVar[None] = None
+    slo: ClassVar[None] = None
     name = "mean"
     scale = "log"
     within = ""
@@ -105,8 +105,7 @@ class Latency:
         >>> Latency(Instance(9, [Request(0, 1, 2)] * 3), ROUNDS).target("mean=2.5").most
         7
         """
-        wrong = "misses need a --deadline: 40 rounds, 30s, own"
-        number, unit = _parsed(text, "mean", "ms|s|", "mean=100 or mean=5s", wrong)
+        number, unit = _parsed(text)
         mean = number * self._length(unit)
         total = int(mean * self._count)
         if mean <= 0 or total > LARGEST_INTEGER:
@@ -152,7 +151,7 @@ class Latency:
 
         No number of machines has less, and one machine for each request reaches it.
         """
-        alone = least_times(self.instance, Aim.COMPLETION, self.clock.model)
+        _, alone = least_times(self.instance, self.clock.model)
         total = sum(map(mul, (request.weight for request in self.instance), alone))
         unit = "rounds" if self.clock.is_even else "s"
         mean = self.worded(total, up=False)
@@ -179,19 +178,19 @@ class Latency:
 
 @dataclass(frozen=True)
 class Misses:
-    """Requests that do not attain a deadline; tables have shares.
+    """Requests that do not attain a service level; tables have shares.
 
     Parameters
     ----------
     instance, clock
         As of `Latency`.
-    deadline
-        The deadline of each request.
+    slo
+        The service level.
     """
 
     instance: Instance
     clock: Clock
-    deadline: Deadline
+    slo: Slo
 
     name = "misses"
     scale = "linear"
@@ -200,53 +199,48 @@ class Misses:
 
     @property
     def within(self) -> str:
-        """Return the deadline in words."""
-        return f" {self.deadline.worded}"
+        """Return the service level in words."""
+        return f" with {self.slo}"
 
     @cached_property
-    def _allowed(self) -> list[int]:
-        return self.deadline.allowed(self.instance, rounds=self.clock.is_even)
+    def _levels(self) -> Levels:
+        return self.slo.levels(self.instance, rounds=self.clock.is_even)
 
     def target(self, text: str) -> Target:
-        """Return the target of ``misses=1%``, or of ``misses=20``.
+        """Return the target of ``99%`` or of a number that attain.
 
         Examples
         --------
         >>> from kvopt import Instance, Request
         >>> from kvopt.problem.clocks import ROUNDS
         >>> ninety = Instance(9, [Request(0, 1, 2)] * 90)
-        >>> Misses(ninety, ROUNDS, Deadline.parse(40)).target("misses=2.5%").most
+        >>> Misses(ninety, ROUNDS, Slo(e2e=40)).target("97.5%").most
         2
         """
-        wrong, count = "a mean has no --deadline: misses=1% has", len(self.instance)
-        number, unit = _parsed(text, "misses", "%|", "misses=1% or misses=20", wrong)
-        most = number * Fraction(count, 100) if unit else number
-        if most > count or (not unit and most.denominator > 1):
-            reason = "must be a share up to 100%, or a number of the "
-            raise InvalidInput(f"{reason}{count:,} requests, got {text}", field=_FIELD)
-        misses = text.partition("=")[2] if unit else f"{int(most):,}"
-        return Target(int(most), f"at most {misses} misses {self.deadline.worded}")
+        most = allowed_misses(text, len(self.instance))
+        share = text if text.endswith("%") else f"{int(text):,}"
+        return Target(most, f"{share} with {self.slo}")
 
     def _late(self, attained: int | None) -> int | None:
         return None if attained is None else len(self.instance) - attained
 
     def of_run(self, run: PolicyRun) -> int | None:
         """Return how many miss in a run, None if it did not complete."""
-        return self._late(attained_in(run, self.deadline))
+        return self._late(attained_in(run, self.slo))
 
     def quick_bound(self, workers: int, scope: Scope) -> int:
         """Return how many miss by a ceiling of equal prices."""
         fleet, model = replace(self.instance, workers=workers), self.clock.model
-        given = fleet, self._allowed, self.deadline.aim, model
-        return len(fleet) - deadline_ceiling(*given, scope=scope, budget=Budget(0.0)).value
+        ceiling = slo_ceiling(fleet, self._levels, model, scope=scope, budget=Budget(0.0))
+        return len(fleet) - ceiling.value
 
     def least(self) -> tuple[int, str]:
         """Return how many miss even with a machine of their own, and the text."""
-        alone = least_times(self.instance, self.deadline.aim, self.clock.model)
-        late = sum(own > most for own, most in zip(alone, self._allowed, strict=True))
+        alone = least_times(self.instance, self.clock.model)
+        late = len(self.instance) - len(spans_of(self._levels, *alone))
         return late, (
-            f"{late:,} of {len(self.instance):,} requests ({self.worded(late, up=False)}) take "
-            "longer than their deadline with a machine of their own"
+            f"{late:,} of {len(self.instance):,} requests ({self.worded(late, up=False)}) miss "
+            "even with a machine of their own"
         )
 
     def known(self, found: Certificate) -> Known:
@@ -275,20 +269,20 @@ class Misses:
 Measure = Latency | Misses
 
 
-def _parsed(text: str, wanted: str, units: str, examples: str, wrong: str) -> tuple[Fraction, str]:
-    """Return the number and the unit of a target; ``wrong`` is the error for others."""
+def _parsed(text: str) -> tuple[Fraction, str]:
+    """Return the number and the unit of a mean latency."""
     key, _, value = text.partition("=")
-    found = re.fullmatch(rf"([0-9]{{1,16}}(?:\.[0-9]{{1,9}})?)({units})", value)
+    found = re.fullmatch(r"([0-9]{1,16}(?:\.[0-9]{1,9})?)(ms|s|)", value)
     if _UNBOUNDED.fullmatch(key):
         reason = (
             f"{key} cannot be bounded: bounds are of the sum of all latencies, and a schedule may "
-            "let a few requests wait for the sake of the others; give a mean, or misses=1% and "
-            "a --deadline"
+            "let a few requests wait for the sake of the others; give a mean, or --slo and "
+            "--attain 99%"
         )
-    elif key in {"mean", "misses"} - {wanted}:
-        reason = wrong
-    elif key == wanted and found:
+    elif key == "misses":
+        reason = "misses are given as --attain 99%, with --slo"
+    elif key == "mean" and found:
         return Fraction(found[1]), found[2]
     else:
-        reason = f"must be {examples}, got {shown(text)}"
+        reason = f"must be mean=100 or mean=5s, got {shown(text)}"
     raise InvalidInput(reason, field=_FIELD)

@@ -28,12 +28,12 @@ from kvopt.incumbent.limits import Limits, limits_of
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.compiler import wait_until
 from kvopt.problem.clocks import Clock
-from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.roofline import gpus_of
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.requests import checked_integer
 from kvopt.problem.scopes import Scope, least_scope
+from kvopt.problem.slo import Slo
 from kvopt.show.summary import counted
 from kvopt.simulate.policies.servers import PausingPolicy
 from kvopt.simulate.routers.registry import label_of
@@ -53,8 +53,8 @@ _SEVERAL = 2
 MOST_COUNTS = 16
 """Limit of the numbers of machines if none are named; of a larger range some are chosen."""
 
-_OF_DEADLINES = SolveParams(portfolio_bound_share=0.0)
-"""Options of certificates of a deadline: here they have no latency."""
+_OF_SLO = SolveParams(portfolio_bound_share=0.0)
+"""Options of certificates of a service level: here they have no latency."""
 
 Observer = Callable[[str], None]
 """Receives a line about the work that begins."""
@@ -68,7 +68,7 @@ def routers_of(policy: str, routers: Sequence[str] = ROUTERS) -> list[str]:
 
 @dataclass(frozen=True)
 class FleetMatch:
-    """A run that is the target: its total latency, or its misses of a deadline.
+    """A run that is the target: its total latency, or its misses of a service level.
 
     Parameters
     ----------
@@ -110,11 +110,12 @@ class Effort(TypedDict, total=False):
 
 def fleet_sizes(
     instance: Problem | Instance | str | Path,
-    target: str | FleetMatch,
+    target: str | FleetMatch | None = None,
     *,
+    attain: str | int | None = None,
     policies: Sequence[str] = (),
     routers: Sequence[str] = (),
-    deadline: Deadline | str | int | None = None,
+    slo: Slo | str | None = None,
     counts: Iterable[int] | None = None,
     clock: Clock | str | None = None,
     scope: Scope | str | None = None,
@@ -129,11 +130,13 @@ def fleet_sizes(
     instance
         The problem, or the file that it is read from.
     target
-        ``mean=100`` in rounds, ``mean=5s``, ``misses=1%`` of a deadline, or a `FleetMatch`.
+        ``mean=100`` in rounds, ``mean=5s``, or a `FleetMatch`.
+    attain
+        In its place: the share of requests that shall attain ``slo``, ``"99%"`` say, or a number.
     policies, routers
         Every scheduler runs behind every router, on each number of machines.
-    deadline
-        Deadline of requests, as for `kvopt.certify`; the measure is then the misses.
+    slo
+        Service level of requests, as for `kvopt.certify`; the measure is then the misses.
     counts
         Numbers of machines; when left out, from the largest that simple bounds rule out to one
         on which a scheduler reaches the target.
@@ -158,14 +161,16 @@ def fleet_sizes(
 
     Within one round each machine completes one of them.  The bound lets three share two caches:
 
-    >>> late = fleet_sizes(found.instance, "misses=0", deadline=1, time_limit=2)
+    >>> late = fleet_sizes(found.instance, attain="100%", slo="e2e=1", time_limit=2)
     >>> [(band.workers, band.lower, band.upper) for band in late.bands]
     [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
-    problem = as_problem(instance, clock=clock, deadline=deadline, scope=scope)
+    problem = as_problem(instance, clock=clock, slo=slo, scope=scope)
     instance, clock = problem.instance, problem.clock
     if not len(instance):
         raise InvalidInput("has no requests", field="requests")
+    _refuse_mixed_aims(target, attain, problem.slo)
+    wanted, field = (target, "--target") if attain is None else (attain, "--attain")
     time_limit = effort.get("time_limit", TIME_LIMIT)
     limits = limits_of({"time_limit": time_limit, "threads": effort.get("threads")})
     match = target if isinstance(target, FleetMatch) else None
@@ -173,10 +178,10 @@ def fleet_sizes(
     needed = (policy_from(name).scope(rounds=clock.is_even) for _, name in pairs.values())
     chosen = [checked_integer(count, "--counts", 1) for count in counts or ()]
     fleets = [*chosen, *([match.workers] if match else [])] or [_SEVERAL]
-    _try(pairs, replace(instance, workers=max(fleets)), clock)
+    _try(pairs, replace(problem, instance=replace(instance, workers=max(fleets))))
     measure: Measure = Latency(instance, clock)
-    if problem.deadline is not None:
-        measure = Misses(instance, clock, problem.deadline)
+    if problem.slo is not None:
+        measure = Misses(instance, clock, problem.slo)
     scope = least_scope([*needed, problem.scope])
     directory = None if out is None else Path(out)
     known = read_folder(directory, measure, scope) if directory else {}
@@ -185,11 +190,11 @@ def fleet_sizes(
     goal = None
     with signals_remembered(work.interrupt):
         try:
-            goal = work.matched(match) if match else measure.target(str(target))
+            goal = work.matched(match) if match else measure.target(str(wanted))
             least, reason = measure.least()
             if least > goal.most:
                 reason = f"cannot be met by any number of machines: {reason}"
-                raise InvalidInput(reason, field="--target")
+                raise InvalidInput(reason, field=field)
             if counts is None:
                 chosen = work.numbers(goal.most, match.workers if match else None)
             work.look_at({*chosen, *([match.workers] if match else [])}, directory)
@@ -204,6 +209,18 @@ def fleet_sizes(
         gpus = gpus_of(clock.model)
     left = tuple(work.left)
     return FleetSizes(asked, goal, bands, measure, scope, left, work.signal_number, gpus)
+
+
+def _refuse_mixed_aims(
+    target: str | FleetMatch | None, attain: str | int | None, slo: Slo | None
+) -> None:
+    """Raise an error unless there is one aim, and a service level to attain."""
+    if (target is None) == (attain is None):
+        raise InvalidInput("give --match, --target or --attain, one of them", field="options")
+    if (attain is not None) > (slo is not None):
+        raise InvalidInput("needs a service level: --slo ttft=2s,tpot=50ms", field="--attain")
+    if isinstance(target, str) and slo is not None:
+        raise InvalidInput("a mean has no --slo: --attain 99% has", field="--target")
 
 
 def _pairs(
@@ -226,13 +243,14 @@ def _pairs(
     return found
 
 
-def _try(pairs: Mapping[str, tuple[str, str]], fleet: Instance, clock: Clock) -> None:
+def _try(pairs: Mapping[str, tuple[str, str]], problem: Problem) -> None:
     """Run schedulers on two requests of a fleet, so that what it refuses is refused at once."""
+    fleet = problem.instance
     last = max(fleet, key=lambda request: (request.arrival, request.arrival_seconds or 0))
     few = {request.id: request for request in (last, max(fleet, key=lambda r: len(r.prefix)))}
     for label, (way, name) in pairs.items():
         tried = replace(fleet, requests=tuple(few.values()))
-        run(tried, name, router=way, clock=clock, label=label)
+        run(replace(problem, instance=tried), name, router=way, label=label)
 
 
 @dataclass
@@ -271,10 +289,10 @@ class _Work:
         """Certify each number of workers, and keep the results for others."""
         measure, limits = self.measure, self.limits
         self.left = [count for count in sorted(counts) if not self.is_done(count)]
-        aimed = measure.deadline
+        aimed = measure.slo
         bounds: Mapping[int, CheckedBound] = {}
         if aimed is not None:
-            limits = replace(limits, params=_OF_DEADLINES)
+            limits = replace(limits, params=_OF_SLO)
         elif self.left:  # half of the time is for all numbers at once
             limits = replace(limits, time_limit=limits.time_limit / 2)
             bounds = self.bounds(limits)
@@ -289,8 +307,8 @@ class _Work:
                 clock=measure.clock,
                 scope=self.scope,
                 router=next(iter(self.pairs.values()))[0],
-                deadline=aimed,
-                only_deadline=aimed is not None,
+                slo=aimed,
+                only_slo=aimed is not None,
                 command=self.command,
                 limits=limits,
             )
@@ -347,6 +365,7 @@ class _Work:
                             name,
                             router=way,
                             clock=self.measure.clock,
+                            slo=self.measure.slo,
                             label=label,
                             should_stop=self.is_over,
                         )

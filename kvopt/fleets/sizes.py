@@ -279,10 +279,6 @@ def read_folder(directory: Path, measure: Measure, scope: Scope) -> dict[int, Ce
         For a certificate that is not true, or of another problem.
     """
     found: dict[int, Certificate] = {}
-    wanted = None
-    if (deadline := measure.deadline) is not None:
-        of_all = deadline.of_all(measure.instance, rounds=measure.clock.is_even)
-        wanted = deadline.aim, of_all
     for path in sorted(directory.glob(f"*{_SUFFIX}")):
         name = path.name.removesuffix(_SUFFIX)
         if not name.isdecimal():
@@ -293,7 +289,7 @@ def read_folder(directory: Path, measure: Measure, scope: Scope) -> dict[int, Ce
             ("instance", made.instance.hash, replace(measure.instance, workers=int(name)).hash),
             ("clock", made.clock, measure.clock),
             ("scope", made.scope, scope),
-            ("deadline", known and (known.deadline.aim, known.after), wanted),
+            ("service level", known and known.slo, measure.slo),
         ):
             if here != given:
                 reason = f"is a certificate of another {what}: name another folder"

@@ -7,8 +7,8 @@ increase the sum of completions, less often as the temperature falls.
 
 With pauses each request takes the first times with room, one token at each, like a scheduler that
 fills each round in a fixed order of priority.  A step moves one request in this order, and
-reinserts all later ones.  With deadlines a step takes a late request together with some near it,
-and may leave one out; none may start too late.
+reinserts all later ones.  With service levels a step takes a late request and some near it, and may
+leave one out; none may start too late.
 
 Other steps change no further requests, so a step among 20,000 requests takes as long as among 20.
 Loads are stored densely, one integer for each worker and time.
@@ -479,7 +479,7 @@ def _take(placement: Placement, window: Integers, random: State, taken: Integers
 
 @compiled
 def _sort(placement: Placement, taken: Integers, random: State, way: int) -> None:
-    """Sort requests by volume, by peak, by deadline or at random; the first may stay first."""
+    """Sort requests by volume, by peak, by latest start or at random; the first may stay first."""
     keys = np.empty(len(taken))
     for x in range(len(taken)):
         prompt, output = placement.prompts[taken[x]], placement.outputs[taken[x]]

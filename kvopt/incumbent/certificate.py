@@ -90,7 +90,7 @@ class Certificate(Summarised):
         The same of narrower scopes, the narrowest first: a run is compared with the first that
         covers it.
     in_time
-        Bounds on the number of requests that attain a deadline, if one was given.
+        Bounds on the number of requests that attain a service level, if one was given.
     eager
         Total latency of the one eager schedule of whole prompts, None unless there is exactly one
         (`kvopt.timetable.eager`).
@@ -248,7 +248,7 @@ class Certificate(Summarised):
 
     @property
     def attained(self) -> Sequence[int | None]:
-        """Number of requests of each run that are in time, None without a deadline."""
+        """Number of requests of each run that are in time, None without a service level."""
         return [None] * len(self.runs) if self.in_time is None else self.in_time.attained
 
     def to_json(self) -> dict[str, Any]:

@@ -1,12 +1,12 @@
-"""Number of requests that attain a deadline: both sides, in addition to latency."""
+"""Number of requests that attain their service levels: both sides, in addition to latency."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kvopt.incumbent.proofs import DeadlinePrices
-from kvopt.problem.deadlines import Aim, Deadline, attained
+from kvopt.incumbent.proofs import SloPrices
+from kvopt.problem.slo import Slo
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # it loads numpy
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """Upper bound on the requests that attain their deadlines.
+    """Upper bound on the requests that attain their service levels.
 
     Parameters
     ----------
@@ -36,23 +36,21 @@ class Ceiling:
 
     value: int
     sure_misses: int
-    proof: DeadlinePrices
+    proof: SloPrices
     costs: Floats
     relaxations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class InTime:
-    """How many requests attain a deadline.
+    """How many requests attain a service level.
 
     Parameters
     ----------
-    deadline
-        Deadline of all requests, or of each its own.
+    slo
+        The service level.
     count
         Number of requests.
-    after
-        Time from arrival to deadline, on the clock; None if each request has its own.
     ceiling, proof
         No schedule lets more attain, and the prices that prove it.
     sure_misses
@@ -65,11 +63,10 @@ class InTime:
         As of `Ceiling`.
     """
 
-    deadline: Deadline
+    slo: Slo
     count: int
-    after: int | None
     ceiling: int
-    proof: DeadlinePrices
+    proof: SloPrices
     sure_misses: int | None
     best: PolicyRun | None
     attained: tuple[int | None, ...] = ()
@@ -78,37 +75,31 @@ class InTime:
     @property
     def best_attained(self) -> int | None:
         """Number of requests that attain in the best run known."""
-        return None if self.best is None else attained_in(self.best, self.deadline)
+        return None if self.best is None else attained_in(self.best, self.slo)
 
     @property
     def sentence(self) -> str:
         """The proved claim, in words."""
-        deadline = self.deadline
-        what = "first tokens of" if deadline.aim is Aim.FIRST_TOKEN else "completions of"
         best = self.best_attained
-        said = (
-            f"within {deadline.length}: {what} at most {self.ceiling:,} of {self.count:,} "
-            f"requests, {'no schedule is known' if best is None else f'best known {best:,}'}"
-        )
+        known = "no schedule is known" if best is None else f"best known {best:,}"
+        said = f"{self.slo}: at most {self.ceiling:,} of {self.count:,} requests attain it, {known}"
         if self.sure_misses:
             said += f"; {self.sure_misses:,} cannot even alone: sure misses"
         return said
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields of ``certify --json`` and ``solve --json`` about a deadline."""
+        """Return the fields of ``certify --json`` and ``solve --json`` about a service level."""
         return {
-            "deadline": str(self.deadline),
+            "slo": str(self.slo),
             "ceiling": self.ceiling,
             "best_attained": self.best_attained,
             "sure_misses": self.sure_misses,
         }
 
 
-def attained_in(schedule: Schedule, deadline: Deadline) -> int | None:
-    """Return how many requests attain a deadline in a schedule, None if it did not complete."""
+def attained_in(schedule: Schedule, slo: Slo) -> int | None:
+    """Return how many requests attain a service level, None if a schedule did not complete."""
     if not schedule.is_complete:
         return None
-    first = deadline.aim is Aim.FIRST_TOKEN
-    times = schedule.first_tokens if first else schedule.completions
-    allowed = deadline.allowed(schedule.instance, rounds=schedule.clock.is_even)
-    return attained(times, schedule.arrivals, allowed)
+    levels = slo.levels(schedule.instance, rounds=schedule.clock.is_even)
+    return levels.attained(schedule.arrivals, schedule.first_tokens, schedule.completions)

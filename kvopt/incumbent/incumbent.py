@@ -32,9 +32,9 @@ from kvopt.kernels import memory
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.kernels.dependencies import versions
-from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
+from kvopt.problem.slo import Slo
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
@@ -71,8 +71,8 @@ class Search:
     eager
         Total latency of the one eager schedule, None unless there is one.
     ceiling, best_in_time, most_attained
-        Upper bound on the requests that attain the deadline, the run in which most do, and their
-        number.
+        Upper bound on the requests that attain the service level, the run in which most do, and
+        their number.
     """
 
     def __init__(
@@ -135,8 +135,8 @@ class Search:
             if broken:
                 self._fault(f"{found_by} offered an infeasible schedule: {broken[0]}")
                 return False
-            if self.problem.deadline is not None:
-                self._count_in_time(schedule, self.problem.deadline, found_by)
+            if self.problem.slo is not None:
+                self._count_in_time(schedule, self.problem.slo, found_by)
             if self.objective is not None and schedule.objective >= self.objective:
                 return False
             self.best, self.found_by = schedule, found_by
@@ -146,22 +146,21 @@ class Search:
             self._tell()
             return True
 
-    def _count_in_time(self, schedule: Schedule, deadline: Deadline, found_by: str) -> None:
-        """Keep the schedule if more requests attain the deadline."""
-        count = attained_in(schedule, deadline)
+    def _count_in_time(self, schedule: Schedule, slo: Slo, found_by: str) -> None:
+        """Keep the schedule if more requests attain the service level."""
+        count = attained_in(schedule, slo)
         if count is not None and count > self.most_attained:
             self.best_in_time, self.most_attained = PolicyRun.of(schedule, found_by), count
 
     @property
     def in_time(self) -> InTime | None:
-        """Bounds on the number of requests that attain the deadline, None if unknown."""
-        ceiling, deadline = self.ceiling, self.problem.deadline
-        if ceiling is None or deadline is None:
+        """Bounds on the number of requests that attain the service level, None if unknown."""
+        ceiling, slo = self.ceiling, self.problem.slo
+        if ceiling is None or slo is None:
             return None
         return InTime(
-            deadline=deadline,
+            slo=slo,
             count=len(self.instance),
-            after=deadline.of_all(self.instance, rounds=self.clock.is_even),
             ceiling=ceiling.value,
             proof=ceiling.proof,
             sure_misses=ceiling.sure_misses,

@@ -147,7 +147,7 @@ class SolveResult(Summarised):
     Parameters
     ----------
     problem
-        The problem: instance, clock, scope and deadline.
+        The problem: instance, clock, scope and service level.
     status, stop_reason
         Whether the result is optimal, and why the search ended.
     schedule
@@ -175,7 +175,7 @@ class SolveResult(Summarised):
     stages
         Stages of the plan that ran, with their times and gains.
     in_time
-        Bounds on the number of requests that attain a deadline, if one was given.
+        Bounds on the number of requests that attain a service level, if one was given.
     settings
         In seconds the best settings of a server: of all, of those that ``vllm serve`` has options
         for, and of these without knowledge of outputs.  Simulated, not proved.
@@ -315,7 +315,7 @@ class SolveResult(Summarised):
         }
         if (known := self.in_time) is not None:
             by = None if known.best is None else known.best.policy
-            provenance |= {"deadline": str(known.deadline), "attained_by": by}
+            provenance |= {"slo": str(known.slo), "attained_by": by}
         if self.settings:
             provenance["settings"] = self.settings
         if not clock.is_even:

@@ -29,9 +29,9 @@ CLIMB_OF_TOKENS = 0.3
 COMPLETIONS = 0.6
 """Completion bounds before the last searches."""
 
-# ---- deadlines -----------------------------------------------------------------------------------
+# ---- service levels ------------------------------------------------------------------------------
 
 ORDERS_IN_TIME = 0.3
-"""Orders by deadline, before requests are exchanged."""
+"""Orders by due times, before requests are exchanged."""
 RUNS_IN_TIME = 0.4
 """Moves between workers of a fleet in seconds, after each worker has searched by itself."""

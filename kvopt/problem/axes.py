@@ -81,8 +81,8 @@ AXES = (
     Axis("weights", "weight", Effect.COUNTS,
          "shares of a request sum to its weight; or w - 1 outputs are added, as no latency is less",
          _has("weight")),
-    Axis("deadline", "--deadline", Effect.COUNTS,
-         "who attains pays for tokens or machine time within its deadline",
-         lambda problem: problem.deadline is not None),
+    Axis("slo", "--slo", Effect.COUNTS,
+         "who attains pays for tokens or machine time until its tokens are due",
+         lambda problem: problem.slo is not None),
 )  # fmt: skip
 """All axes.  A problem without any of them is that of the papers."""

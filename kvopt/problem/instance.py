@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 MOST_WORKERS = 10_000
 """Limit of the workers of a fleet: results have a list entry for each."""
 
-_MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds", "priority", "deadline")
+_LEVELS = ("ttft", "tpot", "e2e")
+_MORE_COLUMNS = (
+    *("predicted_lower", "predicted_upper", "arrival_seconds", "priority"),
+    *_LEVELS,
+)
 _EXTRA_COLUMNS = ("weight", "prefix")
 """Columns of a DataFrame."""
 
@@ -293,7 +297,7 @@ class Instance(Summarised):
     @property
     def schema(self) -> str:
         """The schema of its file: the second one only if needed."""
-        has_more = any((r.priority, r.deadline) != (None, None) for r in self.requests)
+        has_more = any((r.priority, r.ttft, r.tpot, r.e2e) != (None,) * 4 for r in self.requests)
         has_more |= self.workers > 1 or self.block_size > 1 or bool(self.extras)
         return f"kvopt.instance/{2 if has_more else 1}"
 
@@ -344,7 +348,8 @@ class Instance(Summarised):
         """Return a row for each request, as a DataFrame of pandas.
 
         Columns: ``id``, ``arrival``, ``prompt``, ``output``, and ``predicted_lower``,
-        ``predicted_upper``, ``arrival_seconds``, ``priority``, ``deadline``, ``weight`` and
+        ``predicted_upper``, ``arrival_seconds``, ``priority``, ``ttft``, ``tpot``, ``e2e``,
+        ``weight`` and
         ``prefix`` if a request has them.
         """
         columns: dict[str, list[Any]] = {
@@ -488,7 +493,7 @@ def _request_from_row(row: dict[str, Any]) -> Request:
     needed = {*COLUMNS, *(ends if has_ends else ())}
     numbers = {
         name: checked_integer(whole(row.get(name), name), name, -LARGEST_INTEGER)
-        for name in (*COLUMNS, *ends, "priority", "deadline", "weight")
+        for name in (*COLUMNS, *ends, "priority", *_LEVELS, "weight")
         if name in needed or row.get(name) is not None
     }
     predicted = Prediction(*(numbers.pop(name) for name in ends)) if has_ends else None
@@ -536,7 +541,9 @@ def _content(request: Request, blocks: Sequence[int] = ()) -> list[object]:
         content.append(request.arrival_seconds)
     newer = {
         "priority": request.priority,
-        "deadline": request.deadline,
+        "deadline": request.e2e,  # its name in the first files, and so in hashes
+        "ttft": request.ttft,
+        "tpot": request.tpot,
         "weight": request.weight if request.weight > 1 else None,
         "prefix": blocks or None,
     }

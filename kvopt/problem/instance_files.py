@@ -1,7 +1,8 @@
 """Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``.
 
-CSV may have a column ``deadline`` too.  The second schema is for fleets, memory in whole
-blocks, and requests with priorities, deadlines, weights or prefixes.
+CSV may have columns ``ttft``, ``tpot`` and ``e2e`` too; ``deadline`` is an old name of ``e2e``.
+The second schema is for fleets, memory in whole blocks, and requests with priorities, service
+levels, weights or prefixes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ _TOP_OPTIONAL = ("name", "notes", "round_ms")
 _TOP_NEWER = ("workers", "block_size")
 _TOP_RESTRICTIONS = ("max_active", "block_tokens")
 _REQUEST_OPTIONAL = ("id", "predicted", "arrival_seconds")
-_REQUEST_NEWER = ("priority", "deadline", "weight", "prefix")
+_LEVELS = ("ttft", "tpot", "e2e")
+_OLD_NAME = "deadline"
+"""Name of ``e2e`` in earlier files."""
+_REQUEST_NEWER = ("priority", *_LEVELS, _OLD_NAME, "weight", "prefix")
 _ENDS = ("lower", "upper")
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
@@ -152,7 +156,16 @@ def _request_from_json(value: object, position: int, optional: Collection[str]) 
         if "predicted" in row:
             ends = check_fields(row["predicted"], "predicted", _ENDS, inside="predicted.")
             predicted = Prediction(**ends)
-        return Request(**{"id": name, **row, "predicted": predicted})
+        return Request(**{"id": name, **_renamed(row), "predicted": predicted})
+
+
+def _renamed(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the present name of a field."""
+    if _OLD_NAME not in row:
+        return row
+    if "e2e" in row:
+        raise InvalidInput("is the old name of e2e, which is there too", field=_OLD_NAME)
+    return {"e2e" if name == _OLD_NAME else name: value for name, value in row.items()}
 
 
 def _refuse_newer(value: object, newer: Collection[str]) -> None:
@@ -176,7 +189,9 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
     try:
         header = next(lines, [])
         columns = [name.strip() for name in header]
-        if sorted(columns) not in (sorted(COLUMNS), sorted((*COLUMNS, "deadline"))):
+        more = {*columns}.difference(COLUMNS)
+        is_known = more <= {*_LEVELS, _OLD_NAME} and len(columns) == len(COLUMNS) + len(more)
+        if not is_known:
             reason = f"must be {','.join(COLUMNS)}, got {shown(','.join(header))}"
             raise InvalidInput(reason + semicolons(header), field="header")
         for cells in lines:
@@ -197,9 +212,8 @@ def _request_from_cells(cells: list[str], columns: list[str], position: int, lin
             extra = f"{shown(cells[wanted])} has no field"
             raise InvalidInput(f"has {found} cells, the header has {wanted}: {extra}")
         row = dict(zip(columns, cells, strict=True))
-        if not row.get("deadline", "").strip():
-            row.pop("deadline", None)
-        numbers = {name: _integer_from_cell(row[name], name) for name in row}
+        known = {name: cell for name, cell in row.items() if name in COLUMNS or cell.strip()}
+        numbers = {name: _integer_from_cell(cell, name) for name, cell in _renamed(known).items()}
         return Request(**numbers, id=f"r{position}")  # type: ignore[arg-type]
 
 
@@ -237,7 +251,7 @@ def request_to_json(request: Request) -> dict[str, Any]:
     row = {"id": request.id, "arrival": arrival, "prompt": prompt, "output": output}
     ends = request.predicted
     predicted = None if ends is None else {"lower": ends.lower, "upper": ends.upper}
-    more = {name: getattr(request, name) for name in ("arrival_seconds", "priority", "deadline")}
+    more = {name: getattr(request, name) for name in ("arrival_seconds", "priority", *_LEVELS)}
     more["weight"] = request.weight if request.weight > 1 else None
     more["prefix"] = list(request.prefix) or None
     given = {"predicted": predicted, **more}.items()
@@ -247,8 +261,8 @@ def request_to_json(request: Request) -> dict[str, Any]:
 def write_instance(instance: Instance, path: str | Path) -> None:
     """Write an instance as JSON, one request a line, or as CSV for a ``.csv`` name.
 
-    CSV keeps arrivals, prompts, outputs and deadlines.  Name and notes are dropped; an instance
-    with other data is refused.
+    CSV keeps arrivals, prompts, outputs and service levels.  Name and notes are dropped; an
+    instance with other data is refused.
     """
     as_csv = str(path).lower().endswith(".csv")
     write_atomically(path, _csv_text(instance, str(path)) if as_csv else instance_text(instance))
@@ -277,8 +291,7 @@ def _csv_text(instance: Instance, path: str) -> str:
                 file=path,
             )
     columns = list(COLUMNS)
-    if any(request.deadline is not None for request in instance):
-        columns.append("deadline")
+    columns += (n for n in _LEVELS if any(getattr(r, n) is not None for r in instance))
     rows = [[getattr(request, name) for name in columns] for request in instance]
     cells = [["" if value is None else str(value) for value in row] for row in rows]
     return "".join(",".join(row) + "\n" for row in (columns, *cells))

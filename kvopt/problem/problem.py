@@ -1,4 +1,4 @@
-"""The problem: an instance, a clock, a scope, and perhaps a deadline."""
+"""The problem: an instance, a clock, a scope, and perhaps a service level."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from kvopt.errors import InvalidInput
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds, checked_clock
-from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import as_instance
 from kvopt.problem.scopes import Scope
+from kvopt.problem.slo import Slo
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,19 @@ class Problem:
     scope
         The schedules that bounds cover.  Without ``sharing`` the prefixes of the instance are
         ignored.  By default ``sharing`` if requests have prefixes, else ``runs``.
-    deadline
-        Deadline of requests, if that counts as well.
+    slo
+        Service level of requests, if that counts as well.
     """
 
     instance: Instance
     clock: Clock = ROUNDS
     scope: Scope = None  # type: ignore[assignment]
-    deadline: Deadline | None = None
+    slo: Slo | None = None
 
     def __post_init__(self) -> None:
         self._settle_scope()
-        if self.deadline is not None:
-            self.deadline.allowed(self.instance, rounds=self.clock.is_even)
+        if self.slo is not None:
+            self.slo.levels(self.instance, rounds=self.clock.is_even)
 
     def _settle_scope(self) -> None:
         """Choose a default scope; drop prefixes without sharing, and sharing without prefixes."""
@@ -100,8 +100,8 @@ class Problem:
         return self.instance.block_size > 1
 
     def of(self, instance: Instance) -> Problem:
-        """Return the problem of another instance, without deadlines, which count all requests."""
-        return replace(self, instance=instance, deadline=None)
+        """Return the problem of another instance, without a service level, which counts all."""
+        return replace(self, instance=instance, slo=None)
 
 
 def as_problem(
@@ -111,11 +111,11 @@ def as_problem(
     model: BatchTime | str | Path | None = None,
     scope: Scope | str | None = None,
     workers: int | None = None,
-    deadline: Deadline | str | int | None = None,
+    slo: Slo | str | None = None,
 ) -> Problem:
     """Return a problem, with the given values that are not None.
 
-    An instance, or its file, means rounds, without pauses and deadlines.  ``clock`` may be a word:
+    An instance, or its file, means rounds, without pauses or a service level.  ``clock`` is
     ``rounds``, or ``seconds`` with a batch-time model or the name of one.
     """
     changed: dict[str, Any] = {}
@@ -131,8 +131,8 @@ def as_problem(
         changed["clock"] = ROUNDS if clock == "rounds" else checked_clock(clock)
     if scope is not None:
         changed["scope"] = Scope.parse(scope)
-    if deadline is not None:
-        changed["deadline"] = Deadline.parse(deadline)
+    if slo is not None:
+        changed["slo"] = Slo.parse(slo)
     if not isinstance(given, Problem):
         return Problem(**{"instance": instance, **changed})
     return replace(given, **changed) if changed else given

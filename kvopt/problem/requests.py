@@ -26,7 +26,8 @@ LARGEST_INTEGER = 2**53 - 1
 COLUMNS = ("arrival", "prompt", "output")
 """Required fields of a request."""
 _LEAST = {
-    **{"arrival": 0, "prompt": 0, "output": 1, "weight": 1, "deadline": 1},
+    **{"arrival": 0, "prompt": 0, "output": 1, "weight": 1},
+    **{"ttft": 1, "tpot": 1, "e2e": 1},
     "priority": -LARGEST_INTEGER,
 }
 """The least value of each integer of a request."""
@@ -118,8 +119,8 @@ class Request:
         Arrival on the clock of the trace that the request was taken from.
     priority
         For servers that use it: a smaller one goes first.
-    deadline
-        Rounds from its arrival to its deadline.
+    ttft, tpot, e2e
+        Rounds that it may take to its first token, for each further one, and to its last token.
     weight
         How many times its latency counts.
     prefix
@@ -134,7 +135,9 @@ class Request:
     predicted: Prediction | None = None
     arrival_seconds: float | None = None
     priority: int | None = None
-    deadline: int | None = None
+    ttft: int | None = None
+    tpot: int | None = None
+    e2e: int | None = None
     weight: int = 1
     prefix: Sequence[Block] = ()
 

@@ -120,9 +120,9 @@ def bound(
     if problem.in_seconds and method != "auto":
         raise InvalidInput(f"must be auto in seconds, got {shown(method)}", field="method")
     work = method_of(method, problem.scope)
-    search = Search(replace(problem, deadline=None), limits_of(options), checkable=True)
-    if problem.deadline is not None:
-        search.note("of latency alone: solve and certify count deadlines")
+    search = Search(replace(problem, slo=None), limits_of(options), checkable=True)
+    if problem.slo is not None:
+        search.note("of latency alone: solve and certify count service levels")
     with signals_interrupt(search):
         if method == "auto":
             plan.bounding(search)

@@ -157,8 +157,8 @@ def _is_provable(search: Search) -> bool:
     return few and (fits or not search.problem.is_fleet)
 
 
-def _has_deadline(search: Search) -> bool:
-    return search.problem.deadline is not None
+def _has_slo(search: Search) -> bool:
+    return search.problem.slo is not None
 
 
 def _knows_tokens(search: Search) -> bool:
@@ -236,11 +236,11 @@ def _share_of_servers(search: Search) -> float:
 
 
 def _in_time(share: float, most: float) -> tuple[Stage, ...]:
-    """Return rows for a deadline, each with a share of the time, and at most so many seconds."""
+    """Return rows for a service level, each with a share of the time, at most so many seconds."""
     return (
-        Stage("ceiling", _has_deadline,
+        Stage("ceiling", _has_slo,
               lambda s, t: attaining.bound_in_time(s, t.part(most=most)), share, at_once=True),
-        Stage("deadline", _has_deadline,
+        Stage("service level", _has_slo,
               lambda s, t: attaining.search_in_time(s, t.part(most=most)), share, at_once=True),
     )  # fmt: skip
 
@@ -291,7 +291,7 @@ BOUNDS = (
               stages.climb_states_of_tokens, 0.5),
         Stage("prices in blocks", _always, stages.climb),
     ), 0.5),
-    Stage("shares", _in_seconds, stages.bound_shares, 0.2, at_once=True),
+    Stage("bounds in seconds", _in_seconds, stages.bound_in_seconds, 0.3, at_once=True),
     Stage("relaxation", _is_relaxed,
           lambda s, t: restricted.bound_by_relaxation(s, t, bounding),
           _share_of_relaxation, at_once=True),

@@ -32,7 +32,7 @@ def bound_by_relaxation(search: Search, budget: Budget, work: Callable[[Search],
     for left, names in zip(range(len(ways), 0, -1), ways, strict=True):
         wider, more = relaxed_by(search.problem, names)
         search.work_inside(
-            replace(wider, deadline=None),
+            replace(wider, slo=None),
             work,
             budget.part(1 / left),
             takes=["bounds"],
@@ -51,7 +51,7 @@ def bound_by_prices(search: Search, budget: Budget) -> None:
     names = price_chain(search.problem)
     wider, more = relaxed_by(search.problem, names)
     search.work_inside(
-        replace(wider, deadline=None),
+        replace(wider, slo=None),
         lambda inner: climb(inner, inner.budget.part(most=budget.left)),
         takes=["bounds"],
         more=more,
@@ -66,7 +66,7 @@ def search_narrower(search: Search, budget: Budget, work: Callable[[Search], Non
     """
     problem = search.problem
     scope = Scope.SHARING if problem.scope.covers(Scope.SHARING) else Scope.RUNS
-    narrower = replace(problem, instance=search.instance.inflated(), scope=scope, deadline=None)
+    narrower = replace(problem, instance=search.instance.inflated(), scope=scope, slo=None)
     search.work_inside(narrower, work, budget, takes=["schedules"])
 
 

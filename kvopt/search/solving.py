@@ -13,16 +13,16 @@ from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
-from kvopt.incumbent.proofs import Prices, Proof
+from kvopt.incumbent.proofs import PriceProof, Proof, prices_of
 from kvopt.incumbent.result import BoundResult, SolveResult
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import Clock
-from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance, refuse_blocks, refuse_extras
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
+from kvopt.problem.slo import Slo
 from kvopt.search import plan, restricted, stages
 from kvopt.search.engines import engine_of
 from kvopt.simulate.policies.base import Policy
@@ -62,7 +62,7 @@ def solve(
     clock: Clock | str | None = None,
     scope: Scope | str | None = None,
     workers: int | None = None,
-    deadline: Deadline | str | int | None = None,
+    slo: Slo | str | None = None,
     start: GivenSchedule | None = None,
     **options: Unpack[SolveOptions],
 ) -> SolveResult:
@@ -71,7 +71,7 @@ def solve(
     Parameters
     ----------
     instance
-        The problem, or the file that it is read from; a `Problem` has clock, scope and deadline.
+        The problem, or the file that it is read from; a `Problem` has clock, scope and ``slo``.
     engine
         ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for the plan by size.
     clock
@@ -84,8 +84,8 @@ def solve(
         segments.
     workers
         Number of machines, instead of the instance's number.
-    deadline
-        Also how many requests can be done in time, see `certify`; both sides are in
+    slo
+        Also how many requests can attain a service level, see `certify`; both sides are in
         ``in_time`` of the result.
     start
         First schedule: a feasible schedule or its path; a run, a result or a certificate, which
@@ -127,7 +127,7 @@ def solve(
         model=options.pop("batch_time", None),
         scope=scope,
         workers=workers,
-        deadline=deadline,
+        slo=slo,
     )
     prices, presolve = options.pop("prices", None), options.pop("presolve", True)
     quick_start, checkable = options.pop("quick_start", True), options.pop("checkable", False)
@@ -151,7 +151,7 @@ def solve(
             plan.offer_nothing(search)
         elif quick_start or problem.is_restricted:
             driver.begin()
-        if isinstance(prices, Prices) and not driver.is_reduced:
+        if isinstance(prices, PriceProof) and prices_of(prices) and not driver.is_reduced:
             search.offer_bound(bound_by(search.instance, prices, search.limits.threads))
         search.engine = engine
         _work(driver, search, engine, work)

@@ -47,7 +47,7 @@ def tiny_optimum(
     refuse_extras(instance, what)
     refuse_blocks(instance, what)
     refuse_fleet(instance, what)
-    if settled.in_seconds or settled.deadline is not None:
+    if settled.in_seconds or settled.slo is not None:
         raise InvalidInput("counts total latency in rounds", field=what)
     if len(instance) > MOST_REQUESTS:
         raise TooLarge(f"{what} is for {MOST_REQUESTS} requests at most, got {len(instance)}")

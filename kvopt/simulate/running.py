@@ -15,6 +15,7 @@ from kvopt.kernels.guarding import blamed
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
+from kvopt.problem.slo import Slo
 from kvopt.show.summary import counted
 from kvopt.simulate.fleets import route, share
 from kvopt.simulate.policies.base import Policy
@@ -36,6 +37,7 @@ def run(
     *,
     router: str | Router = "central",
     clock: Clock | str | None = None,
+    slo: Slo | str | None = None,
     label: str | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> PolicyRun:
@@ -53,6 +55,8 @@ def run(
         ``rounds``, ``seconds`` of the usual model, or a clock: `kvopt.Seconds` lets
         rounds last as long as their batches.  The policy decides at the start of a round, and sees
         arrivals until then.
+    slo
+        Service level of requests, as for `kvopt.certify`; the policy ``slo`` knows it.
     label
         Name of the run; that of ``policy`` by default.
     should_stop
@@ -80,7 +84,7 @@ def run(
     >>> found.start_times, found.completions
     ((0, 92000000), (92000000, 138000000))
     """
-    problem = as_problem(instance, clock=clock)
+    problem = as_problem(instance, clock=clock, slo=slo)
     instance, clock = problem.instance, problem.clock
     if isinstance(policy, (list, tuple)):
         raise InvalidInput("must be a single one; kvopt.compare takes several", field="policy")
@@ -102,7 +106,8 @@ def run(
     if issubclass(kind, Server) and fleet and not isinstance(way, ArrivalRouter):
         reason = "every server has a line of its own: name a router that sends requests on arrival"
         raise InvalidInput(f"{reason}, such as least-requests", field=label)
-    workload = Workload(instance.inflated() if padding else instance, clock, should_stop, padding)
+    served = instance.inflated() if padding else instance
+    workload = Workload(served, clock, should_stop, padding, problem.slo)
     with at_fault(scheduler, label):
         copies = [scheduler, *(deepcopy(scheduler) for _ in range(instance.workers - 1))]
         workers = [kind(workload, each) for each in copies]

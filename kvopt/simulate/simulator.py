@@ -20,6 +20,7 @@ from kvopt.errors import InvalidInput, PolicyFault, Stopped
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_extras
 from kvopt.problem.requests import volume_of
+from kvopt.problem.slo import Levels, Slo
 from kvopt.simulate.policies.base import Need, Policy, View
 from kvopt.timetable.cache import Cache
 from kvopt.timetable.work import Chunks, Lost
@@ -38,6 +39,8 @@ class Workload:
         The requests, and how long rounds last.
     padding
         Tokens by which prompts of the instance are longer than they are, to fit in whole blocks.
+    slo
+        Service level of requests.
     should_stop
         Asked every round; `Stopped` is raised when it turns true.
     """
@@ -46,6 +49,13 @@ class Workload:
     clock: Clock
     should_stop: Callable[[], bool]
     padding: int = 0
+    slo: Slo | None = None
+
+    @cached_property
+    def levels(self) -> Levels | None:
+        """Limits of each request."""
+        rounds = self.clock.is_even
+        return None if self.slo is None else self.slo.levels(self.instance, rounds=rounds)
 
     @cached_property
     def arrivals(self) -> list[int]:
@@ -161,7 +171,8 @@ class Simulation(Worker):
         super().__init__(workload, self.truth.beliefs.output)
         self.policy = policy
         self.view = self.truth.before_arrivals(policy)
-        self.view.padding = workload.padding
+        self.view.padding, self.view.clock = workload.padding, clock
+        self._levels = workload.levels
         self.waiting = self.view.waiting
         if instance.forest.weights and not clock.is_even:
             self.view.cache = Cache(instance.forest, instance.block_tokens or 1, instance.memory)
@@ -254,7 +265,7 @@ class Simulation(Worker):
         (now, self.time), self._prompts = self._following, 0
         if view.cache is not None:
             view.cache.make_room(view.next_load + len(view.active) * (now - view.now - 1))
-        view.now = now
+        view.now, view.time = now, self.time
         self._idle |= not view.active
         self._seen_at, self.is_deciding = self.time, True
         if self.should_stop():
@@ -329,6 +340,8 @@ class Simulation(Worker):
             for seen, known in self._columns:
                 seen[i] = known[i]
             view.arrivals[i] = view.now  # policies count rounds, on any clock
+            if self._levels is not None:
+                view.due[i] = self._levels.due(i, self.arrivals[i])
             self.policy.arrived(view, i)
 
     def _evict(self) -> bool:

@@ -22,13 +22,13 @@ from kvopt.errors import InvalidInput, did_you_mean, placed, unknown_name
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.deadlines import Deadline
 from kvopt.problem.hardware.batch_time_files import (
     DEFAULT_MODEL,
     SCHEMA,
     batch_time,
     batch_time_from_json,
 )
+from kvopt.problem.slo import Slo
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.routers.registry import label_of, parts_of
 from kvopt.simulate.routers.registry import router as router_from
@@ -61,7 +61,7 @@ class _LimitsTable(Table, frozen=True):
     policy_time_limit: Positives | None = None
     threads: Count = 1
     seed: Seed = 0
-    deadline: Texts | None = None
+    slo: Texts | None = None
 
 
 class Description(Table, frozen=True):
@@ -105,8 +105,8 @@ class Limits:
         How long a round lasts in a study in seconds, None in rounds.
     certify
         Whether the optimum is bounded; without it runs are simulated only.
-    deadline
-        Deadline of requests, as `kvopt.problem.deadlines.Deadline` reads it; None for no deadline.
+    slo
+        Service level of requests, as `kvopt.Slo` reads it; None for none.
     scope
         The scope of bounds and schedules.
     """
@@ -118,13 +118,13 @@ class Limits:
     batch_time: BatchTime | None = None
     certify: bool = True
     scope: Scope = Scope.RUNS
-    deadline: str | None = None
+    slo: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits of a record, without the defaults of most studies."""
         newer = {
             "batch_time": self.batch_time and self.batch_time.to_json(),
-            "deadline": self.deadline,
+            "slo": self.slo,
             "scope": None if self.scope is Scope.RUNS else str(self.scope),
             "certify": None if self.certify else False,
         }
@@ -148,7 +148,7 @@ class Study:
     entries
         Every source of instances with its policies.
     limits
-        Each instance is done once for each of these limits, which differ in times or deadlines.
+        Each instance is done once for each of these limits, which differ in times or ``slo``.
     modules
         Python modules, or files ending in ``.py``, that register policies.
     """
@@ -314,7 +314,7 @@ def _labels(
 
 
 def _limits(table: _LimitsTable, kind: Limits) -> Iterator[Limits]:
-    """Yield limits for each deadline and each pair of times."""
+    """Yield limits for each service level and each pair of times."""
     times = listed(table.time_limit)
     of_policies = listed(table.policy_time_limit or times)
     if len(of_policies) == 1:
@@ -322,12 +322,12 @@ def _limits(table: _LimitsTable, kind: Limits) -> Iterator[Limits]:
     if len(of_policies) != len(times):
         reason = "must be a number, or one for each time limit"
         raise InvalidInput(reason, field="limits.policy_time_limit")
-    if table.deadline is not None and not kind.certify:
-        raise InvalidInput("goes with certify = true", field="limits.deadline")
-    with _at("limits.deadline"):
-        deadlines = [text and str(Deadline.parse(text)) for text in listed(table.deadline)]
-    for deadline, pair in product(deadlines, zip(times, of_policies, strict=True)):
-        limits = replace(kind, threads=table.threads, seed=table.seed, deadline=deadline)
+    if table.slo is not None and not kind.certify:
+        raise InvalidInput("goes with certify = true", field="limits.slo")
+    with _at("limits.slo"):
+        levels = [text and str(Slo.parse(text)) for text in listed(table.slo)]
+    for slo, pair in product(levels, zip(times, of_policies, strict=True)):
+        limits = replace(kind, threads=table.threads, seed=table.seed, slo=slo)
         yield replace(limits, time_limit=pair[0], policy_time_limit=pair[1])
 
 
@@ -338,8 +338,8 @@ def resolved_text(study: Study) -> str:
     no other file is needed.
     """
     first = study.limits[0]
-    deadlines = list(dict.fromkeys(each.deadline for each in study.limits))
-    times = [each for each in study.limits if each.deadline == first.deadline]
+    levels = list(dict.fromkeys(each.slo for each in study.limits))
+    times = [each for each in study.limits if each.slo == first.slo]
     top = {
         "name": study.name,
         "title": study.title,
@@ -353,7 +353,7 @@ def resolved_text(study: Study) -> str:
     for key, values in limits.items():
         if len(set(values)) == 1:
             limits[key] = values[0]
-    limits["deadline"] = None if first.deadline is None else deadlines
+    limits["slo"] = None if first.slo is None else levels
     lines = [*_lines(top), "", "[limits]", *_lines(limits)]
     for entry in study.entries:
         lines += ["", "[[instances]]", *_lines({**asdict(entry), "draws": entry.draws})]

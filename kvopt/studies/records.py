@@ -103,8 +103,8 @@ class Record:
     times
         Waiting of users, in a study in seconds.
     attained, ceiling, best_attained
-        How many requests attain the deadline of the limits: in this run, at most in any run, and in
-        the best known run; None without a deadline.
+        How many requests attain the service level of the limits: in this run, at most in any run,
+        and in the best known run; None without one.
     note
         Remarks for a reader of the run, such as whether an LP was solved for a plan.
     """

@@ -204,6 +204,7 @@ def _run(limits: Limits, instance: Instance, label: str) -> Result:
             policy,
             router=router,
             clock=limits.clock,
+            slo=limits.slo,
             label=label,
             should_stop=lambda: wall_time() > end,
         )
@@ -220,7 +221,7 @@ def _certified(instance: Instance, runs: Mapping[str, Result], task: Task) -> Ce
         instance,
         [run for run in runs.values() if isinstance(run, PolicyRun)],
         clock=limits.clock,
-        deadline=limits.deadline,
+        slo=limits.slo,
         time_limit=limits.time_limit,
         scope=limits.scope,
         threads=limits.threads,

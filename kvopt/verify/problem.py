@@ -17,6 +17,8 @@ from kvopt.verify.work import Invalid, paired, refuse
 
 LARGEST_FIELD = 2**53 - 1
 """Limit of numbers of an instance: every JSON reader keeps them exactly."""
+LIMITS = frozenset(("ttft", "tpot", "e2e", "deadline"))
+"""Fields of requests for service levels; the last one is an old name of the one before."""
 _MOST_LINES = 9
 """Limit of the lines of a model that the report names one by one."""
 
@@ -100,10 +102,12 @@ def problem_of(certificate: dict[str, Any]) -> Problem:
             raise Invalid(f"instance: request {i} has a number that is too small or too large")
         if -(-(prompt + output) // block) > memory // block:
             raise Invalid(f"instance: request {i} needs more than the memory, so none is feasible")
-    if is_older and any("priority" in row or "deadline" in row for row in rows):
-        raise Invalid("instance: priorities and deadlines need the schema kvopt.instance/2")
-    if not _in_range(1, (row.get("deadline", 1) for row in rows)):
-        raise Invalid("instance: a deadline is too small or too large")
+    if is_older and any(({"priority"} | LIMITS) & row.keys() for row in rows):
+        raise Invalid("instance: priorities and service levels need the schema kvopt.instance/2")
+    if not _in_range(1, (row[name] for row in rows for name in LIMITS & row.keys())):
+        raise Invalid("instance: a limit of a service level is too small or too large")
+    if any("e2e" in row and "deadline" in row for row in rows):
+        raise Invalid("instance: a request has a deadline and e2e, which are the same")
     ids = {row.get("id", f"r{i}") for i, row in enumerate(rows)}
     refuse(len(ids) < len(rows) or "" in ids, "instance: an id is empty or used twice")
     refuse(certificate["hash"] != hash_of(instance), "hash: is not that of the instance")
@@ -239,7 +243,9 @@ def hash_of(instance: dict[str, Any]) -> str:
             rows[-1].append(known and [known["lower"], known["upper"]])
         if "arrival_seconds" in row:
             rows[-1].append(_duration(row["arrival_seconds"]))
-        newer = {name: row[name] for name in ("priority", "deadline") if name in row}
+        newer = {name: row[name] for name in ("priority", *sorted(LIMITS)) if name in row}
+        if "e2e" in newer:  # hashes have its first name
+            newer["deadline"] = newer.pop("e2e")
         if weight > 1:
             newer["weight"] = weight
         if row.get("prefix"):

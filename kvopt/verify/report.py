@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from kvopt.verify.deadlines import check_in_time
 from kvopt.verify.eager import check_eager
 from kvopt.verify.problem import Problem, problem_of
 from kvopt.verify.proofs import modules_of, value_of_proof
-from kvopt.verify.runs import checked_run, times_of, uncovered
+from kvopt.verify.runs import Times, checked_run, times_of, uncovered
+from kvopt.verify.slo import check_in_time
 from kvopt.verify.work import Work, as_decimal, quoted, refuse
 
 
@@ -25,14 +25,13 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
     scope = certificate["scope"]
     problem = problem.within(scope)
     rows: dict[str, list[str]] = defaultdict(list)  # by the narrowest scope that covers a run
-    beyond, reached, runs = [], [], certificate.get("policies", [])
-    first = certificate.get("deadlines", {}).get("aim") == "first-token"
+    beyond, reached, runs = [], list[Times | None](), certificate.get("policies", [])
     for claim in runs:
         name, value, times = quoted(claim["policy"]), claim["value"], None
         if value is None:
             lines.append(f"  {name}: {claim['outcome']}, nothing is claimed")
         else:
-            line, times = _checked_run(problem, claim, name, work, first=first)
+            line, times = _checked_run(problem, claim, name, work)
             lines.append(line)
             if among := [side for side in sides if not uncovered(claim, side[0])]:
                 own, *ends = among[0]
@@ -42,7 +41,7 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
                 beyond.append(f"  of {name} nothing: it has {used}, which the bounds do not cover")
         reached.append(times)
     in_time: list[str] = []
-    if "deadlines" in certificate:
+    if "slo" in certificate:
         checked, in_time = check_in_time(certificate, problem, reached, work)
         lines.append(checked)
     if (eager := certificate.get("eager")) is not None:
@@ -90,10 +89,10 @@ def _words(certificate: dict[str, Any], problem: Problem) -> list[str]:
 
 
 def _checked_run(
-    problem: Problem, claim: dict[str, Any], name: str, work: Work, *, first: bool = False
-) -> tuple[str, list[int]]:
+    problem: Problem, claim: dict[str, Any], name: str, work: Work
+) -> tuple[str, Times]:
     """Check a run; return the line about it, and times as of `checked_run`."""
-    peak, times = checked_run(problem, claim, name, work, first=first)
+    peak, times = checked_run(problem, claim, name, work)
     lost = f" with {len(claim['lost']):,} evictions" if claim.get("lost") else ""
     said = f"  {name} {claim['value']:,}: its {times_of(claim)}{lost} give it"
     return f"{said} and hold {peak:,} tokens at most", times
@@ -124,8 +123,8 @@ def _modules(certificate: dict[str, Any]) -> str:
     names = {"problem", "reading", "relaxations", "report", "runs", "work"}
     names = names.union(*map(modules_of, proofs))
     names |= {"eager"} if "eager" in certificate else set()
-    if "deadlines" in certificate:
-        names |= {"deadlines"} if certificate["clock"] == "rounds" else {"deadlines", "seconds"}
+    if "slo" in certificate:
+        names |= {"slo"} if certificate["clock"] == "rounds" else {"slo", "seconds"}
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
 
 

@@ -32,6 +32,8 @@ class _Use(NamedTuple):
     found: int
 
 
+Times = list[tuple[int, int]]
+"""When requests have their first and their last tokens, without those that an eviction loses."""
 _Part = tuple[list[_Piece], list[dict[str, Any]], dict[int, int], set[int]]
 """Data of one worker: pieces of work and of prompts, waits, and rounds whose ends are needed."""
 
@@ -52,13 +54,9 @@ def times_of(claim: dict[str, Any]) -> str:
 
 
 def checked_run(
-    problem: Problem, claim: dict[str, Any], what: str, work: Work, *, first: bool = False
-) -> tuple[int, list[int]]:
-    """Check a run and its value; return the most tokens that a worker holds, and some times.
-
-    They are those at which requests complete, or have their first tokens, without tokens that an
-    eviction loses.
-    """
+    problem: Problem, claim: dict[str, Any], what: str, work: Work
+) -> tuple[int, Times]:
+    """Check a run and its value; return the most tokens that a worker holds, and times."""
     requests, clock = problem.requests, problem.clock
     pieces, begins = _pieces(requests, claim, what)
     chunks, waits = _chunks(requests, claim, what), claim.get("waits", [])
@@ -76,7 +74,6 @@ def checked_run(
     lines = 8 * len(clock.lines) if clock else 0
     work.spend(count * (lines + (block > 1) * (20 + 8 * min(block, len(requests)))))
     ends = [end for _, _, end, _ in pieces[: len(requests)]]
-    asked = [begin + 1 for begin in begins] if first else ends
     parts: dict[int, _Part] = defaultdict(lambda: ([], [], {}, set()))
     for piece in pieces:
         parts[on[piece[0]]][0].append(piece)
@@ -84,8 +81,8 @@ def checked_run(
         parts[on[row["request"]]][1].append(row)
     for row in waits:
         parts[sum(row[2:])][2][row[0]] = row[1]
-    for worker, mark in paired(on, asked):
-        parts[worker][3].add(mark)
+    for worker, begin, end in paired(on, begins, ends):
+        parts[worker][3].update((begin + 1, end))
     replays = "starts" in claim  # else the claim says what requests find in the cache
     kept = {worker: _kept(problem, part, what, work) for worker, part in parts.items()}
     swept = {
@@ -98,8 +95,8 @@ def checked_run(
     value = sum(map(mul, weights, latencies))
     if claim["value"] != value:
         raise Invalid(f"{what}: says {claim['value']:,}, the {times_of(claim)} give {value:,}")
-    times = [swept[worker][1][mark] for worker, mark in paired(on, asked)]
-    return max((peak for peak, _ in swept.values()), default=0), times
+    firsts = [swept[worker][1][begin + 1] for worker, begin in paired(on, begins)]
+    return max((peak for peak, _ in swept.values()), default=0), [*paired(firsts, times)]
 
 
 def _pieces(

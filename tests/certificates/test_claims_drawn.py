@@ -41,7 +41,7 @@ def most_of_bound(content: Content, proof: Content) -> int | None:
 
 
 def least_ceiling(content: Content, claim: Content) -> int | None:
-    found = largest(lambda n: is_valid(content, deadlines={**claim, "ceiling": -n}))
+    found = largest(lambda n: is_valid(content, slo={**claim, "ceiling": -n}))
     return None if found is None else -found
 
 
@@ -70,9 +70,12 @@ def test_no_more_attain_than_any_prices_say() -> None:
                   "numerators": [source.randint(0, scale) for _ in times[1:]]}  # fmt: skip
         if content["clock"] != "rounds":
             prices["lines"] = some_lines(content, source)
-        claim: Content = {"aim": source.choice(("completion", "first-token")), "attained": [],
-                          "after": source.choice(("own", source.randint(0, 30))),
-                          "best": None, "proof": prices}  # fmt: skip
+        unit = "" if content["clock"] == "rounds" else "ns"
+        lengths = [source.randint(1, most) for most in (20, 5, 30)]
+        limits = {name: f"{n}ns" if unit else n
+                  for name, n in zip(("ttft", "tpot", "e2e"), lengths, strict=True)
+                  if source.random() < 0.6} or {"e2e": "own"}  # fmt: skip
+        claim: Content = {"limits": limits, "attained": [], "best": None, "proof": prices}
         ceiling = least_ceiling(content, claim)
         if ceiling is None:
             continue

@@ -31,11 +31,11 @@ KINDS: dict[str, tuple[Instance, dict[str, Any]]] = {
     "pauses": (made(), {"scope": "pauses"}),
     "weights": (WEIGHTED, {}),
     "a limit of active requests": (made(max_active=1), {}),
-    "a deadline": (made(), {"deadline": 5}),
+    "a service level": (made(), {"slo": "e2e=5"}),
     "seconds": (made(), {"clock": "seconds", "batch_time": MODEL}),
     "a fleet in seconds": (made(workers=2), {"clock": "seconds", "batch_time": MODEL}),
-    "a deadline in seconds": (
-        made(), {"clock": "seconds", "batch_time": MODEL, "deadline": "0.00000005s"},
+    "a service level in seconds": (
+        made(), {"clock": "seconds", "batch_time": MODEL, "slo": "ttft=30ns,tpot=9ns"},
     ),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Memory in whole blocks, and deadlines, on the command line."""
+"""Memory in whole blocks, and service levels, on the command line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_recorded_run_is_judged_in_blocks_when_asked(run: Run, tmp_path: Path)
     assert json.loads(cert.read_text())["instance"]["block_size"] == 4
 
 
-# ---- ``certify --deadline``
+# ---- ``certify --slo``
 
 
 @pytest.fixture
@@ -64,17 +64,17 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_ceiling_is_printed_and_verified(run: Run, file: Path) -> None:
     cert = file.with_name("c.json")
-    code, out, _ = run("certify", file, "-P", "svf", "--deadline", "3", "-t", "20", "-o", cert)
+    code, out, _ = run("certify", file, "-P", "svf", "--slo", "e2e=3", "-t", "20", "-o", cert)
     assert code == 0
-    assert "within 3 rounds: completions of at most 2 of 3 requests, best known 2; 1 cannot" in out
+    assert "e2e=3: at most 2 of 3 requests attain it, best known 2; 1 cannot" in out
     assert out.splitlines()[1].split()[:3] == ["policy", "in", "time"]
     code, out, _ = run("verify", cert)
     assert code == 0
-    assert "at most 2 of 3 requests can complete within 3 rounds of their arrival" in out
+    assert "at most 2 of 3 requests can attain e2e=3" in out
 
 
 def test_json(run: Run, file: Path) -> None:
-    options = ("--deadline", "first-token:1", "-t", "20", "--json", "-o", file.with_name("c.json"))
+    options = ("--slo", "ttft=1,tpot=1", "-t", "20", "--json", "-o", file.with_name("c.json"))
     code, out, _ = run("certify", file, "-P", "svf", *options)
     said = json.loads(out)
     assert (code, said["ceiling"], said["policies"][0]["attained"]) == (0, 2, 2)

@@ -94,13 +94,13 @@ def test_machines_are_counted_in_gpus_too(
     assert json.loads(run("fleet", ec1, *args, "--json", *QUICK)[1])["gpus"] == gpus
 
 
-def test_misses_of_a_deadline(run: Run, ec1: Path, tmp_path: Path) -> None:
+def test_misses_of_a_service_level(run: Run, ec1: Path, tmp_path: Path) -> None:
     out = tmp_path / "fleets"
-    late = ("--target", "misses=0%", "--deadline", "4", "--counts", "1..2", "--out", out)
+    late = ("--attain", "100%", "--slo", "e2e=4", "--counts", "1..2", "--out", out)
     code, printed, _ = run("fleet", ec1, *late, *QUICK)
     first, second, heads, *rows = printed.splitlines()
     assert code == 0
-    assert first.startswith("Any covered scheduler needs at least 2 machines for at most 0% misses")
+    assert first.startswith("Any covered scheduler needs at least 2 machines for 100% with e2e=4")
     assert second == "target: at most 0 of 4 requests miss"
     assert heads.split()[:4] == ["machines", "misses", "at", "least"]
     assert [row.split()[:3] for row in rows] == [
@@ -109,7 +109,7 @@ def test_misses_of_a_deadline(run: Run, ec1: Path, tmp_path: Path) -> None:
     ]
     assert "misses, % of requests" in (out / "fleet.svg").read_text()
     verified = run("verify", out / "2.cert.json")[1]
-    assert "at most 4 of 4 requests can complete within 4 rounds" in verified
+    assert "at most 4 of 4 requests can attain e2e=4" in verified
 
 
 def test_servers_are_sent_requests_on_arrival(run: Run, ec1: Path) -> None:

@@ -31,12 +31,21 @@ from kvopt.fleets import FleetMatch, FleetSizes, fleet_sizes
 from kvopt.fleets.measures import Latency
 from kvopt.fleets.sizes import Band, bands_of
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.deadlines import attained
 from kvopt.problem.scopes import Scope
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
 LIMIT = 0.1
+
+
+class Aim(TypedDict, total=False):
+    """What a fleet is to reach."""
+
+    target: str
+    attain: str
+    slo: str
+
+
 MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))
 CONVERSATIONS = generate("conversation", 30, 400, seed=1)
 FEW = CONVERSATIONS[:10]
@@ -153,26 +162,29 @@ def test_a_run_that_never_ends_is_nothing_to_match() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "deadline", "wanted"),
+    ("target", "attain", "slo", "wanted"),
     [
-        ("p99=5", None, "p99 cannot be bounded"),
-        ("p99=5", 40, "p99 cannot be bounded"),
-        ("median", None, "median cannot be bounded"),
-        ("mean=5s", None, "needs --seconds, or an instance with round_ms"),
-        ("mean=0", None, "must be more than 0"),
-        ("mean=x", None, "must be mean=100 or mean=5s"),
-        ("mean=5", 40, "a mean has no --deadline"),
-        ("misses=1%", None, "misses need a --deadline"),
-        ("misses=1%", "own", "deadline: is missing"),
-        ("misses=101%", LONG, "must be a share up to 100%"),
-        ("misses=1.5", LONG, "a number of the 30 requests"),
-        ("misses=few", LONG, "must be misses=1% or misses=20, got 'misses=few'"),
-        ("misses=0%", LONG - 1, r"1 of 30 requests \(3.33%\) take longer than their deadline"),
+        ("p99=5", None, None, "p99 cannot be bounded"),
+        ("median", None, None, "median cannot be bounded"),
+        ("mean=5s", None, None, "needs --seconds, or an instance with round_ms"),
+        ("mean=0", None, None, "must be more than 0"),
+        ("mean=x", None, None, "must be mean=100 or mean=5s"),
+        ("mean=5", None, "e2e=40", "a mean has no --slo"),
+        ("misses=1%", None, None, "misses are given as --attain 99%"),
+        (None, None, None, "give --match, --target or --attain, one of them"),
+        ("mean=5", "99%", "e2e=40", "one of them"),
+        (None, "99%", None, "needs a service level"),
+        (None, "99%", "own", "ttft, tpot, e2e: is missing"),
+        (None, "101%", f"e2e={LONG}", "must be a share such as 99%"),
+        (None, "few", f"e2e={LONG}", "a number of the 30 requests, got 'few'"),
+        (None, "100%", f"e2e={LONG - 1}", r"1 of 30 requests \(3.33%\) miss even with a machine"),
     ],
 )
-def test_targets_that_are_refused(target: str, deadline: str | int | None, wanted: str) -> None:
+def test_targets_that_are_refused(
+    target: str | None, attain: str | None, slo: str | None, wanted: str
+) -> None:
     with pytest.raises(InvalidInput, match=wanted):
-        fleet_sizes(CONVERSATIONS, target, deadline=deadline)
+        fleet_sizes(CONVERSATIONS, target, attain=attain, slo=slo)
 
 
 @pytest.mark.parametrize(
@@ -201,17 +213,16 @@ def test_seconds_and_rounds_are_one_target() -> None:
 
 
 @pytest.mark.parametrize(
-    ("instance", "target", "deadline"),
-    [(FEW, "mean=75", None), (CONVERSATIONS, "misses=10%", LONG)],
+    ("instance", "aim"),
+    [(FEW, {"target": "mean=75"}), (CONVERSATIONS, {"attain": "90%", "slo": f"e2e={LONG}"})],
 )
 class TestFolderOfEachMeasure:
     def test_certificates_prove_each_claim_and_are_not_made_again(
-        self, instance: Instance, target: str, deadline: int | None, tmp_path: Path
+        self, instance: Instance, aim: Aim, tmp_path: Path
     ) -> None:
         ask = partial(
-            fleet_sizes, instance, target, deadline=deadline, time_limit=LIMIT, out=tmp_path,
-            counts=[1, 2, 3],
-        )  # fmt: skip
+            fleet_sizes, instance, **aim, time_limit=LIMIT, out=tmp_path, counts=[1, 2, 3]
+        )
         found = ask()
         for band in found.bands:
             assert verify(tmp_path / f"{band.workers}.cert.json").valid
@@ -233,16 +244,15 @@ class TestFolderOfEachMeasure:
             assert (new.upper or 0) <= (old.upper or 0)
 
     def test_an_interrupt_keeps_what_was_found(
-        self, instance: Instance, target: str, deadline: int | None, tmp_path: Path
+        self, instance: Instance, aim: Aim, tmp_path: Path
     ) -> None:
         def interrupt(line: str) -> None:
             if line == "2 machines: schedules and bounds":
                 signal.raise_signal(signal.SIGINT)
 
         ask = partial(
-            fleet_sizes, instance, target, deadline=deadline, time_limit=LIMIT, out=tmp_path,
-            counts=[1, 2, 3],
-        )  # fmt: skip
+            fleet_sizes, instance, **aim, time_limit=LIMIT, out=tmp_path, counts=[1, 2, 3]
+        )
         found = ask(observer=interrupt)
         assert found.signal_number == signal.SIGINT
         assert found.left[-1] == 3
@@ -337,16 +347,7 @@ def test_what_hindsight_needs_is_apart_from_what_schedulers_need() -> None:
     )
 
 
-# ---- misses of a deadline
-
-
-class Given(TypedDict):
-    """Arguments that calls have in common."""
-
-    deadline: int | str
-    time_limit: float
-    out: Path
-    counts: list[int]
+# ---- misses of a service level
 
 
 def least_misses(
@@ -370,7 +371,8 @@ def test_no_claim_on_misses_is_beaten_by_any_schedule() -> None:
         allowed = source.randint(2, 6)
         fewest = least_misses(None, memory, requests, allowed)
         most = source.randint(min(fewest.values()), max(fewest.values()))
-        found = fleet_sizes(drawn, f"misses={most}", deadline=allowed, time_limit=LIMIT)
+        level, attain = f"e2e={allowed}", len(requests) - most
+        found = fleet_sizes(drawn, attain=attain, slo=level, time_limit=LIMIT)
         assert_bands_hold(found, fewest)
 
 
@@ -384,31 +386,42 @@ def test_no_claim_on_misses_in_seconds_is_beaten_by_any_schedule() -> None:
         fewest = least_misses(server, 6, triples, 45)
         found = fleet_sizes(
             Instance(6, requests), FleetMatch("fcfs", "round-robin", 2), counts=[1, 2, 3],
-            deadline="0.000000045s", clock=clock_of(server), time_limit=LIMIT,
+            slo="e2e=45ns", clock=clock_of(server), time_limit=LIMIT,
         )  # fmt: skip
         assert_bands_hold(found, fewest)
 
 
+def test_one_machine_may_be_enough_where_rate_over_service_says_ten() -> None:
+    """Ten at once, one served in a second: with ten seconds for each, they may wait."""
+    clock = Seconds(BatchTime([Line(10**9, 0)]))
+    ten = Instance(1, [Request(0, 0, 1)] * 10)
+    found = fleet_sizes(ten, attain="100%", slo="e2e=10s", clock=clock, time_limit=LIMIT)
+    assert found.machines == (1, 1)
+    found = fleet_sizes(ten, attain="100%", slo="e2e=9s", clock=clock, time_limit=LIMIT)
+    assert found.machines == (2, 2)
+
+
 def test_the_run_to_match_is_counted() -> None:
     match = FleetMatch("fcfs", "round-robin", 2)
-    found = fleet_sizes(CONVERSATIONS, match, deadline=200, time_limit=LIMIT, counts=[1])
+    found = fleet_sizes(CONVERSATIONS, match, slo="e2e=200", time_limit=LIMIT, counts=[1])
     made = run(replace(CONVERSATIONS, workers=2), "fcfs", router="round-robin")
-    late = 30 - attained(made.completions, made.arrivals, [200] * 30)
+    late = sum(latency > 200 for latency in made.latencies)
     assert late == 2
     assert found.target.most == late == found.bands[-1].runs["round-robin + fcfs"]
-    assert "round-robin + fcfs does on 2 machines within 200 rounds" in found.answer
+    assert "round-robin + fcfs does on 2 machines with e2e=200" in found.answer
     assert found.to_json()["unit"] == "misses"
     assert list(found.to_dataframe()["upper"]) == [
         100 * (band.upper or 0) / 30 for band in found.bands
     ]
 
 
-def test_folders_of_another_deadline_are_refused(tmp_path: Path) -> None:
-    given: Given = {"deadline": LONG, "time_limit": LIMIT, "out": tmp_path, "counts": [2]}
-    fleet_sizes(CONVERSATIONS, "misses=10%", **given)
-    for deadline in (LONG + 1, f"first-token:{LONG}"):
-        given["deadline"] = deadline
-        with pytest.raises(InvalidInput, match=r"2\.cert\.json: --out: .* another deadline"):
-            fleet_sizes(CONVERSATIONS, "misses=10%", **given)
-    with pytest.raises(InvalidInput, match="another deadline"):
+def test_folders_of_another_level_are_refused(tmp_path: Path) -> None:
+    ask = partial(
+        fleet_sizes, CONVERSATIONS, attain="90%", time_limit=LIMIT, out=tmp_path, counts=[2]
+    )
+    ask(slo=f"e2e={LONG}")
+    for slo in (f"e2e={LONG + 1}", f"ttft={LONG}"):
+        with pytest.raises(InvalidInput, match=r"2\.cert\.json: --out: .* another service level"):
+            ask(slo=slo)
+    with pytest.raises(InvalidInput, match="another service level"):
         fleet_sizes(CONVERSATIONS, "mean=1000", out=tmp_path)

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from brute_force import Server, most_in_time, optimum, tel
+from brute_force import Due, Server, most_in_time, optimum, tel
 from strategies import drawn_fleet, plain, random_instances
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, heuristics, solve
 from kvopt.bounds import lagrangian
 from kvopt.bounds.configurations.bound import rising_large_bounds
-from kvopt.bounds.deadlines import deadline_ceiling
+from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.heuristics import reinsertion
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
@@ -30,9 +30,9 @@ from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.deadlines import Aim
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
+from kvopt.problem.slo import Levels
 from kvopt.search.exact import engine, forward
 from kvopt.search.exact.starts import best_below
 
@@ -166,15 +166,21 @@ def test_both_sides_in_seconds() -> None:
         assert 0 < (found.lower_bound or 0) <= least <= (found.objective or 0)
 
 
-@pytest.mark.parametrize("aim", list(Aim))
-def test_as_many_are_in_time_in_seconds_as_can_be(aim: Aim) -> None:
+def levels_of(due: list[Due]) -> Levels:
+    return Levels(*([*column] for column in zip(*due, strict=True)))
+
+
+@pytest.mark.parametrize("due", [Due(end=20), Due(first=20), Due(20, 15), Due(20, 15, 40)])
+def test_as_many_are_in_time_in_seconds_as_can_be(due: Due) -> None:
     for number, (instance, rows) in enumerate(timed(8, 9)):
-        allowed = [20 + 25 * ((i + number) % 4) for i in range(len(rows))]
-        found = deadline_ceiling(instance, allowed, aim, MODEL)
-        floor = attaining_in_seconds(instance, MODEL, allowed, aim, found.costs)
+        more = [25 * ((i + number) % 4) for i in range(len(rows))]
+        each = [Due(due.first + n, due.rest + n, due.end + n) for n in more]
+        levels = levels_of(each)
+        found = slo_ceiling(instance, levels, MODEL)
+        spans = spans_of(levels, *least_times(instance, MODEL))
+        floor = attaining_in_seconds(instance, MODEL, spans, found.costs)
         assert floor is not None
-        first = aim is Aim.FIRST_TOKEN
-        most = most_in_time(instance.memory, rows, allowed, server=SERVER, first=first)
+        most = most_in_time(instance.memory, rows, each, server=SERVER)
         assert floor.count <= most <= found.value
 
 
@@ -184,8 +190,10 @@ def test_as_many_are_in_time_as_can_be(workers: int) -> None:
         fleet = replace(drawn_one, workers=workers)
         memory, triples = plain(drawn_one)
         allowed = [1 + (5 * i + row[2]) % 9 for i, row in enumerate(triples)]
-        found = deadline_ceiling(fleet, allowed)
-        floor = attaining_in_rounds(fleet, allowed, Aim.COMPLETION, found.costs)
+        levels = levels_of([Due(end=most) for most in allowed])
+        found = slo_ceiling(fleet, levels)
+        spans = spans_of(levels, *least_times(fleet, None), runs=True)
+        floor = attaining_in_rounds(fleet, spans, found.costs)
         assert floor is not None
         assert floor.count <= most_in_time(memory, triples, allowed, workers=workers) <= found.value
 

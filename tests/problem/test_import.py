@@ -403,7 +403,7 @@ def test_public_traces(
         assert sorted(r.prompt for r in instance)[rows // 2] == median_prompt
 
 
-# ---- rows and deadlines of a log ------------------------------------------------------------
+# ---- rows and limits of a log ---------------------------------------------------------------
 
 LOG = (
     "created_at,model,region,prompt_tokens,completion_tokens,slo_ms\n"
@@ -459,35 +459,35 @@ def test_conditions_that_select_nothing_are_refused(log: Path, where: str, reaso
     assert reason in str(caught.value)
 
 
-def test_deadlines_are_whole_rounds_of_their_unit(log: Path) -> None:
-    found = import_trace(log, "csv", 100, deadline_column="slo_ms", where="region=eu")
-    assert [r.deadline for r in found] == [40, None]  # of 50 ms
-    assert "unreadable deadline" in notes_of(found)["dropped"]
-    assert "deadlines in slo_ms (ms)" in notes_of(found)["columns"]
-    short = import_trace(log, "csv", 100, deadline_column="slo_ms", where="region=us")
-    assert [r.deadline for r in short] == [1]
+def test_limits_are_whole_rounds_of_their_unit(log: Path) -> None:
+    found = import_trace(log, "csv", 100, e2e_column="slo_ms", where="region=eu")
+    assert [r.e2e for r in found] == [40, None]  # of 50 ms
+    assert "unreadable e2e" in notes_of(found)["dropped"]
+    assert "e2e in slo_ms (ms)" in notes_of(found)["columns"]
+    short = import_trace(log, "csv", 100, e2e_column="slo_ms", where="region=us")
+    assert [r.e2e for r in short] == [1]
     backlog = import_trace(
-        log, "csv", 100, deadline_column="slo_ms", all_at_once=True, round_ms=10, limit=1
+        log, "csv", 100, e2e_column="slo_ms", all_at_once=True, round_ms=10, limit=1
     )
-    assert [(r.arrival, r.deadline) for r in backlog] == [(0, 200)]
+    assert [(r.arrival, r.e2e) for r in backlog] == [(0, 200)]
     assert backlog.round_ms == 10
 
 
-def test_deadlines_of_rounds_stay_rounds(tmp_path: Path) -> None:
+def test_limits_of_rounds_stay_rounds(tmp_path: Path) -> None:
     path = tmp_path / "rounds.csv"
     path.write_text("arrival,prompt,output,due,slo_ms\n3,5,2,8,1\n")
-    found = import_trace(path, "csv", 100, deadline_column="due", round_ms=20)
-    assert [(r.arrival, r.deadline) for r in found] == [(3, 8)]
+    found = import_trace(path, "csv", 100, e2e_column="due", round_ms=20)
+    assert [(r.arrival, r.e2e) for r in found] == [(3, 8)]
     with pytest.raises(InvalidInput, match="column 'slo_ms': counts ms, arrivals count rounds"):
-        import_trace(path, "csv", 100, deadline_column="slo_ms")
-    with pytest.raises(InvalidInput, match="deadline-column: is for csv, not for azure"):
-        import_trace(path, "azure", 100, deadline_column="due")
+        import_trace(path, "csv", 100, e2e_column="slo_ms")
+    with pytest.raises(InvalidInput, match="e2e-column: is for csv, not for azure"):
+        import_trace(path, "azure", 100, e2e_column="due")
 
 
 def test_the_command_takes_both(run: Run, log: Path, tmp_path: Path) -> None:
     out = tmp_path / "i.json"
-    options = ("--where", "model=small", "--where", "region=eu", "--deadline-column", "slo_ms")
+    options = ("--where", "model=small", "--where", "region=eu", "--e2e-column", "slo_ms")
     code, _, err = run("import", log, "-f", "csv", "-m", 100, "-o", out, *options)
     assert code == 0
     assert "left out 2: model is not small (--where) (first at line 3)" in err
-    assert [r.deadline for r in read_instance(out)] == [40]
+    assert [r.e2e for r in read_instance(out)] == [40]

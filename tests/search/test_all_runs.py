@@ -1,18 +1,20 @@
-"""The most requests that attain a deadline on one worker, among all runs, against brute force."""
+"""The most requests that attain service levels on a worker, among all runs, by brute force."""
 
 from __future__ import annotations
 
 import random
+from math import inf
 
 import pytest
-from brute_force import Server, Triple, most_in_time
+from brute_force import Due, Server, Triple, most_in_time
 from effort import many
 from known import known
 
-from kvopt import BatchTime, Instance, Line, Request
+from kvopt import BatchTime, Instance, Line, Request, Slo
+from kvopt.bounds.slo import least_times, spans_of
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.problem.clocks import Rounds, Seconds
-from kvopt.problem.deadlines import Aim
+from kvopt.problem.slo import Levels
 from kvopt.search.exact.runs import AllRuns
 from kvopt.timetable.schedule import Schedule
 
@@ -26,34 +28,33 @@ def drawn(source: random.Random, count: int, output: int) -> tuple[int, list[Tri
     return memory, requests
 
 
-def best(
-    memory: int, requests: list[Triple], allowed: list[int], aim: Aim, model: BatchTime | None
-) -> int:
+def best(memory: int, requests: list[Triple], due: list[Due], model: BatchTime | None) -> int:
     """Return how many attain in the best of all runs, which is checked."""
     instance = Instance(memory, [Request(*row) for row in requests], round_ms=1e-6)  # 1 ns
-    found = AllRuns(instance, model, allowed, aim).best(-1, len(requests), lambda: False)
+    levels = Levels(*([*column] for column in zip(*due, strict=True)))
+    found = all_runs(instance, model, levels).best(-1, len(requests), lambda: False)
     assert isinstance(found, Attaining)
     clock = Rounds() if model is None else Seconds(model)
     resumed = {round_: time for round_, time, _ in found.resumed}
     run = Schedule(instance, found.starts, clock=clock, resumed=[resumed])
     assert not run.violations()
-    times = run.first_tokens if aim is Aim.FIRST_TOKEN else run.completions
-    rows = zip(times, run.arrivals, allowed, strict=True)
-    assert sum(time is not None and time - a <= most for time, a, most in rows) >= found.count
+    assert levels.attained(run.arrivals, run.first_tokens, run.completions) >= found.count
     return found.count
 
 
+def all_runs(instance: Instance, model: BatchTime | None, levels: Levels) -> AllRuns:
+    spans = spans_of(levels, *least_times(instance, model), runs=model is None)
+    return AllRuns(instance, model, spans)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("aim", Aim)
-def test_it_is_the_most_of_all_schedules_in_rounds(aim: Aim) -> None:
+def test_it_is_the_most_of_all_schedules_in_rounds() -> None:
     source = random.Random(4)
     for _ in range(many(60)):
         memory, requests = drawn(source, source.randint(2, 4), 5)
-        allowed = [source.randint(1, 12) for _ in requests]
-        first = aim is Aim.FIRST_TOKEN
-        most = most_in_time(memory, requests, allowed, first=first)
-        assert first or most_in_time(memory, requests, allowed) == most
-        assert best(memory, requests, allowed, aim, None) == most, (memory, requests, allowed)
+        due = [Due(source.choice((inf, 2, 4)), inf, source.randint(1, 12)) for _ in requests]
+        most = most_in_time(memory, requests, due)
+        assert best(memory, requests, due, None) == most, (memory, requests, due)
 
 
 @pytest.mark.slow
@@ -63,17 +64,19 @@ def test_it_is_the_most_of_all_runs_in_seconds() -> None:
         memory, requests = drawn(source, 3, 3)
         lines = [(source.randint(1, 9), source.randint(0, 4)) for _ in range(2)]
         prompt_ns, kv_ns = source.randint(0, 2), source.randint(0, 2)
-        allowed = [source.randint(5, 70) for _ in requests]
+        paces = [source.choice((inf, source.randint(1, 15) * (o - 1))) for *_, o in requests]
+        due = [Due(source.choice((inf, 20)), pace, source.randint(5, 70)) for pace in paces]
         model = BatchTime([Line(*line) for line in lines], kv_ns=kv_ns, prompt_ns=prompt_ns)
         server = Server(lines, prompt_ns, kv_ns)
-        most = most_in_time(memory, requests, allowed, server=server)
-        found = best(memory, requests, allowed, Aim.COMPLETION, model)
-        assert found == most, (memory, requests, allowed, model)
+        most = most_in_time(memory, requests, due, server=server)
+        assert best(memory, requests, due, model) == most, (memory, requests, due, model)
 
 
 def test_a_start_that_leaves_room_for_two_later_ones_is_found() -> None:
     requests = [Request(0, 0, 2)] * 4
-    found = AllRuns(Instance(4, requests), None, [3] * 4, Aim.COMPLETION).best(2, 3, lambda: False)
+    instance = Instance(4, requests)
+    runs = all_runs(instance, None, Slo(e2e=3).levels(instance, rounds=True))
+    found = runs.best(2, 3, lambda: False)
     assert sorted(known(found).starts) == [0, 1, 1, 3]
 
 
@@ -82,6 +85,6 @@ def test_a_start_that_leaves_room_for_two_later_ones_is_found() -> None:
 )
 def test_too_many_runs_are_refused_by_their_count(requests: list[Request]) -> None:
     instance = Instance(sum(r.peak for r in requests) - 1, requests)
-    allowed = [2 * r.output for r in requests]
-    runs = AllRuns(instance, None, allowed, Aim.COMPLETION)
+    none = [inf] * len(requests)
+    runs = all_runs(instance, None, Levels(none, none, [2 * r.output for r in requests]))
     assert runs.best(-1, len(requests), lambda: pytest.fail("began")) is None

@@ -1,7 +1,7 @@
 """Every combination of axes through every door: no bound passes the optimum, no schedule beats it.
 
-Brute force knows the optimum, and how many requests can attain a deadline; every certificate is
-verified.  See `combinations` for the axes and the doors.
+Brute force knows the optimum, and how many requests can attain a service level; every certificate
+is verified.  See `combinations` for the axes and the doors.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def test_commands_answer_as_python_does(run: Run, tmp_path: Path, axes: tuple[st
         write_batch_time(problem.clock.batch_time, tmp_path / "m.json")
         options += ["--seconds", "--batch-time", tmp_path / "m.json"]
         unit = "_ns"
-    due = [] if problem.deadline is None else ["--deadline", problem.deadline]
+    due = [] if problem.slo is None else ["--slo", problem.slo]
 
     def said(command: str, *more: object) -> dict[str, int]:
         code, out, err = run(command, file, *options, *more)

@@ -41,11 +41,11 @@ def test_what_some_requests_have_comes_back_where_it_is() -> None:
     requests = [
         Request(0, 1, 2, "a", Prediction(1, 4)),
         Request(3, 0, 1, "b", arrival_seconds=0.25, priority=-2),
-        Request(4, 0, 1, "c", priority=0, deadline=7),
+        Request(4, 0, 1, "c", priority=0, e2e=7),
     ]
     df = Instance(9, requests).to_dataframe()
     assert df["predicted_lower"].tolist() == [1, pd.NA, pd.NA]
-    assert df["deadline"].tolist() == [pd.NA, pd.NA, 7]
+    assert df["e2e"].tolist() == [pd.NA, pd.NA, 7]
     assert Instance.from_dataframe(df, 9).requests == tuple(requests)
 
 

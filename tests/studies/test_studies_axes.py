@@ -1,4 +1,4 @@
-"""Axes of studies: memory, rate, machines, routers, keys of schedulers and deadlines."""
+"""Axes of studies: memory, rate, machines, routers, keys of schedulers and service levels."""
 
 from __future__ import annotations
 
@@ -284,37 +284,37 @@ def test_each_value_is_a_run_of_its_own(run: Run, tmp_path: Path, clock: str) ->
     assert done == ["alpha-protect:alpha=0.7", "alpha-protect:alpha=0.8"]
 
 
-# ---- studies with deadlines
+# ---- studies with service levels
 
 
-DEADLINES = """
+LEVELS = """
 name = "late"
 policies = ["svf", "fcfs"]
 [limits]
 time_limit = 0.5
-deadline = ["12", "first-token:4"]
+slo = ["e2e=12", "ttft=4,tpot=1"]
 [[instances]]
 family = "arrival-2"
 n = 8
 """
 
 
-def test_each_deadline_is_a_limit_of_its_own_and_survives_its_text() -> None:
-    study = study_from_text(DEADLINES)
-    assert [limits.deadline for limits in study.limits] == ["12", "first-token:4"]
+def test_each_level_is_a_limit_of_its_own_and_survives_its_text() -> None:
+    study = study_from_text(LEVELS)
+    assert [limits.slo for limits in study.limits] == ["e2e=12", "ttft=4,tpot=1"]
     assert study_from_text(resolved_text(study)).limits == study.limits
 
 
-@pytest.mark.parametrize(("old", "new"), [('"12"', '"soon"'), ('"12"', "12")])
-def test_what_is_no_deadline_is_refused(old: str, new: str) -> None:
-    with pytest.raises(InvalidInput, match="deadline"):
-        study_from_text(DEADLINES.replace(old, new))
+@pytest.mark.parametrize(("old", "new"), [('"e2e=12"', '"soon"'), ('"e2e=12"', "12")])
+def test_what_is_no_level_is_refused(old: str, new: str) -> None:
+    with pytest.raises(InvalidInput, match="slo"):
+        study_from_text(LEVELS.replace(old, new))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("sketched")
 def test_records_and_report_say_how_many_are_in_time(tmp_path: Path, run: Run) -> None:
-    (tmp_path / "late.toml").write_text(DEADLINES)
+    (tmp_path / "late.toml").write_text(LEVELS)
     found = run_study(read_study(tmp_path / "late.toml"), tmp_path / "out", jobs=1)
     assert len(found.records) == 4
     for record in found.records:
@@ -324,4 +324,4 @@ def test_records_and_report_say_how_many_are_in_time(tmp_path: Path, run: Run) -
     assert run("report", tmp_path / "out", "--verify")[0] == 0
     page = (tmp_path / "out" / "report.html").read_text()
     assert "share of the requests in time" in page
-    assert "first-token:4" in page
+    assert "ttft=4,tpot=1" in page

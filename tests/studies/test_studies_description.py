@@ -66,7 +66,7 @@ def test_what_is_not_asked_for_is_not_said() -> None:
         "time_limit": 60.0, "policy_time_limit": 60.0, "threads": 1, "seed": 0,
     }  # fmt: skip
     assert Limits(scope=Scope.PAUSES).to_json()["scope"] == "pauses"
-    for key in ("scope", "deadline", "rate", "max_total", "workers", "router"):
+    for key in ("scope", "slo", "rate", "max_total", "workers", "router"):
         assert f"{key} =" not in resolved_text(study)
     assert study.entries[0].asked == {}
 

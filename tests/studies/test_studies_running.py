@@ -259,7 +259,7 @@ class TestFailures:
         errors = [records[name].error for name in names[:6]]
         assert errors[0] is not None
         assert errors[0].startswith("PolicyFault: ")
-        assert errors[0].endswith("bad.py: line 19: throws: admit failed: RuntimeError: on purpose")
+        assert errors[0].endswith("bad.py: line 13: throws: admit failed: RuntimeError: on purpose")
         assert errors[1] == "policy hangs: did not end within 1.3 s"
         assert errors[2] == "PolicyFault: lies: starts 1000000, which is not waiting"
         assert errors[3] is not None

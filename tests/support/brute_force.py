@@ -138,6 +138,15 @@ def last_time(requests: Sequence[Any]) -> int:
 # ---- every schedule -----------------------------------------------------------------------------
 
 
+class Due(NamedTuple):
+    """A request counts if its first and its last token are there by these times."""
+
+    first: float = inf
+    rest: float = inf
+    """Limit of the time from the first to the last token."""
+    end: float = inf
+
+
 class Job(NamedTuple):
     """A request as the simulator knows it."""
 
@@ -146,8 +155,8 @@ class Job(NamedTuple):
     output: int
     path: tuple[object, ...] = ()
     weight: int = 1
-    due: int | None = None
-    """Until when it has to complete, or have its first token, to count."""
+    due: Due | None = None
+    """When it counts; None if all latencies do."""
     window: tuple[int, ...] | None = None
     """The rounds in which it may start, if not all after its arrival."""
 
@@ -157,6 +166,8 @@ class Progress(NamedTuple):
 
     prompt: int = 0
     produced: int = 0
+    due: float = inf
+    """When it has to complete to count, once its first token is there."""
 
 
 State = tuple[Progress, ...]
@@ -177,8 +188,6 @@ class Rules:
     unit: int = 1
     """Tokens of a block of prefixes."""
     most_active: float = inf
-    first: bool = False
-    """Whether the first token has to be in time, not the last one."""
     drops: bool = False
     """Whether finished blocks leave, the oldest first, when their memory is needed."""
 
@@ -205,10 +214,14 @@ class Worker:
         self.counts_dues = any(job.due is not None for job in jobs)
         self.shares = any(job.path for job in jobs)
         times = [job.arrival for job in jobs]
-        times += [job.due + 1 for job in jobs if job.due is not None]
+        dues = [job.due for job in jobs if job.due is not None]
+        times += [int(t) + 1 for due in dues for t in (due.first, due.end) if t < inf]
+        self.has_pace = any(due.rest < inf for due in dues)
         times += [max(job.window, default=0) + 1 for job in jobs if job.window is not None]
         self.last = max(times, default=0)
-        """From here on what is to come does not depend on the time."""
+        """From here on what is to come does not depend on the time, but for a pace."""
+        if self.has_pace:  # all that keeps its pace alone can still do so
+            self.last += sum(job.output for job in jobs)
         self.shortest = 1 if rules.server is None else rules.server.round_ns(1, 0, 1)
         kinds = [[*group] for _, group in groupby(range(len(jobs)), key=lambda i: jobs[i])]
         self.alike = [slice(own[0], own[-1] + 1) for own in kinds if len(own) > 1]
@@ -223,7 +236,8 @@ class Worker:
         heap, seen, number = [Node(self.ahead(0, nothing), 0, 0, 0, nothing, ())], set(), 0
         while heap:
             node = heappop(heap)
-            key = (min(node.now, self.last), self.sorted(node.state), node.kept)
+            now = node.now if self.has_pace else min(node.now, self.last)
+            key = (now, self.sorted(node.state), node.kept)
             if key in seen:
                 continue
             seen.add(key)
@@ -251,13 +265,11 @@ class Worker:
             job.weight
             for job, done in pairs
             if job.due is not None
-            and self.wanted(job) > done.produced
-            and now + (self.wanted(job) - done.produced) * self.shortest <= job.due
+            and job.output > done.produced
+            and (done.produced > 0 or now + self.shortest <= job.due.first)
+            and now + (job.output - done.produced) * self.shortest
+            <= (done.due if done.produced else job.due.end)
         )
-
-    def wanted(self, job: Job) -> int:
-        """Return the tokens that have to be in time."""
-        return 1 if self.rules.first else job.output
 
     def is_over(self, now: int, state: State) -> bool:
         """Whether all are done, or nothing has to go on, and no more can be in time."""
@@ -273,7 +285,7 @@ class Worker:
     @staticmethod
     def goes_on(job: Job, done: Progress) -> bool:
         """Whether a request has begun and is not done."""
-        return done != (0, 0) and done.produced < job.output
+        return done[:2] != (0, 0) and done.produced < job.output
 
     def choices(
         self, now: int, state: State, kept: Cache
@@ -288,9 +300,21 @@ class Worker:
             active = tuple(i for i, (a, b) in enumerate(zip(state, after, strict=True)) if a != b)
             if active:
                 end, remains = self.round(now, state, after, kept)
+                after = self.dated(state, after, end)
                 yield self.cost(now, end, state, after), end, after, remains, active
             elif self.rules.server is None and later is not None:
                 yield self.cost(now, later, state, state), later, state, kept, ()
+
+    def dated(self, before: State, after: State, end: int) -> State:
+        """Return a state with the times when requests with a first token have to complete."""
+        states = []
+        for job, old, new in zip(self.jobs, before, after, strict=True):
+            if job.due is not None and old.produced < new.produced == 1:
+                in_time = end <= job.due.first
+                due = min(job.due.end, end + job.due.rest) if in_time else -1
+                new = new._replace(due=due)
+            states.append(new)
+        return tuple(states)
 
     def sets(self, now: int, state: State) -> Iterator[State]:
         """Yield the states after a round for which memory suffices, and not too many are active."""
@@ -316,12 +340,12 @@ class Worker:
 
     def steps(self, i: int, now: int, done: Progress) -> Iterator[Progress]:
         """Yield what may become of a request in a round."""
-        job, has_begun = self.jobs[i], done != (0, 0)
+        job, has_begun = self.jobs[i], done[:2] != (0, 0)
         if "pauses" in self.rules.scope or not self.goes_on(job, done):
             yield done
         may_start = job.arrival <= now and (job.window is None or now in job.window)
         if (has_begun or may_start) and done.produced < job.output:
-            yield Progress(job.prompt, done.produced + 1)
+            yield Progress(job.prompt, done.produced + 1, done.due)
             if "chunks" in self.rules.scope:
                 for prompt in range(done.prompt + 1, job.prompt + 1):
                     yield Progress(prompt, done.produced)
@@ -329,7 +353,7 @@ class Worker:
     def there(self, after: State, before: State) -> list[tuple[Row, int, int]]:
         """Return what is active, with its tokens."""
         rows = zip(self.jobs, after, before, strict=True)
-        return [(job[:4], *new) for job, new, old in rows if new != old]
+        return [(job[:4], *new[:2]) for job, new, old in rows if new != old]
 
     def round(self, now: int, before: State, after: State, kept: Cache) -> tuple[int, Cache]:
         """Return when a round ends, and what is in the cache that nobody uses then."""
@@ -389,8 +413,7 @@ class Worker:
             return sum(job.weight * (end - max(now, job.arrival)) for job in there)
         gained = 0
         for job, old, new in zip(self.jobs, before, after, strict=True):
-            is_there = old.produced < self.wanted(job) == new.produced
-            if is_there and job.due is not None and end <= job.due:
+            if old.produced < job.output == new.produced and end <= new.due:
                 gained += job.weight
         return -gained
 
@@ -446,14 +469,17 @@ def optimum(
 def most_in_time(
     memory: int,
     requests: Sequence[Any],
-    allowed: Sequence[int],
+    allowed: Sequence[int | Due],
     *,
     workers: int = 1,
     **rules: Any,
 ) -> int:
-    """Return how many can complete, or have their first token, so long after their arrival."""
+    """Return how many can attain: times count from the arrival, an integer is of the last token."""
     pairs = zip(requests, allowed, strict=True)
-    jobs = [job_of(row, due=row[0] + limit) for row, limit in pairs]
+    limits = [(row, Due(end=limit) if isinstance(limit, int) else limit) for row, limit in pairs]
+    jobs = [
+        job_of(row, due=Due(row[0] + due.first, due.rest, row[0] + due.end)) for row, due in limits
+    ]
     return -int(_least(Rules(memory, **rules), jobs, workers))
 
 

@@ -57,8 +57,8 @@ REFUSED: dict[str, Callable[[], object]] = {
     "A server with other blocks": partial(run, _ONE.replace(block_size=2), "vllm-fcfs:block=1"),
     "A plan of several workers": partial(run, _TWO, "sorted-lp:hindsight=1"),
     "A plan of arrivals in seconds": partial(run, _ONE, "sorted-lp:hindsight=1", clock=_CLOCK),
-    "Misses without a deadline": partial(fleet_sizes, _ONE, "misses=1%", counts=[1]),
-    "A mean with a deadline": partial(fleet_sizes, _ONE, "mean=9", counts=[1], deadline="4"),
+    "A share without a service level": partial(fleet_sizes, _ONE, attain="99%", counts=[1]),
+    "A mean with a service level": partial(fleet_sizes, _ONE, "mean=9", counts=[1], slo="e2e=4"),
     "Programs in whole blocks": partial(export, _ONE.replace(block_size=2), _FILE),
     "A program with pauses": partial(export, _ONE, _FILE, "pauses"),
     "`tiny_optimum` along other axes than pauses": partial(

@@ -7,6 +7,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from strategies import instance_of, plain, random_feasible_starts
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify import Verdict, verify
-from kvopt.verify.deadlines import most_in_time
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.proofs import value_of_proof
+from kvopt.verify.slo import Due, most_in_time
 from kvopt.verify.work import Work
 
 Place = tuple[str | int, ...]
@@ -34,12 +35,8 @@ LOST = {
 
 
 def prices_proof(denominator: int, first: int, numerators: Sequence[int]) -> dict[str, Any]:
-    return {
-        "kind": "prices",
-        "denominator": denominator,
-        "first": first,
-        "numerators": list(numerators),
-    }
+    tokens = {"name": "tokens", "first": first, "numerators": list(numerators)}
+    return {"kind": "prices", "denominator": denominator, "resources": [tokens]}
 
 
 def problem_of(instance: Instance, **more: Any) -> Problem:
@@ -74,7 +71,7 @@ def certificate(instance: Instance, source: random.Random, **members: Any) -> di
     value = sum(k + r.output - r.arrival for k, r in zip(starts, instance, strict=True))
     proof = random_proof(source)
     return {
-        "schema": "kvopt.certificate/3",
+        "schema": "kvopt.certificate/4",
         "clock": "rounds",
         "scope": "runs",
         "instance": instance_to_json(instance),
@@ -129,8 +126,8 @@ def paused_certificate(instance: Instance, source: random.Random) -> dict[str, A
     )  # fmt: skip
 
 
-def with_deadlines(content: dict[str, Any], source: random.Random) -> dict[str, Any]:
-    """Return a valid certificate with deadlines: random prices, and runs as they are."""
+def with_slo(content: dict[str, Any], source: random.Random) -> dict[str, Any]:
+    """Return a valid certificate with a service level: random prices, and runs as they are."""
     content = dict(content)
     rows = content["instance"]["requests"]
     borders = sorted({source.randint(0, 25) for _ in range(source.randint(0, 6))})
@@ -138,29 +135,32 @@ def with_deadlines(content: dict[str, Any], source: random.Random) -> dict[str, 
     level = source.choice((one // 30 + 1, one // 8 + 1, one))
     prices = [source.randint(0, level) for _ in borders[1:]]
     prices = sorted(prices, reverse=True) if source.random() < 0.3 else prices
-    own = bool(rows) and all("deadline" in row for row in rows)
+    name = source.choice(("ttft", "e2e"))
+    own = bool(rows) and all("e2e" in row for row in rows)
+    limits: dict[str, Any] = {"e2e": "own"} if own else {name: source.randint(1, 12)}
     claim: dict[str, Any] = {
-        "aim": source.choice(("completion", "first-token")),
-        "after": "own" if own else source.randint(0, 12),
+        "limits": limits,
         "proof": {"times": borders, "numerators": prices, "denominator": one},
     }
-    content["deadlines"] = claim
-    due: list[int] = [row["arrival"] + (row["deadline"] if own else claim["after"]) for row in rows]
+    content["slo"] = claim
+    due = [Due(limits.get("ttft", inf), inf, row["e2e"] if own else limits.get("e2e", inf))
+           for row in rows]  # fmt: skip
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
     problem = Problem(content["instance"]["memory"], requests, pauses="pauses" in content["scope"])
-    first = claim["aim"] == "first-token"
-    claim["ceiling"] = most_in_time(problem, claim["proof"], due, Work(), first=first)[0]
+    claim["ceiling"] = most_in_time(problem, claim["proof"], due, Work())[0]
 
     def attained(run: dict[str, Any]) -> int | None:
         if run["value"] is None:
             return None
-        times: list[int]
         if "segments" in run:
-            times = [row[0][0] if first else row[-1][1] for row in run["segments"]]
+            times = [(row[0][0], row[-1][1]) for row in run["segments"]]
         else:
             pairs = zip(run["starts"], requests, strict=True)
-            times = [k + (1 if first else request.output) for k, request in pairs]
-        return sum(time <= end for time, end in zip(times, due, strict=True))
+            times = [(k + 1, k + request.output) for k, request in pairs]
+        return sum(
+            limit.is_met(request.arrival, ends)
+            for request, ends, limit in zip(requests, times, due, strict=True)
+        )
 
     claim["attained"] = [attained(run) for run in content["policies"]]
     best = content["upper"]

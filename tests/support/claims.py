@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any
 
-from brute_force import Server, active_times, feasible, most_in_time, optimum
+from brute_force import Due, Server, active_times, feasible, most_in_time, optimum
 
 Content = dict[str, Any]
 
@@ -29,7 +29,7 @@ def untrue(content: Content) -> Iterator[str]:
     for run in (upper, *content.get("policies", [])):
         if run is not None and run["value"] is not None and not problem.fits(run):
             yield f"a run does not fit: {run}"
-    yield from problem.untrue_in_time(content.get("deadlines"))
+    yield from problem.untrue_in_time(content.get("slo"))
 
 
 class Problem:
@@ -135,18 +135,26 @@ class Problem:
         return total
 
     def untrue_in_time(self, claim: Content | None) -> Iterator[str]:
-        """Yield what is wrong about deadlines."""
+        """Yield what is wrong about a service level."""
         if claim is None:
             return
-        after = claim["after"]
-        length = 1 if self.server is None else self.round_ns
-        allowed = [
-            after if isinstance(after, int) else math.floor(row["deadline"] * length)
-            for row in self.rows
-        ]
-        first = claim["aim"] == "first-token"
-        most = most_in_time(self.memory, self.requests, allowed, first=first, **self.rules)
+        due = [self.due_of(row, claim["limits"]) for row in self.rows]
+        most = most_in_time(self.memory, self.requests, due, **self.rules)
         if claim["ceiling"] < most:
             yield f"ceiling: {claim['ceiling']}, {most} can attain"
         if claim["best"] is not None and claim["best"]["attained"] > most:
             yield f"best: {claim['best']['attained']}, {most} can attain"
+
+    def due_of(self, row: Content, limits: Content) -> Due:
+        """Return when the tokens of a request are due; drawn limits are rounds or nanoseconds."""
+        lengths = []
+        for name in ("ttft", "tpot", "e2e"):
+            limit = limits.get(name)
+            length = Fraction(1) if self.server is None else self.round_ns
+            if limit == "own":
+                limit = row.get(name)
+            elif isinstance(limit, str):
+                limit, length = int(limit.removesuffix("ns")), Fraction(1)
+            more = row["output"] - 1 if name == "tpot" else 1
+            lengths.append(math.inf if limit is None else math.floor(limit * more * length))
+        return Due(*lengths)

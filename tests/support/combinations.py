@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from brute_force import Server, most_in_time, optimum
+from brute_force import Due, Server, most_in_time, optimum
 
 from kvopt import (
     BatchTime,
@@ -35,9 +36,9 @@ from kvopt.fleets import fleet_sizes
 from kvopt.incumbent.in_time import InTime
 from kvopt.problem.axes import AXES
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.deadlines import Aim, Deadline
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
+from kvopt.problem.slo import Slo
 from kvopt.search.engines import methods_for
 
 NAMES = tuple(axis.name for axis in AXES)
@@ -46,8 +47,10 @@ MOST_AXES = 3
 SETS = tuple(axes for count in range(MOST_AXES + 1) for axes in combinations(NAMES, count))
 LIMIT = 0.3
 """Seconds of a search or a bound."""
-_ROUNDS, _NANOSECONDS = 4, 25
-"""Times within which requests are due."""
+_LIMITS = ({"e2e": 4}, {"ttft": 3}, {"ttft": 3, "tpot": 1}, {"ttft": 3, "tpot": 2, "e2e": 6})
+"""Service levels in rounds."""
+_SLOW = 6
+"""Nanoseconds in place of a round."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Case:
     least
         Its optimum.
     most
-        How many requests can attain the deadline, if it has one.
+        How many requests can attain the service level, if it has one.
     """
 
     axes: tuple[str, ...]
@@ -105,22 +108,30 @@ def case(axes: tuple[str, ...], seed: int) -> Case:
         "unit": unit,
         "most_active": limit if "limit" in axes else float("inf"),
     }
-    due, aim = "deadline" in axes, source.choice((Aim.COMPLETION, Aim.FIRST_TOKEN))
-    allowed = [_NANOSECONDS if server else _ROUNDS] * len(rows)
+    limits = source.choice(_LIMITS) if "slo" in axes else {}
+    unit_ns = _SLOW if server else 1
+    lengths = {name: limit * unit_ns for name, limit in limits.items()}
+    due = [
+        Due(
+            lengths.get("ttft", inf),
+            lengths.get("tpot", inf) * (row[2] - 1) if row[2] > 1 else 0,
+            lengths.get("e2e", inf),
+        )
+        for row in rows
+    ]
+    texts = {name: f"{limit}ns" if server else limit for name, limit in lengths.items()}
     scope = Scope.parse(spelled)
     problem = Problem(
         _instance(rows, weights, memory, axes, unit, block, workers, limit),
         _clock(server),
         scope.joined(Scope.SHARING) if "sharing" in axes else scope,
-        _due(aim, server) if due else None,
+        Slo(**texts) if limits else None,
     )
     return Case(
         axes,
         problem,
         optimum(memory, rows, workers=workers, weights=weights, **rules),
-        most_in_time(memory, rows, allowed, first=aim is Aim.FIRST_TOKEN, workers=workers, **rules)
-        if due
-        else None,
+        most_in_time(memory, rows, due, workers=workers, **rules) if limits else None,
     )
 
 
@@ -161,10 +172,6 @@ def _server(source: random.Random) -> Server:
     if source.random() < 0.5:
         lines.append((source.randint(0, 5), source.randint(1, 6)))
     return Server(lines, source.choice((0, 1)), source.choice((0, 1)))
-
-
-def _due(aim: Aim, server: Server | None) -> Deadline:
-    return Deadline(aim, _ROUNDS, None) if server is None else Deadline(aim, None, _NANOSECONDS)
 
 
 def _clock(server: Server | None) -> Clock:

@@ -85,11 +85,11 @@ def searches(instance: Instance) -> Iterator[Call]:
         yield f"solve {name}", partial(solve, each, **limit)
         yield f"solve --seconds {name}", partial(solve, each, clock=CLOCK, **limit)
         yield f"bound {name}", partial(bound, each, **limit)
-        for clock, deadline in ((None, "60"), (CLOCK, "1s")):
+        for clock, slo in ((None, "e2e=60"), (CLOCK, "ttft=1s,tpot=1s")):
             options = limit if clock is None else {**limit, "clock": clock}
             yield (
-                f"certify {name} {deadline}",
-                partial(certify, each, ["svf"], deadline=deadline, **options),
+                f"certify {name} {slo}",
+                partial(certify, each, ["svf"], slo=slo, **options),
             )
     yield "fleet", partial(fleet_command, instance)
     yield "fleet --seconds", partial(fleet_command, instance, "--seconds")

@@ -1,1 +1,1 @@
-"""Searches for schedules and runs in which many requests attain their deadlines."""
+"""Searches for schedules and runs in which many requests attain their service levels."""

@@ -16,11 +16,26 @@ LATE = -1
 """Mark, instead of 1, of a request that was kept and is late nevertheless."""
 
 
+class Due(NamedTuple):
+    """When tokens of requests are due.
+
+    Parameters
+    ----------
+    early, end
+        Times of the first and the last token.
+    rest
+        Limit of the time between the two.
+    """
+
+    early: Integers
+    end: Integers
+    rest: Integers
+
+
 class Timed(NamedTuple):
     """Requests on a clock of seconds, and how long rounds last; see `kvopt.problem.batch_time`.
 
-    ``coming`` are the requests in the order of arrival, and ``first`` tells whether the first
-    token, not the last one, is due by ``due``.
+    ``coming`` are the requests in the order of arrival.
     """
 
     memory: int
@@ -28,8 +43,7 @@ class Timed(NamedTuple):
     coming: Integers
     prompts: Integers
     outputs: Integers
-    due: Integers
-    first: bool
+    due: Due
     fixed: Integers
     each: Integers
     prompt_ns: int
@@ -42,19 +56,17 @@ def timed_of(
     arrivals: Integers,
     prompts: Integers,
     outputs: Integers,
-    due: Integers | None = None,
-    *,
-    first: bool = False,
+    due: Due | None = None,
 ) -> Timed:
-    """Return requests on the clock of a model; without ``due`` they have no deadlines."""
+    """Return requests on the clock of a model; without ``due`` no token is ever late."""
+    never = np.full(len(arrivals), NEVER)
     return Timed(
         memory,
         arrivals,
         np.argsort(arrivals, kind="stable"),
         prompts,
         outputs,
-        np.zeros(len(arrivals), dtype=np.int64) if due is None else due,
-        first,
+        Due(never, never, never) if due is None else due,
         np.array([line.round_ns for line in model.lines], dtype=np.int64),
         np.array([line.token_ns for line in model.lines], dtype=np.int64),
         model.prompt_ns,
@@ -115,6 +127,7 @@ def join(active: Integers, count: int, end: int, peak: int, request: int) -> Non
 def _delays(
     timed: Timed,
     active: Integers,
+    due: Integers,
     now: int,
     time: int,
     first: int,
@@ -133,8 +146,8 @@ def _delays(
     alone = round_length(timed, number + prompts, prompts, tokens)
     slower, slow = later, care * round_length(timed, number, 0, tokens)
     for place in range(number):
-        left, due = active[place, 0] - now - 1, timed.due[active[place, 2]]
-        if time + alone + slow * left <= due < time + first + slower * left:
+        left, end = active[place, 0] - now - 1, due[active[place, 2]]
+        if time + alone + slow * left <= end < time + first + slower * left:
             return True
     return False
 
@@ -154,13 +167,15 @@ def serve(
 
     A request that would be late is not started, and no longer kept: its time is estimated from the
     current batch, times the patience for all rounds except the first.  A request that is late
-    nevertheless is marked as `LATE`.  Requests that do not fit, or would make others late by rounds
-    estimated times the care, are passed over, up to a number of them.
+    nevertheless is marked as `LATE`.  Requests that do not fit, whose tokens after the first would
+    be too slow in the current batch, or that would make others late by rounds estimated times the
+    care, are passed over, up to a number of them.
     """
     count = len(starts)
     hopeful, coming, waiting, attained, waits = kept.sum(), 0, 0, 0, 0
     now = time = number = base = 0  # a round that ends at t holds base + number t
     is_idle, in_time = True, True
+    due = timed.due.end.copy()  # from its first token on a request also keeps its pace
     while True:
         while coming < count and timed.arrivals[timed.coming[coming]] <= time:
             i = timed.coming[coming]
@@ -179,14 +194,17 @@ def serve(
             held = base + (number + 1) * (now + 1) + s - now
             first = round_length(timed, number + 1 + prompts + s, prompts + s, held)
             later = round_length(timed, number + 1, 0, held + o - 1)
-            rest = 0.0 if timed.first else patience * later * (o - 1)
-            if in_time and time + first + rest > timed.due[i]:
+            rest = patience * later * (o - 1)
+            is_late = time + first > timed.due.early[i] or time + first + rest > due[i]
+            is_slow = rest > timed.due.rest[i]
+            if in_time and (is_late or (is_slow and number == 0)):
                 lines.waiting[rank] = 0
                 waiting -= 1
                 hopeful -= 1
                 kept[i] = 0
             elif (
                 held <= timed.memory
+                and not (in_time and is_slow)
                 and fits(lines.active, number, now + o, s + o, timed.memory)
                 and not (
                     in_time
@@ -194,6 +212,7 @@ def serve(
                     and _delays(
                         timed,
                         lines.active[:number],
+                        due,
                         now,
                         time,
                         first,
@@ -227,12 +246,11 @@ def serve(
             continue
         rounds, passed = lines.active[0, 0] - now, 1
         ended = time + round_length(timed, number + prompts, prompts, base + number * (now + 1))
-        if timed.first:
-            for i in lines.active[:number, 2]:
-                if starts[i] == now and ended <= timed.due[i]:
-                    attained += 1
-                elif starts[i] == now and kept[i]:
-                    kept[i] = LATE
+        for place in range(number):
+            i = lines.active[place, 2]
+            if starts[i] == now:
+                is_late = ended > timed.due.early[i]
+                due[i] = -1 if is_late else min(due[i], ended + timed.due.rest[i])
         until = timed.arrivals[timed.coming[coming]] if coming < count else NEVER
         while passed < rounds and ended < until:
             passed += 1
@@ -242,9 +260,9 @@ def serve(
             i = lines.active[0, 2]
             if in_time and kept[i]:
                 hopeful -= 1
-            if not timed.first and time <= timed.due[i]:
+            if time <= due[i]:
                 attained += 1
-            elif not timed.first and kept[i]:
+            elif kept[i]:
                 kept[i] = LATE
             base -= lines.active[0, 1] - now
             number -= 1

@@ -1,15 +1,15 @@
-"""Schedules in rounds in which many requests attain their deadlines.
+"""Schedules in rounds in which many requests attain their service levels.
 
 Requests are placed one by one, each at the first round at which it fits next to the placed ones.  A
 request that would be late there is postponed until all others are done, which is always possible.
-The order matters: requests that are cheap at the prices of the ceiling come first, by deadline,
-then the others by volume.  The best order is improved by a move: remove a few requests near a late
-one, and insert them again together with it.
+The order matters: requests that are cheap at the prices of the ceiling come first, by the time at
+which they are due, then the others by volume.  The best order is improved by a move: remove a few
+requests near a late one, and insert them again together with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import product
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kvopt.bounds.slo_prices import Span
 from kvopt.errors import TooLarge
 from kvopt.incumbent.shares import ORDERS_IN_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats, Integers, columns_of
-from kvopt.problem.deadlines import Aim
 from kvopt.problem.instance import Instance
 from kvopt.simulate.running import run
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from kvopt.heuristics.reinsertion import Placement
 
 _LIMITS = (0.95, 1.0, 0.9, 1.05, 0.8, 1.2)
-"""Limits of cost up to which requests are placed by deadline, in the order of the attempts."""
+"""Limits of cost up to which requests are placed by due times, in the order of the attempts."""
 _HURRIES = (0.0, 0.5, 0.75)
-"""Shares of its length by which a deadline is moved earlier: long requests cannot wait."""
+"""Shares of its length by which a due time is moved earlier: long requests cannot wait."""
 _NOISE = 0.05
 """Relative variation of costs."""
 _TRIALS = 60
@@ -64,8 +64,7 @@ class Attaining:
 
 def attaining_in_rounds(
     instance: Instance,
-    allowed: Sequence[int],
-    aim: Aim,
+    spans: Mapping[int, Span],
     costs: Floats,
     *,
     seed: int = 0,
@@ -75,8 +74,8 @@ def attaining_in_rounds(
 
     Parameters
     ----------
-    instance, allowed, aim
-        The problem, the time that each request may take, and to which token.
+    instance, spans
+        The problem, and when the tokens of the requests that can attain are due.
     costs
         Payment of each request at the prices of the ceiling; infinite for a sure miss.
     seed
@@ -84,7 +83,7 @@ def attaining_in_rounds(
     budget
         When to return the best so far.
     """
-    empty = _empty(instance, allowed, aim)
+    empty = _empty(instance, spans)
     if empty is None:
         return None
     random, budget = np.random.default_rng(seed), budget or Budget()
@@ -94,15 +93,16 @@ def attaining_in_rounds(
     return _completed(instance, places, count)
 
 
-def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Placement | None:
+def _empty(instance: Instance, spans: Mapping[int, Span]) -> Placement | None:
     """Return empty workers, None if there are too many rounds for a profile."""
     from kvopt.heuristics.reinsertion import nowhere  # it loads numba
 
     arrivals, _, outputs = columns_of(instance)
     arrivals -= instance.first_arrival
     span = int(arrivals.max(initial=0) + outputs.sum())
-    due = np.minimum(arrivals + np.array([min(most, 2**60) for most in allowed]), 2 * span)
-    latest = np.minimum(due - (outputs if aim is Aim.COMPLETION else 1), span)
+    latest = arrivals - 1  # never, for those that cannot attain
+    for i, due in spans.items():
+        latest[i] = min(latest[i] + due.early, span)
     rounds = int(latest.max(initial=0)) + 2 * int(outputs.max(initial=0)) + 2
     try:
         return nowhere(instance, rounds)._replace(latest=latest)
@@ -160,7 +160,7 @@ def _orders(
 
 
 def _order(places: Placement, costs: Floats, volumes: Floats, hurry: float) -> Integers:
-    """Return requests of cost below 1 by deadline less a share of their length, then by volume."""
+    """Return requests of cost below 1 by due time less a share of their length, then by volume."""
     late = costs >= 1.0
     due = places.latest + (1.0 - hurry) * places.outputs
     return np.lexsort((volumes, np.where(late, 0.0, due), late))

@@ -1,4 +1,4 @@
-"""Runs in seconds in which many requests attain their deadlines.
+"""Runs in seconds in which many requests attain their service levels.
 
 A server takes requests in a fixed order, passes over a few that do not fit, and postpones requests
 that would be late until all others are done.  The initial requests, their order, and the estimate
@@ -12,13 +12,14 @@ where it attains.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.slo_prices import Span
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.incumbent.shares import RUNS_IN_TIME
 from kvopt.kernels.budget import Budget
@@ -26,7 +27,6 @@ from kvopt.kernels.magnitudes import LARGEST_SUM, fits
 from kvopt.problem.arrays import Flags, Floats, Integers, columns_of
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import arrivals_ns
-from kvopt.problem.deadlines import Aim
 from kvopt.problem.instance import Instance
 
 
@@ -35,7 +35,7 @@ class Way:
     """Parameters of a server: limit of costs, order, and the others as in `serve`."""
 
     limit: float = 1.0
-    by_deadline: bool = False
+    by_due: bool = False
     patience: float = 1.0
     care: float = 0.0
     window: int = 8
@@ -49,7 +49,7 @@ _CHOICES: dict[str, tuple[float, ...]] = {
     "limit": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, math.inf),
     "patience": (0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5),
     "care": (0.0, 1.1, 1.2, 1.3, 1.4),
-    "by_deadline": (False, True),
+    "by_due": (False, True),
     "window": (1, 4, 8, 32),
     "noise": tuple(range(9)),
 }
@@ -69,8 +69,7 @@ _IDLE = 20
 def attaining_in_seconds(
     instance: Instance,
     model: BatchTime,
-    allowed: Sequence[int],
-    aim: Aim,
+    spans: Mapping[int, Span],
     costs: Floats,
     *,
     seed: int = 0,
@@ -80,7 +79,7 @@ def attaining_in_seconds(
 
     The other arguments are those of `kvopt.heuristics.attaining.rounds.attaining_in_rounds`.
     """
-    table = Table.of(instance, model, allowed, costs)
+    table = Table.of(instance, model, spans, costs)
     if table is None:
         return None
     budget, workers = budget or Budget(), instance.workers
@@ -89,7 +88,7 @@ def attaining_in_seconds(
     first = budget.part(RUNS_IN_TIME)
 
     def served(members: Integers, way: Way = _FIRST_WAY) -> Server:
-        return Server(table.some(members), instance.memory, model, aim, seed, way)
+        return Server(table.some(members), instance.memory, model, seed, way)
 
     best: _Fleet | None = None
     for limit in _LIMITS:
@@ -107,32 +106,40 @@ def attaining_in_seconds(
 
 
 class Table(NamedTuple):
-    """Requests as arrays, in nanoseconds: arrivals, deadlines and costs.
+    """Requests as arrays, in nanoseconds.
 
-    ``takes`` is the least machine time of each, times the memory.
+    ``early`` and ``due`` are when the first and the last token are due, ``rest`` limits the time
+    between the two, and ``takes`` is the least machine time of each, times the memory.
     """
 
     arrivals: Integers
     prompts: Integers
     outputs: Integers
+    early: Integers
     due: Integers
+    rest: Integers
     takes: Floats
     costs: Floats
 
     @classmethod
     def of(
-        cls, instance: Instance, model: BatchTime, allowed: Sequence[int], costs: Floats
+        cls, instance: Instance, model: BatchTime, spans: Mapping[int, Span], costs: Floats
     ) -> Table | None:
         """Return the requests of an instance, None if there are none, or times are too large."""
         arrivals = arrivals_ns(instance)
         part = shares(instance, model, model.lines, object)
         if not arrivals or not fits(max(arrivals) + sum(part.alone)):
             return None
-        due = [min(a + d, LARGEST_SUM) for a, d in zip(arrivals, allowed, strict=True)]
+        limits = np.full((3, len(arrivals)), -1, dtype=np.int64)
+        for i, span in spans.items():
+            ends = arrivals[i] + span.early, arrivals[i] + span.end, span.rest
+            limits[:, i] = [int(min(end, LARGEST_SUM)) for end in ends]
         takes = shares(instance, model, model.lines, float).takes
         _, prompts, outputs = columns_of(instance)
-        moments = np.array([arrivals, due], dtype=np.int64)
-        return cls(moments[0], prompts, outputs, moments[1], np.asarray(takes, dtype=float), costs)
+        begins = np.array(arrivals, dtype=np.int64)
+        early, due, rest = limits
+        takes = np.asarray(takes, dtype=float)
+        return cls(begins, prompts, outputs, early, due, rest, takes, costs)
 
     def some(self, members: Integers) -> Table:
         """Return a table of some of the requests."""
@@ -152,10 +159,8 @@ class Server:
         Number of requests that can attain alone.
     """
 
-    def __init__(
-        self, table: Table, memory: int, model: BatchTime, aim: Aim, seed: int, way: Way
-    ) -> None:
-        from kvopt.heuristics.attaining.loops import timed_of  # it loads numba
+    def __init__(self, table: Table, memory: int, model: BatchTime, seed: int, way: Way) -> None:
+        from kvopt.heuristics.attaining.loops import Due, timed_of  # it loads numba
 
         self._table, self._seed = table, seed
         self._timed = timed_of(
@@ -164,8 +169,7 @@ class Server:
             table.arrivals,
             table.prompts,
             table.outputs,
-            table.due,
-            first=aim is Aim.FIRST_TOKEN,
+            Due(table.early, table.due, table.rest),
         )
         self.most = int(np.isfinite(table.costs).sum())
         self.best, self.way = Attaining(-1, ()), way
@@ -197,8 +201,8 @@ class Server:
         kept = ((costs * varied <= way.limit) & np.isfinite(costs)).astype(np.int64)
         volumes = self._table.takes * varied
         line: Integers = np.argsort(volumes, kind="stable")
-        if way.by_deadline:
-            line = np.lexsort((volumes, self._table.due))
+        if way.by_due:
+            line = np.lexsort((volumes, self._table.early, self._table.due))
         ranks = np.empty_like(line)
         ranks[line] = np.arange(count)
         starts, resumed = np.full(count, -1, dtype=np.int64), np.zeros((count + 1, 2), dtype=int)

@@ -112,14 +112,14 @@ def csv(
     prompt_column: str | None = None,
     output_column: str | None = None,
     time_column: str | None = None,
-    deadline_column: str | None = None,
+    e2e_column: str | None = None,
     block_tokens: int = 16,
     where: Where = (),
 ) -> Trace:
     """Read a CSV file in seconds, in rounds or without times, by its header."""
     given = {"prompt": prompt_column, "output": output_column, "time": time_column}
-    if deadline_column is not None:
-        given["deadline"] = deadline_column
+    if e2e_column is not None:
+        given["e2e"] = e2e_column
     rows, ahead = tee(csv_rows(path))  # standard input can be read once only
     columns, said = recognised(ahead, given)
     clock: Clock = "none" if columns.time is None else "seconds" if columns.unit else "rounds"

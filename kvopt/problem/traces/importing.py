@@ -47,9 +47,9 @@ class TraceOptions(TypedDict, total=False):
         ``hash_ids``, or of ``session`` and ``system_prompt`` in a CSV file.
     block_tokens
         Tokens of a block in a CSV file, 16 by default.
-    deadline_column
-        Column of ``csv`` with the time from arrival to deadline, in the unit at the end of its
-        name or in seconds.  Deadlines are rounded down to whole rounds, at least one.
+    e2e_column
+        Column of ``csv`` with limits of the time to the last token, in the unit at the end of its
+        name or in seconds.  Limits are rounded down to whole rounds, at least one.
     where
         ``COLUMN=VALUE``, one or several: rows with these texts are read.  Of several values of one
         column any counts.
@@ -66,7 +66,7 @@ class TraceOptions(TypedDict, total=False):
     time_column: str | None
     prefixes: bool
     block_tokens: int | None
-    deadline_column: str | None
+    e2e_column: str | None
     where: str | Sequence[str] | None
 
 
@@ -120,7 +120,7 @@ def import_trace(
         rows = [row if prefixes else row._replace(prefix=()) for row, _ in kept]
         if round_ms is not None:
             checked_number(round_ms, "round-ms", positive=True)
-        if clock == "none" and not any(row.deadline for row in rows):
+        if clock == "none" and not any(row.e2e for row in rows):
             round_ms = None
         elif trace.clock != "rounds" and round_ms is None:
             round_ms = DEFAULT_ROUND_MS
@@ -164,7 +164,7 @@ def _requests(rows: list[Row], clock: Clock, length: Fraction) -> list[Request]:
             row.prompt,
             row.output,
             arrival_seconds=(row.time - first) / NANOSECONDS if is_timed else None,
-            deadline=row.deadline and max(1, int(row.deadline / length)),
+            e2e=row.e2e and max(1, int(row.e2e / length)),
             prefix=row.prefix,
         )
         for row in rows

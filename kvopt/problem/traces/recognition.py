@@ -69,7 +69,7 @@ def recognised(
         Rows of the file; its header and its first time are read.
     given
         Names given by the user for ``prompt``, ``output`` and ``time``; others are recognised.
-        One for ``deadline`` is a column of times from arrival to deadline.
+        One for ``e2e`` is a column of times from arrival to the last token.
 
     Raises
     ------
@@ -77,8 +77,8 @@ def recognised(
         If a column is not found, or several could be meant.
     """
     header = header_of(rows)
-    given, deadline = {**given}, given.get("deadline")
-    given.pop("deadline", None)
+    given, e2e = {**given}, given.get("e2e")
+    given.pop("e2e", None)
     found = {role: _found(header, role) if name is None else name for role, name in given.items()}
     missing = [role for role in ("prompt", "output") if found[role] is None]
     if missing:
@@ -103,10 +103,10 @@ def recognised(
     if session or system[0]:
         said += f", prefixes in {' and '.join(filter(None, (session, *system)))}"
     columns = Columns(prompt, output, time, unit, cached, None, 1, session, *system)
-    if deadline is not None:
-        length, word = _unit_of_duration(deadline, in_rounds=not unit)
-        columns = replace(columns, deadline=deadline, deadline_unit=length)
-        said += f", deadlines in {deadline} ({word})"
+    if e2e is not None:
+        length, word = _unit_of_duration(e2e, in_rounds=not unit)
+        columns = replace(columns, e2e=e2e, e2e_unit=length)
+        said += f", e2e in {e2e} ({word})"
     return Recognised(columns, said)
 
 

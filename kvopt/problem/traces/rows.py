@@ -35,7 +35,7 @@ class Row(NamedTuple):
     """A request of a trace; ``time`` in nanoseconds or, for a trace in rounds, in rounds.
 
     ``cached`` tokens of its prompt were in a cache; it begins with the blocks of ``prefix``.
-    ``deadline`` is the time from its arrival, in the same unit.
+    ``e2e`` is the limit of the time to its last token, in the same unit.
     """
 
     time: int
@@ -43,7 +43,7 @@ class Row(NamedTuple):
     output: int
     cached: int = 0
     prefix: tuple[Block, ...] = ()
-    deadline: int | None = None
+    e2e: int | None = None
 
 
 class Unread(NamedTuple):
@@ -76,8 +76,8 @@ class Columns:
         Name of the id of a session; a later prompt begins with the earlier ones.
     system, system_tokens
         Names of the ids of system prompts, and of their lengths.
-    deadline, deadline_unit
-        Name of the time from arrival to deadline, and its unit, as for ``time``.
+    e2e, e2e_unit
+        Name of the limit of the time to the last token, and its unit, as for ``time``.
     where
         Rows to read: names of fields, each with the texts that it may hold.
     """
@@ -92,8 +92,8 @@ class Columns:
     session: str | None = None
     system: str | None = None
     system_tokens: str | None = None
-    deadline: str | None = None
-    deadline_unit: int = NANOSECONDS
+    e2e: str | None = None
+    e2e_unit: int = NANOSECONDS
     where: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
@@ -104,7 +104,7 @@ class Columns:
     @property
     def header(self) -> set[str]:
         """Columns that a header must have."""
-        return {*self.names, *self.where, *filter(None, [self.deadline])}
+        return {*self.names, *self.where, *filter(None, [self.e2e])}
 
 
 def conditions(where: str | Sequence[str]) -> dict[str, frozenset[str]]:
@@ -215,13 +215,13 @@ def _from_fields(fields: Mapping[str | None, Any], columns: Columns) -> Row | Un
     moment = nanoseconds(time, columns.unit) if columns.unit else _count(time)
     if moment is None:
         return Unread("unreadable time")
-    deadline = None
-    if due := _text(fields.get(columns.deadline)):
-        deadline = _duration(due, columns.deadline_unit)
-        if deadline is None:
-            return Unread("unreadable deadline")
+    e2e = None
+    if due := _text(fields.get(columns.e2e)):
+        e2e = _duration(due, columns.e2e_unit)
+        if e2e is None:
+            return Unread("unreadable e2e")
     cached = _count(str(fields.get(columns.cached))) or 0
-    return Row(moment, prompt, output, cached, tuple(_prefix(fields, columns, prompt)), deadline)
+    return Row(moment, prompt, output, cached, tuple(_prefix(fields, columns, prompt)), e2e)
 
 
 def _text(value: object) -> str:
@@ -232,7 +232,7 @@ def _text(value: object) -> str:
 
 
 def _duration(text: str, unit: int) -> int | None:
-    """Return a time from arrival to deadline in nanoseconds or rounds, None if it is none."""
+    """Return a limit in nanoseconds or rounds, None if it is none."""
     number = number_in(text)
     return None if number is None or number <= 0 else int(number * (unit or 1))
 

@@ -11,13 +11,13 @@ request that is evicted may leave blocks to others.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain, combinations
 from math import prod
 from typing import NamedTuple
 
-from kvopt.bounds.deadlines import least_times
+from kvopt.bounds.slo_prices import Span
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.heuristics.seconds.runs import joined_run
 from kvopt.incumbent.incumbent import Search
@@ -25,7 +25,6 @@ from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import arrivals_ns
-from kvopt.problem.deadlines import Aim
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.search.exact.partitions import Known, best_partition, members_of, places_of
@@ -37,7 +36,7 @@ _MOST_ROUNDS = 500_000
 _LONGEST = 400
 """Limit of the tokens of an output for latency."""
 _MOST_WORK = 2_000_000_000
-"""Limit of the estimated work of all runs for deadlines: about a second."""
+"""Limit of the estimated work of all runs for service levels: about a second."""
 _NAME = "exhaustive search"
 
 Pairs = tuple[tuple[int, int], ...]
@@ -50,23 +49,23 @@ class Goal(NamedTuple):
 
     Parameters
     ----------
-    tokens
-        Number of tokens after which each request reaches its goal.
     cost
-        Cost of a request that reaches its goal at a time; infinite if that is too late.
+        Cost of a request that completes at a time; infinite if that is too late.
     latest
         Latest begin of each request.
     left_out
         Cost of a request that never begins.
     rest
         Lower bound on the costs of active and of waiting requests at a time.
+    due
+        When a request has to complete whose first token is there at a time.
     """
 
-    tokens: Sequence[int]
     cost: Callable[[int, int], float]
     latest: Sequence[float]
     left_out: float
     rest: Callable[[int, Pairs, Sequence[int]], int] = lambda *_: 0
+    due: Callable[[int, int], float] | None = None
 
 
 class Node(NamedTuple):
@@ -83,10 +82,12 @@ class Node(NamedTuple):
     waits
         Rounds that began after the end of the one before, and their begins.
     cost
-        Cost of the requests that have reached their goals.
+        Cost of the requests that are done.
     unused
         Nodes of prefixes that are in the cache and that no active request uses, and the tokens of
         each; the least recently used first.
+    due
+        Active requests, and when they have to complete, if that depends on their first tokens.
     """
 
     round_: int
@@ -96,6 +97,7 @@ class Node(NamedTuple):
     waits: Pairs = ()
     cost: float = 0
     unused: Pairs = ()
+    due: tuple[tuple[int, float], ...] = ()
 
 
 class Runs:
@@ -124,7 +126,7 @@ class Runs:
             if is_over():
                 return found, limit, False
             node = nodes.pop()
-            _, now, active, starts, _, cost, unused = node
+            _, now, active, starts, _, cost, unused, due = node
             begun = frozenset(i for i, _ in starts)
             left = [
                 i
@@ -134,7 +136,7 @@ class Runs:
             never = self.count - len(begun) - len(left)
             if never:
                 cost += never * goal.left_out
-            state = (now, begun, active, unused)
+            state = (now, begun, active, unused, due)
             if cost + goal.rest(now, active, left) >= limit or seen.get(state, math.inf) <= cost:
                 continue
             seen[state] = cost
@@ -165,7 +167,7 @@ class Runs:
 
     def after(self, node: Node, chosen: Sequence[int], goal: Goal) -> Node:
         """Return a run with one more round, in which some requests begin."""
-        round_, now, active, starts, waits, cost, unused = node
+        round_, now, active, starts, waits, cost, unused, due = node
         begin = max([now, *(self.arrivals[i] for i in chosen)])
         if begin > now or not starts:
             waits = (*waits, (round_, begin))
@@ -177,10 +179,15 @@ class Runs:
         held += self._shared(i for i, _ in active)
         unused = self._left(active, held, unused)
         end = begin + self.model.round_ns(len(active), prompts, held)
-        cost += sum(goal.cost(i, end) for i, made in active if made == goal.tokens[i])
+        cost += sum(goal.cost(i, end) for i, made in active if made == self.outputs[i])
+        if goal.due is not None:
+            due = (*due, *((i, goal.due(i, end)) for i in chosen))
+            cost += sum(math.inf for _, latest in due if end > latest)
+            going = {i for i, made in active if made < self.outputs[i]}
+            due = tuple(sorted(pair for pair in due if pair[0] in going))
         active = tuple(pair for pair in active if pair[1] < self.outputs[pair[0]])
         starts = (*starts, *((i, round_) for i in chosen))
-        return Node(round_ + 1, end, active, starts, waits, cost, unused)
+        return Node(round_ + 1, end, active, starts, waits, cost, unused, due)
 
     def _found(self, active: Pairs, chosen: Sequence[int], unused: Pairs) -> tuple[int, Pairs]:
         """Return the prompt tokens that are not in the cache, and the nodes that remain unused."""
@@ -212,10 +219,14 @@ class Runs:
             kept += [(v, weights[v]) for v in reversed(paths[i]) if v not in used]
         return tuple(kept)
 
+    def first_ns(self, i: int) -> int:
+        """Return the time of the first round of a request alone."""
+        return self.model.round_ns(1, self._private[i], self.prompts[i] + 1)
+
     def alone(self, i: int, made: int) -> int:
         """Return the remaining time of a request alone after it has produced some tokens."""
-        prompt, held = self._private[i], self.prompts[i] + made + 1
-        next_one = self.model.round_ns(1, 0 if made else prompt, held)
+        held = self.prompts[i] + made + 1
+        next_one = self.model.round_ns(1, 0, held) if made else self.first_ns(i)
         return next_one + self.model.stretch_ns(1, held + 1, self.outputs[i] - made - 1)
 
 
@@ -272,33 +283,38 @@ def _least_latency(runs: Runs) -> Goal:
         return going + sum(max(now, arrivals[i]) + alone(i, 0) - arrivals[i] for i in left)
 
     latest = [math.inf] * runs.count
-    return Goal(runs.outputs, lambda i, end: end - arrivals[i], latest, math.inf, rest)
+    return Goal(lambda i, end: end - arrivals[i], latest, math.inf, rest)
 
 
-# ---- the most that attain a deadline ----------------------------------------------------------
+# ---- the most that attain a service level -----------------------------------------------------
 
 
 class AllRuns:
-    """The runs of one worker in which every started request attains its deadline.
+    """The runs of one worker in which every started request attains.
 
     Parameters
     ----------
-    instance, model, allowed, aim
-        As of `kvopt.bounds.deadlines.deadline_ceiling`.
+    instance, model
+        As of `kvopt.bounds.slo.slo_ceiling`.
+    spans
+        When the tokens of the requests that can attain are due.
     """
 
     def __init__(
-        self, instance: Instance, model: BatchTime | None, allowed: Sequence[int], aim: Aim
+        self, instance: Instance, model: BatchTime | None, spans: Mapping[int, Span]
     ) -> None:
         self._runs = runs = Runs(instance, model)
-        due = [a + most for a, most in zip(runs.arrivals, allowed, strict=True)]
-        alone = least_times(instance, aim, model)
-        self._goal = Goal(
-            runs.outputs if aim is Aim.COMPLETION else [1] * runs.count,
-            lambda i, end: 0 if end <= due[i] else math.inf,
-            [last - least for last, least in zip(due, alone, strict=True)],
-            left_out=1,
-        )
+
+        def due(i: int, first: int) -> float:
+            arrival, span = runs.arrivals[i], spans.get(i)
+            if span is None or first > arrival + span.early:
+                return -math.inf
+            return min(arrival + span.end, first + span.rest)
+
+        latest = [-math.inf] * runs.count
+        for i, span in spans.items():
+            latest[i] = runs.arrivals[i] + span.early - runs.first_ns(i)
+        self._goal = Goal(lambda *_: 0, latest, left_out=1, due=due)
 
     def best(self, known: int, most: int, should_stop: Callable[[], bool]) -> Attaining | None:
         """Return a run in which more attain than known, None without one or beyond the limit.
@@ -319,7 +335,8 @@ class AllRuns:
         runs = self._runs
         total, length = sum(runs.outputs), runs.model.least_ns
         slacks = (late - a for late, a in zip(self._goal.latest, runs.arrivals, strict=True))
-        steps = (min(int(slack) // length, total) + 2 for slack in slacks if slack >= 0)
+        most = total * length
+        steps = (int(min(slack, most)) // length + 2 for slack in slacks if slack >= 0)
         return total**2 * prod(steps)
 
     def _completed(self, node: Node, count: int) -> Attaining:

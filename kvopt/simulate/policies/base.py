@@ -10,6 +10,7 @@ for any other policy every use of them raises an error.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -19,9 +20,11 @@ from typing import Any, ClassVar
 
 from kvopt.errors import InvalidInput, PolicyFault
 from kvopt.kernels.guarding import Extensible, file_of
+from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.predictions import Beliefs, Believed, Intervals, PredictionModel
 from kvopt.problem.scopes import Scope
+from kvopt.problem.slo import Due
 from kvopt.timetable.cache import Cache
 
 
@@ -103,6 +106,10 @@ class View:
         Tokens that each request counts beyond its own, so that what fits does in whole blocks.
     range
         The smallest lower and the largest upper end of all intervals.
+    clock, time
+        How long rounds last, and when this one begins.
+    due
+        When the tokens of each request are due, from its arrival on.
     """
 
     # Nodes of prefixes follow from later arrivals too: only look-ahead may use them, whose
@@ -117,12 +124,15 @@ class View:
         "arrivals",
         "beliefs",
         "cache",
+        "clock",
+        "due",
         "memory",
         "now",
         "padding",
         "private",
         "prompts",
         "range",
+        "time",
         "waiting",
     )
 
@@ -142,6 +152,9 @@ class View:
         self.waiting: set[int] = set()
         self.padding = 0
         self.cache: Cache | None = None
+        self.clock: Clock = ROUNDS
+        self.time = 0
+        self.due: defaultdict[int, Due] = defaultdict(Due)
         self._base = 0  # sum of private - start over active requests, and of nodes that they use
 
     @property

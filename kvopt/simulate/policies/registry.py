@@ -32,6 +32,7 @@ _BUILT_IN = {
     "orders": ("fcfs", "mc-sf", "mc-sf-total", "svf", "svf-1bit", "paced", "a-random"),
     "prefixes": ("svf-private", "k-lpm", "lpm"),
     "patient": ("patient",),
+    "service_levels": ("slo",),
     "h_sf": ("h-sf",),
     "alpha_protect": ("alpha-protect", "alpha-beta"),
     "intervals": ("a-max", "a-min", "a-l", "a-switch"),

@@ -263,7 +263,7 @@ def _differences(content: Mapping[str, Any], record: Record) -> list[str]:
         "lower": (record.lower, (content["lower"] or nothing)["value"]),
         "value": (record.value, runs.get(record.policy, nothing)["value"]),
     }
-    if claim := content.get("deadlines"):
+    if claim := content.get("slo"):
         counts = dict(zip(runs, claim["attained"], strict=True))
         said["ceiling"] = (record.ceiling, claim["ceiling"])
         said["attained"] = (record.attained, counts.get(record.policy))

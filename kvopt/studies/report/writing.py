@@ -53,7 +53,7 @@ WHOLE: dict[str, Callable[[Context], str]] = {
     "latency": seconds.latency,
     "volume": partial(axes.along_axis, name="volume"),
     "schedulers": tables.schedulers,
-    "deadlines": tables.deadlines,
+    "service-levels": tables.service_levels,
     "worst": worst.worst,
     "failures": tables.failures,
     "provenance": tables.provenance,

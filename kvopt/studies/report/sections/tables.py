@@ -1,4 +1,4 @@
-"""Text and tables: overview, schedulers, deadlines, provenance."""
+"""Text and tables: overview, schedulers, service levels, provenance."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ def _row(group: Runs) -> dict[str, object]:
     }
 
 
-def deadlines(context: Context) -> str:
-    """Return a table of shares for each family, empty for a study without deadlines."""
+def service_levels(context: Context) -> str:
+    """Return a table of shares for each family, empty for a study without service levels."""
     body = ""
     for family in context.families:
         known = [run for run in family.runs if run.ceiling is not None]
-        places = grouped(known, lambda r: (str(r.limits.get("deadline")), r.instance.requests))
+        places = grouped(known, lambda r: (str(r.limits.get("slo")), r.instance.requests))
         policies = [*dict.fromkeys(run.policy for run in known)]
         rows = [
             [
-                deadline,
+                slo,
                 size,
                 *(_share((r.attained for r in some if r.policy == p), size) for p in policies),
                 _share((r.best_attained for r in some), size),
                 _share((r.ceiling for r in some), size, up=True),
             ]
-            for (deadline, size), some in places.items()
+            for (slo, size), some in places.items()
         ]
         if rows:
-            head = ("Deadline", "Requests", *policies, "best run", "ceiling")
+            head = ("Service level", "Requests", *policies, "best run", "ceiling")
             body += pieces.table(f"{family.name}: share of the requests in time", head, rows)
     return body
 

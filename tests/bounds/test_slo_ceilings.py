@@ -1,4 +1,4 @@
-"""Ceilings on how many requests attain a deadline, and floors, against all schedules."""
+"""Ceilings on how many requests attain a service level, and floors, against all schedules."""
 
 from __future__ import annotations
 
@@ -6,24 +6,28 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from math import inf
 from typing import Any, NamedTuple
 
 import pytest
-from brute_force import Server, Triple, most_in_time
+from brute_force import Due, Server, Triple, most_in_time
+from definitions import cheapest_times
 from effort import many
 from known import known
 from strategies import instance_of
 
-from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, certify, generate
-from kvopt.bounds.deadlines import deadline_ceiling, least_times
-from kvopt.heuristics.attaining.rounds import attaining_in_rounds
+from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate
+from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
+from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
+from kvopt.problem.arrays import Floats
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.deadlines import Aim, attained
-from kvopt.verify.deadlines import TimePrices
-from kvopt.verify.deadlines import most_in_time as checked_most
+from kvopt.problem.slo import Levels
+from kvopt.verify import slo as checked
 from kvopt.verify.problem import Clock, Problem
 from kvopt.verify.problem import Request as Plain
+from kvopt.verify.slo import TimePrices
+from kvopt.verify.slo import most_in_time as checked_most
 from kvopt.verify.work import Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -37,9 +41,8 @@ class Case(NamedTuple):
     server: Server | None
     memory: int
     requests: list[Triple]
-    allowed: list[int]
+    due: list[Due]
     scope: str
-    aim: Aim
     workers: int = 1
 
     @classmethod
@@ -52,11 +55,10 @@ class Case(NamedTuple):
             output = source.randint(1, min(3, memory))
             prompt = source.randint(0, min(3, memory - output))
             requests.append((source.choice([0, source.randint(0, 6 * slow)]), prompt, output))
-        return cls(
-            server if in_seconds else None, memory, requests,
-            [source.randint(1, 8 * slow * slow) for _ in requests],
-            source.choice(SCOPES), source.choice(list(Aim)), workers,
-        )  # fmt: skip
+        limits = source.choice([*LIMITS])
+        due = [drawn_due(source, limits, slow * slow, output) for _, _, output in requests]
+        scope = source.choice(SCOPES)
+        return cls(server if in_seconds else None, memory, requests, due, scope, workers)
 
     @property
     def model(self) -> BatchTime | None:
@@ -75,39 +77,68 @@ class Case(NamedTuple):
     def of_a_backlog(self) -> Case:
         """Return it with all requests there from the beginning."""
         requests = [(0, s, o) for _, s, o in self.requests]
-        return self._replace(requests=requests, allowed=[min(d, 12) for d in self.allowed])
+        return self._replace(
+            requests=requests, due=[due._replace(end=min(due.end, 12)) for due in self.due]
+        )
 
     @property
     def most(self) -> int:
         return most_in_time(
-            self.memory, self.requests, self.allowed, server=self.server, scope=self.scope,
-            workers=self.workers, first=self.aim is Aim.FIRST_TOKEN,
+            self.memory, self.requests, self.due, server=self.server, scope=self.scope,
+            workers=self.workers,
         )  # fmt: skip
+
+    @property
+    def levels(self) -> Levels:
+        return Levels(*([*column] for column in zip(*self.due, strict=True)))
 
     def bracket(self) -> tuple[int, int]:
         """Return how many attain in the best schedule found, and a ceiling."""
-        given = (self.instance, self.allowed, self.aim)
-        found = deadline_ceiling(*given, self.model, scope=Scope.parse(self.scope))
-        if self.model is None:
-            floor = attaining_in_rounds(*given, found.costs)
-        else:
-            instance, allowed, aim = given
-            floor = attaining_in_seconds(instance, self.model, allowed, aim, found.costs)
-        return known(floor).count, found.value
+        instance, model = self.instance, self.model
+        found = slo_ceiling(instance, self.levels, model, scope=Scope.parse(self.scope))
+        return known(placed(instance, self.levels, found.costs, model)).count, found.value
+
+
+LIMITS = ("e2e", "ttft", "ttft tpot", "tpot", "tpot e2e", "ttft tpot e2e")
+
+
+def drawn_due(source: random.Random, limits: str, slow: int, output: int) -> Due:
+    """Draw limits of a request."""
+    first, pace = source.randint(1, 4 * slow), source.randint(1, 2 * slow)
+    total = source.randint(1, 8 * slow)
+    return Due(
+        first if "ttft" in limits else inf,
+        pace * (output - 1) if "tpot" in limits else inf,
+        total if "e2e" in limits else inf,
+    )
+
+
+def placed(
+    instance: Instance, levels: Levels, costs: Floats, model: BatchTime | None = None
+) -> Attaining | None:
+    """Search for a schedule."""
+    spans = spans_of(levels, *least_times(instance, model), runs=model is None)
+    if model is None:
+        return attaining_in_rounds(instance, spans, costs)
+    return attaining_in_seconds(instance, model, spans, costs)
+
+
+def within(instance: Instance, **limits: int | str) -> Levels:
+    """Return the limits of each request in rounds."""
+    return Slo(**limits).levels(instance, rounds=True)
 
 
 def judged(case: Case, proof: dict[str, Any]) -> tuple[int, int]:
     """Return what the checker makes of prices."""
     requests = [Plain(*triple) for triple in case.requests]
-    due = [a + most for (a, _, _), most in zip(requests, case.allowed, strict=True)]
     clock = None if case.model is None else Clock.of(case.model.to_json())
     problem = Problem(case.memory, requests, case.workers, clock=clock).within(case.scope)
-    return checked_most(problem, proof, due, Work(), first=case.aim == "first-token")
+    return checked_most(problem, proof, [checked.Due(*due) for due in case.due], Work())
 
 
 def drawn_prices(case: Case, source: random.Random) -> dict[str, Any]:
     """Return prices that are about what a ceiling needs, as a file has them."""
-    last = max(case.allowed)
+    last = max((int(due.end) for due in case.due if due.end < inf), default=12)
     borders = sorted({0, source.randint(0, last), last})
     prices = [source.choice((60, 60 + source.randint(-9, 9))) for _ in borders[1:]]
     size = source.randint(2, 12) * (3 * case.memory if case.server else 1)
@@ -141,46 +172,53 @@ def test_costs_of_runs_are_those_of_the_definition() -> None:
         held = range(request.prompt + request.output, request.prompt, -1)
         least = sum(p * h for p, h in zip(cheapest, held, strict=True))
         top = request.prompt + request.output
-        window = (request.arrival, latest + request.output)
-        assert table.of_cheapest(*window, request.output, top, 1, 1) == least
+        begin, end = request.arrival, latest + request.output
+        early, later = source.randint(begin + 1, end), request.output - 1
+        window = (begin, early, end)
+        assert table.of_cheapest((begin, end, end), request.output, 0, top, 1, 1) == least
+        found = table.of_cheapest(window, request.output, later, top, 1, 1)
+        assert found == cheapest_times(table, window, request.output, later, top, 1, 1)
 
 
 def test_several_workers_share_no_memory_and_one_ceiling() -> None:
     three = [Request(0, 2, 2)] * 1 + [Request(0, 2, 2, "b"), Request(0, 2, 2, "c")]
     one, two = (Instance(4, three, workers=m) for m in (1, 2))
-    assert [deadline_ceiling(each, [2] * 3).value for each in (one, two)] == [1, 2]
-    floor = attaining_in_rounds(two, [2] * 3, Aim.COMPLETION, deadline_ceiling(two, [2] * 3).costs)
+    two_rounds = within(one, e2e=2)
+    found = [slo_ceiling(each, two_rounds) for each in (one, two)]
+    assert [ceiling.value for ceiling in found] == [1, 2]
+    floor = placed(two, two_rounds, found[1].costs)
     assert floor is not None
     assert (floor.count, sorted(floor.workers)[-1]) == (2, 1)
 
 
 def test_sure_misses_are_those_that_are_late_alone() -> None:
     pair = instance_of(9, [(0, 1, 4), (3, 1, 2)])
-    found = deadline_ceiling(pair, [3, 2])
+    found = slo_ceiling(pair, Levels([inf] * 2, [inf] * 2, [3, 2]))
     assert (found.value, found.sure_misses) == (1, 1)
-    assert least_times(pair, Aim.FIRST_TOKEN, None) == [1, 1]
+    assert least_times(pair, None) == ([1, 1], [4, 2])
     model = BatchTime([Line(10, 1)], kv_ns=2)
-    assert least_times(pair, Aim.FIRST_TOKEN, model) == [10 + 2 + 4] * 2
+    assert least_times(pair, model)[0] == [10 + 2 + 4] * 2
 
 
-def test_deadlines_and_arrivals_that_are_far_away_need_no_prices() -> None:
+def test_limits_and_arrivals_that_are_far_away_need_no_prices() -> None:
     far = instance_of(3, [(0, 1, 2), (2**52, 1, 2)])
-    assert deadline_ceiling(far, [2**53 - 1] * 2).value == 2
-    assert deadline_ceiling(instance_of(3, []), []).value == 0
+    assert slo_ceiling(far, within(far, e2e=2**53 - 1)).value == 2
+    assert slo_ceiling(instance_of(3, []), Levels([], [], [])).value == 0
 
 
 def test_a_restart_counts_by_the_run_that_is_not_lost() -> None:
     """Of two that start at once one is evicted: its first token is lost, so one attains."""
     pair = [(0, 0, 2), (0, 0, 2)]
-    found = deadline_ceiling(instance_of(2, pair), [1, 1], Aim.FIRST_TOKEN)
+    instance = instance_of(2, pair)
+    found = slo_ceiling(instance, within(instance, ttft=1))
     assert found.value == 1
-    assert most_in_time(2, pair, [1, 1], scope="pauses", first=True) == 2
-    paused = deadline_ceiling(instance_of(2, pair), [1, 1], Aim.FIRST_TOKEN, scope=Scope.PAUSES)
+    assert most_in_time(2, pair, [Due(1)] * 2, scope="pauses") == 2
+    paused = slo_ceiling(instance, within(instance, ttft=1), scope=Scope.PAUSES)
     assert paused.value == 2
     assert Fraction(paused.proof.paid, paused.proof.denominator) >= 0
 
 
-# ---- ceilings and floors of fleets by a deadline, against all schedules of tiny ones
+# ---- ceilings and floors of fleets, against all schedules of tiny ones
 
 
 def fleets(count: int, seed: int) -> Iterator[Case]:
@@ -214,17 +252,31 @@ def test_no_prices_prove_less_than_fleets_reach() -> None:
     assert helped > many(8)
 
 
+def test_prices_prove_no_less_with_longer_limits_or_more_machines() -> None:
+    source = random.Random(11)
+    for _ in range(many(300)):
+        case = Case.drawn(source)
+        prices = drawn_prices(case, source)
+        value, misses = judged(case, prices)
+        longer = [Due(*(limit + source.randint(0, 3) for limit in due)) for due in case.due]
+        for wider in (case._replace(due=longer), case._replace(workers=case.workers + 1)):
+            more, fewer = judged(wider, prices)
+            assert more >= value, (case, wider, prices)
+            assert fewer <= misses
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_schedules_in_rounds_fit_and_are_counted(workers: int) -> None:
     drawn = generate("conversation", 80, 500, seed=2, parameters={"per_second": 40})
-    fleet, allowed = replace(drawn, workers=workers), [150] * 80
-    found = deadline_ceiling(fleet, allowed)
-    floor = attaining_in_rounds(fleet, allowed, Aim.COMPLETION, found.costs)
+    fleet = replace(drawn, workers=workers)
+    levels = within(fleet, e2e=150)
+    found = slo_ceiling(fleet, levels)
+    floor = placed(fleet, levels, found.costs)
     assert floor is not None
     schedule = Schedule(fleet, floor.starts, floor.workers)
     assert schedule.check().feasible
-    ends = [k + r.output for k, r in zip(floor.starts, fleet, strict=True)]
-    assert attained(ends, [r.arrival for r in fleet], allowed) >= floor.count
+    arrivals, firsts, ends = schedule.arrivals, schedule.first_tokens, schedule.completions
+    assert levels.attained(arrivals, firsts, ends) >= floor.count
     assert found.value - floor.count <= 4
 
 
@@ -232,11 +284,17 @@ def test_runs_in_seconds_fit_and_are_counted() -> None:
     drawn = generate("conversation", 80, 500, seed=2, parameters={"per_second": 40})
     fleet = replace(drawn, workers=3)
     clock = Seconds(BatchTime([Line(40_000_000, 100_000)]))
-    made = certify(fleet, clock=clock, deadline="6s", only_deadline=True, time_limit=2)
+    made = certify(fleet, clock=clock, slo="ttft=3s,tpot=90ms,e2e=6s", only_slo=True, time_limit=2)
     assert made.in_time is not None
     run = known(made.in_time.best)
     assert run.violations() == []
-    counted = attained(run.completions, run.arrivals, [6 * 10**9] * 80)
+    pairs = zip(run.arrivals, run.first_tokens, run.completions, fleet, strict=True)
+    counted = sum(
+        end - a <= 6 * 10**9
+        and first - a <= 3 * 10**9
+        and end - first <= 90_000_000 * (request.output - 1)
+        for a, first, end, request in pairs
+    )
     assert made.in_time.best_attained == counted
     assert made.in_time.ceiling - counted <= 12
-    assert made.provenance["attained_by"] == "search for deadlines"
+    assert made.provenance["attained_by"] == "search for service levels"

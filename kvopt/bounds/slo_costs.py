@@ -1,4 +1,4 @@
-"""Inner loops of a ceiling: the least payment of a request that attains its deadline.
+"""Inner loops of a ceiling: the least payment of a request that attains its service level.
 
 Prices are constant in cells of equal length: with borders ``b_0 = 0, b_1, ..`` the price of the
 times ``b_c + 1 .. b_{c+1}`` is ``p_c``, and after the last border it is 0.
@@ -121,9 +121,30 @@ def loads_of(
             time = until
 
 
+class Windows(NamedTuple):
+    """Requests that are active at their cheapest times.
+
+    Parameters
+    ----------
+    begins, early, ends
+        When each arrives, and when its first and its last token are due.
+    amounts, later
+        How long it is active, and how much of it may be after its first token.
+    tops
+        Tokens that it holds in the cheapest part.
+    """
+
+    begins: Floats
+    early: Floats
+    ends: Floats
+    amounts: Floats
+    later: Floats
+    tops: Floats
+
+
 @compiled
 def fill_cheapest(
-    requests: tuple[Floats, Floats, Floats, Floats],
+    windows: Windows,
     slope: float,
     prices: Floats,
     width: float,
@@ -132,25 +153,32 @@ def fill_cheapest(
 ) -> None:
     """Fill the cheapest times of each window, and add up the loads of those that cost below 1.
 
-    A request takes an amount of time; in the cheapest part it holds its top, and ``slope`` less
-    for each unit of time after that.
+    Times after its first token count up to an amount.  A request holds ``slope`` less for each unit
+    of time after the cheapest.
     """
-    begins, ends, amounts, tops = requests
     last = len(prices)
-    for i in range(len(begins)):
-        first = min(int(begins[i] // width), last)
-        until = min(int(np.ceil(ends[i] / width)), last)
-        free = min(max(ends[i] - max(begins[i], last * width), 0.0), amounts[i])
-        left, top, cost = amounts[i] - free, tops[i] - slope * free, 0.0
+    for i in range(len(windows.begins)):
+        begin, early, end = windows.begins[i], windows.early[i], windows.ends[i]
+        left, later, top, cost = windows.amounts[i], windows.later[i], windows.tops[i], 0.0
+        # What is after the last price is free, and so comes first.
+        free = min(max(early - max(begin, last * width), 0.0), left)
+        after = min(max(end - max(early, last * width), 0.0), later, left - free)
+        left, later, top = left - free - after, later - after, top - slope * (free + after)
         if left <= 0.0:
             costs[i] = 0.0
             continue
-        order = order_of(prices[first:until])
+        first = min(int(begin // width), last)
+        until = min(int(np.ceil(end / width)), last)
         used = np.zeros(until - first)
-        for place in order:
+        for place in order_of(prices[first:until]):
             cell = first + place
-            size = min(ends[i], (cell + 1) * width) - max(begins[i], cell * width)
+            # The part of the cell before the first token is due, then the one after it.
+            size = max(min(early, (cell + 1) * width) - max(begin, cell * width), 0.0)
             size = min(size, left)
+            after = max(min(end, (cell + 1) * width) - max(early, cell * width), 0.0)
+            after = min(after, later, left - size)
+            later -= after
+            size += after
             held = size * top - slope * size * (size - 1.0) / 2.0
             used[place] = held
             cost += prices[cell] * held

@@ -1,4 +1,4 @@
-"""Certificates of how many requests attain a deadline: written, read, checked, falsified."""
+"""Certificates of how many requests attain a service level: written, read, checked, falsified."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from kvopt.search import attaining
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
-OWN = [Request(0, 2, 3, deadline=3), Request(0, 1, 6, deadline=2), Request(1, 3, 4, deadline=9)]
-INSTANCE = Instance(9, [*OWN, Request(1, 3, 5, deadline=7)], round_ms=100)
+OWN = [Request(0, 2, 3, e2e=3), Request(0, 1, 6, e2e=2), Request(1, 3, 4, e2e=9)]
+INSTANCE = Instance(9, [*OWN, Request(1, 3, 5, e2e=7)], round_ms=100)
 SECONDS = Seconds(BatchTime([Line(90_000_000, 1_000_000), Line(0, 20_000_000)], kv_ns=1000))
 CLOCKS: list[Clock] = [Rounds(), SECONDS]
 
@@ -38,40 +38,40 @@ FLEET = replace(INSTANCE, requests=tuple(replace(r, id=None) for r in INSTANCE) 
 
 
 @cache
-def made(clock: Clock, deadline: str, instance: Instance = INSTANCE) -> Certificate:
+def made(clock: Clock, slo: str, instance: Instance = INSTANCE) -> Certificate:
     """Certify to the end in rounds; in seconds the least latency is never proved."""
     limit = 20 if clock.is_even else 2
-    return certify(
-        instance, ["svf", "fcfs"], clock=clock, deadline=deadline, scope="runs", time_limit=limit
-    )
+    return certify(instance, ["svf", "fcfs"], clock=clock, slo=slo, scope="runs", time_limit=limit)
 
 
-def deadline_of(clock: Clock) -> str:
-    """Return a deadline that a request more cannot attain."""
-    return "5" if clock.is_even else "0.6s"
+def slo_of(clock: Clock) -> str:
+    """Return a service level that a request more cannot attain."""
+    return "e2e=5" if clock.is_even else "ttft=300ms,tpot=200ms,e2e=600ms"
 
 
 def test_json_has_the_ceiling_at_the_top_and_counts_of_policies() -> None:
-    said = made(Rounds(), "6").to_json()
-    assert (said["ceiling"], said["deadline"], said["sure_misses"]) == (2, "6", 0)
+    said = made(Rounds(), "e2e=6").to_json()
+    assert (said["ceiling"], said["slo"], said["sure_misses"]) == (2, "e2e=6", 0)
     assert [policy["attained"] for policy in said["policies"]] == [2, 2]
     plain = certify(INSTANCE, ["svf"], time_limit=1).to_json()
     assert "ceiling" not in plain
     assert "attained" not in plain["policies"][0]
 
 
-def test_without_a_deadline_a_file_is_as_before(tmp_path: Path) -> None:
+def test_without_a_service_level_a_file_is_as_before(tmp_path: Path) -> None:
     plain = Instance(9, [Request(0, 2, 3), Request(0, 1, 6)])
     write_certificate(certify(plain, ["svf"], time_limit=1), tmp_path / "c.json")
     said = json.loads((tmp_path / "c.json").read_text())
-    assert "deadlines" not in said
+    assert "slo" not in said
 
 
 Change = Callable[[Any], object]
 CHANGES: dict[str, Change] = {
     "a lower ceiling": lambda c: c.update(ceiling=c["ceiling"] - 1),
-    "another deadline": lambda c: c.update(after=c["after"] * 2),
-    "another aim": lambda c: c.update(aim="first-token"),
+    "a longer limit": lambda c: c["limits"].update(e2e=10 if c["limits"]["e2e"] == 5 else "1200ms"),
+    "first tokens only": lambda c: c.update(limits={"ttft": c["limits"]["e2e"]}),
+    "no limit": lambda c: c.update(limits={}),
+    "a limit that is none": lambda c: c["limits"].update(e2e="soon"),
     "more of a policy": lambda c: c.update(attained=[c["attained"][0] + 1, *c["attained"][1:]]),
     "less of a policy": lambda c: c.update(attained=[c["attained"][0] - 1, *c["attained"][1:]]),
     "no number": lambda c: c.update(attained=[None, *c["attained"][1:]]),
@@ -85,7 +85,7 @@ CHANGES: dict[str, Change] = {
     "a price too many": lambda c: c["proof"]["numerators"].append(1),
     "borders that fall": lambda c: c["proof"]["times"].reverse(),
     "no denominator": lambda c: c["proof"].update(denominator=0),
-    "a deadline before the arrival": lambda c: c.update(after=-1),
+    "a limit before the arrival": lambda c: c["limits"].update(e2e=-1),
 }
 
 
@@ -95,10 +95,10 @@ CHANGES: dict[str, Change] = {
     ids=["rounds", "seconds", "fleet-rounds", "fleet-seconds"],
 )
 def text(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a certificate at whose deadline a request more cannot attain."""
-    path = tmp_path_factory.mktemp("deadlines") / "c.json"
+    """Return a certificate whose service level a request more cannot attain."""
+    path = tmp_path_factory.mktemp("slo") / "c.json"
     clock, instance = request.param
-    write_certificate(made(clock, deadline_of(clock), instance), path)
+    write_certificate(made(clock, slo_of(clock), instance), path)
     assert verify(path).valid, verify(path).lines
     return path.read_text()
 
@@ -106,7 +106,7 @@ def text(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_a_false_claim_is_found(change: Change, text: str, tmp_path: Path) -> None:
     said = json.loads(text)
-    change(said["deadlines"])
+    change(said["slo"])
     path = tmp_path / "c.json"
     path.write_text(json.dumps(said))
     verdict = verify(path)
@@ -120,9 +120,9 @@ def test_a_false_claim_is_found(change: Change, text: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("clock", CLOCKS, ids=["rounds", "seconds"])
 def test_workers_of_the_best_are_checked(change: Change, clock: Clock, tmp_path: Path) -> None:
     path = tmp_path / "c.json"
-    write_certificate(made(clock, deadline_of(clock), FLEET), path)
+    write_certificate(made(clock, slo_of(clock), FLEET), path)
     said = json.loads(path.read_text())
-    change(said["deadlines"]["best"]["workers"])
+    change(said["slo"]["best"]["workers"])
     path.write_text(json.dumps(said))
     verdict = verify(path)
     assert (verdict.valid, verdict.readable) == (False, True)
@@ -132,7 +132,7 @@ def test_workers_of_the_best_are_checked(change: Change, clock: Clock, tmp_path:
 @pytest.mark.parametrize("lines", [[], [7], [0, 1]])
 def test_lines_that_a_proof_may_not_use(text: str, lines: list[int], tmp_path: Path) -> None:
     said = json.loads(text)
-    said["deadlines"]["proof"]["lines"] = lines
+    said["slo"]["proof"]["lines"] = lines
     said["scope"] = "chunks"
     if said["clock"] == "rounds" and not lines:
         return
@@ -140,21 +140,21 @@ def test_lines_that_a_proof_may_not_use(text: str, lines: list[int], tmp_path: P
     assert not verify(tmp_path / "c.json").valid
 
 
-def test_a_deadline_in_a_first_schema_is_unreadable(text: str, tmp_path: Path) -> None:
+def test_a_level_in_a_first_schema_is_unreadable(text: str, tmp_path: Path) -> None:
     said = json.loads(text)
     said["schema"] = said["schema"][:-1] + "1"
     (tmp_path / "c.json").write_text(json.dumps(said))
     assert verify(tmp_path / "c.json").exit_status == 2
 
 
-def test_a_deadline_of_a_request_is_part_of_the_problem(text: str, tmp_path: Path) -> None:
+def test_a_level_of_a_request_is_part_of_the_problem(text: str, tmp_path: Path) -> None:
     said = json.loads(text)
-    said["instance"]["requests"][0]["deadline"] = 99
+    said["instance"]["requests"][0]["e2e"] = 99
     (tmp_path / "c.json").write_text(json.dumps(said))
     assert "hash" in verify(tmp_path / "c.json").lines[-1]
-    said["instance"]["requests"][0]["deadline"] = 0
+    said["instance"]["requests"][0]["e2e"] = 0
     (tmp_path / "c.json").write_text(json.dumps(said))
-    assert "deadline" in verify(tmp_path / "c.json").lines[-1]
+    assert "a limit of a service level is" in verify(tmp_path / "c.json").lines[-1]
 
 
 def test_a_failure_is_a_note_and_both_sides_are_kept(
@@ -163,9 +163,9 @@ def test_a_failure_is_a_note_and_both_sides_are_kept(
     def fails(*_: object, **__: object) -> None:
         raise OverflowError("too\nlarge")
 
-    monkeypatch.setattr(attaining, "deadline_ceiling", fails)
-    found = certify(INSTANCE, ["fcfs"], deadline=9, scope="runs")
+    monkeypatch.setattr(attaining, "slo_ceiling", fails)
+    found = certify(INSTANCE, ["fcfs"], slo="e2e=9", scope="runs")
     assert (found.gap, found.in_time) == (0, None)
-    assert "deadline: failed, OverflowError: too\\nlarge" in found.notes
+    assert "service level: failed, OverflowError: too\\nlarge" in found.notes
     write_certificate(found, tmp_path / "c")
     assert read_certificate(tmp_path / "c").objective == found.objective
