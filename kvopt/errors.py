@@ -102,7 +102,10 @@ class SolverFault(UserWarning):
 LEFT = {
     "after": "an order of requests left kvopt: give each its arrival",
     "deadline": "deadlines are service levels: --slo e2e=30s, or ttft=2s for first tokens",
+    "latex": "left kvopt: `to_dataframe().to_latex()` of pandas makes tables",
     "naive": "left kvopt: the tests compare with definitions, tests/support/definitions.py",
+    "pauses": "the program with pauses left kvopt: `kvopt solve --scope pauses` searches them",
+    "prices": "left kvopt: `kvopt.bounds.lagrangian_bound(...)` returns prices",
     "proved": "left kvopt: run `make check-proved FILES=...` in a clone",
     "slower": "slower machines left kvopt: `kvopt fleet` compares numbers of machines",
 }

@@ -36,6 +36,7 @@ from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions, search_with_pauses
 from kvopt.heuristics.seconds.searching import beams_in_seconds
+from kvopt.heuristics.seconds.server_search import search_servers
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits, available_threads
@@ -157,6 +158,7 @@ def _seconds() -> None:
     chat = generate("conversation", n=4, memory=1_000, seed=1)
     seconds_bound(chat, _CLOCK.batch_time)
     beams_in_seconds(chat, _CLOCK, [0])
+    search_servers(Search(Problem(chat, clock=_CLOCK)), Budget(1.0))
 
 
 def _policies() -> None:

@@ -128,6 +128,15 @@ def own_things() -> Iterator[None]:
 
 
 @pytest.fixture
+def public_data() -> Path:
+    """Return the folder of public traces and profiles, which ``KVOPT_DATA`` names."""
+    folder = os.environ.get("KVOPT_DATA")
+    if not folder:
+        pytest.skip("KVOPT_DATA names no folder")
+    return Path(folder)
+
+
+@pytest.fixture
 def ec1(tmp_path: Path) -> Path:
     """Return the file of an example with four requests."""
     path = tmp_path / "ec1.json"

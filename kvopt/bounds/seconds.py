@@ -85,8 +85,7 @@ def seconds_bound(
         Schedules to cover.  All proofs cover pauses; those that cover prompts in pieces use one
         line of the model or a mix of two, and company of pieces; they cover pauses too.  Company
         is of one worker, so a fleet has none.  With ``sharing`` a request holds its share of
-        a prefix, and only work that is surely done counts (`kvopt.bounds.shares`): with pauses or
-        pieces private tokens alone.
+        a prefix, and only work that is surely done counts (`kvopt.bounds.shares`).
     budget
         Time for the search for weights; without a limit it ends after some steps.
 
@@ -102,7 +101,7 @@ def seconds_bound(
     arrivals = arrivals_ns(instance)
     chunks, done = Scope.parse(scope).covers(Scope.CHUNKS), None
     if Scope.parse(scope).covers(Scope.SHARING) and "prefix" in instance.extras:
-        done = processed(instance, arrivals, runs=Scope.parse(scope) is Scope.SHARING)
+        done = processed(instance, arrivals)
         instance = shared_out(instance, chunks=chunks)
 
     is_late = (budget or Budget()).over

@@ -11,9 +11,9 @@ Nodes on all paths come first: they are held once while anything is active, so t
 from memory and prompts without any loss (`Instance.without_common_prefix`).
 
 In seconds a node may be in the cache, so a request surely processes only its private tokens.  But
-each node is processed at least once, at the latest in the first round of its first user, and not
-before the arrival of that user.  So the first user may count it as part of its prompt, later ones
-may not.
+each node is processed at least once: by some user, so not before the first of them arrives, and
+before any of them has a token.  So the first user to arrive may count it as part of its prompt,
+whoever processes it and in however many pieces; later ones may not.
 """
 
 from __future__ import annotations
@@ -90,23 +90,17 @@ class Processed(NamedTuple):
     own
         Private tokens of each request.
     nodes
-        For each request the tokens of the nodes whose first user to arrive it is.  A user processes
-        them after its arrival and at the latest in its first round.
+        For each request the tokens of the nodes whose first user to arrive it is.  Some user
+        processes them after its arrival and at the latest in its first round.
     """
 
     own: Sequence[int]
     nodes: Sequence[Sequence[int]]
 
 
-def processed(instance: Instance, arrivals: Sequence[int], *, runs: bool = True) -> Processed:
-    """Return the tokens that requests with these arrivals surely process.
-
-    If requests may be interrupted, or prompts processed in pieces, others may have processed a node
-    in earlier rounds than those that complete: then private tokens alone are sure.
-    """
+def processed(instance: Instance, arrivals: Sequence[int]) -> Processed:
+    """Return the tokens that are surely processed for requests with these arrivals."""
     forest, nodes = instance.forest, list[list[int]]([] for _ in instance)
-    if not runs:
-        return Processed(forest.private, nodes)
     for weight, users in zip(forest.weights, forest.users, strict=True):
         nodes[min(users, key=arrivals.__getitem__)].append(weight)
     return Processed(forest.private, nodes)

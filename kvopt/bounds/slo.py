@@ -25,7 +25,7 @@ import numpy as np
 
 from kvopt.bounds.lagrangian import Ascent, Pace
 from kvopt.bounds.seconds_evaluation import shares
-from kvopt.bounds.shares import Processed, processed, shared_out
+from kvopt.bounds.shares import Processed, shared_out
 from kvopt.bounds.slo_prices import Kind, OfCheapestTimes, OfRuns, Span, Window
 from kvopt.incumbent.in_time import Ceiling
 from kvopt.incumbent.proofs import SloPrices
@@ -54,7 +54,7 @@ def least_times(
     if model is None:
         return [1] * len(instance), [request.output for request in instance]
     plain = shared_out(instance, chunks=chunks)
-    done = processed(instance, [0] * len(instance), runs=False)
+    done = Processed(instance.forest.private, [()] * len(instance))
     first, total = (
         shares(some, model, model.lines, object, done=done).alone.tolist()
         for some in (_of_first_tokens(plain), plain)

@@ -24,7 +24,7 @@ from kvopt.version import __version__
 
 Work = Callable[..., None]
 
-OUTPUTS = ("output", "timeline", "certificate", "csv", "latex")
+OUTPUTS = ("output", "timeline", "certificate", "csv")
 """Options that name a file to write: one that cannot be written is refused before any work."""
 
 MESSAGES = "Messages"

@@ -17,7 +17,7 @@ from kvopt.certificates import write_certificate
 from kvopt.certificates.judging import limit_note
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, option, refuse
-from kvopt.cli.printing import CHECKED, command_line, say, show, table, written
+from kvopt.cli.printing import CHECKED, command_line, say, settings_table, show, table, written
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.reading import is_standard_input
 from kvopt.kernels.clock import spent_loading
@@ -218,6 +218,7 @@ def _lines(found: Certificate, attain: str | None) -> Iterator[str]:
         )
     rows = [_row(found, run, count) for run, count in zip(found.runs, found.attained, strict=True)]
     yield from table(rows)
+    yield from settings_table(found.provenance.get("settings", {}))
     if "measured" in found.provenance:
         yield from _measured(found.provenance["measured"])
     if found.in_time is not None:

@@ -130,7 +130,7 @@ def export_command(
     upper: int | None = option("Total latency of a schedule: no later starts.", "U", min=0),
     schedule: Path | None = option("Take U from this schedule.", "SCHEDULE"),
 ) -> None:
-    """Write the time-indexed program, its LP relaxation, or the one with pauses, as MPS or LP.
+    """Write the time-indexed program or its LP relaxation as MPS or LP.
 
     A name that ends in .gz is compressed.  With a total latency U the program leaves out starts
     that no schedule of at most U has.  It keeps an optimum, and has no solution if U is too low.
@@ -145,15 +145,15 @@ def export_command(
     if schedule is not None:
         if upper is not None:
             raise InvalidInput("goes without --schedule", field="--upper")
-        upper = _latency_of(schedule, instance, formulation)
+        upper = _latency_of(schedule, instance)
     windows = None if upper is None else start_windows(instance, upper)
     write = partial(export, formulation=formulation, format=kind, windows=windows)
     write_output(output, write, instance)
 
 
-def _latency_of(schedule: Path, instance: Instance, formulation: str) -> int:
+def _latency_of(schedule: Path, instance: Instance) -> int:
     """Return the total latency of a schedule that is a solution of the program."""
     found = given_schedule(instance, schedule, f"--schedule {schedule}")
-    if found.pauses and formulation != "pauses":
+    if found.pauses:
         raise InvalidInput("has pauses, the program has none", field=f"--schedule {schedule}")
     return int(found.objective)

@@ -12,7 +12,6 @@ from kvopt.cli.common import Json, OptionalOutput, argument, label, option, refu
 from kvopt.cli.printing import is_json, name_of, say, show, table, warn, written
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import own_descriptor
-from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
 from kvopt.problem.hardware.fitting import Fit, Measured, fit_linear, fit_roof
 from kvopt.problem.hardware.presets import (
@@ -123,27 +122,17 @@ def _number(text: str, field: str) -> Fraction:
 def fit_command(
     *,
     table: Path = argument("TABLE", "CSV with measured batches, or a record of vLLM."),
-    machine: MachineOptions,
     output: OptionalOutput,
     lines: int = option("2 for a roof, 1 for a straight line.", "1|2", default=2, min=1, max=2),
-    kv_ns: int | None = option("For each token held, if not fitted.", "NS", min=0),
+    kv_ns: int = option("For each token held, if not fitted.", "NS", default=0, min=0),
     _json: Json,
 ) -> None:
     """Fit a batch-time model to a table, for `--batch-time`.
 
     A table has the columns tokens and milliseconds, and perhaps prompts and held; a record that
-    kvopt.integrations.vllm wrote is one too, and - is standard input.  A profile by
-    operators (Vidur's num_tokens, time_stats.*.median) describes the named model and GPUs.  It has
-    no attention: the time to read the cache is added from the size of the model and the bandwidth
-    of the GPUs.
+    kvopt.integrations.vllm wrote is one too, and - is standard input.
     """
-    shape, device, gpus = machine.parts()
-    rows, is_profile = read_batches(table, shape.layers, gpus)
-    if is_profile:
-        say(f"a profile by operators, taken for {shape.name} on {gpus} x {device.name}")
-        if kv_ns is None:  # time of all GPUs together to read one token of the cache
-            kv_ns = round(shape.kv_bytes * NANOSECONDS / (gpus * device.bandwidth))
-    fit = _fit(rows, lines, kv_ns or 0, is_profile)
+    fit = _fit(read_batches(table), lines, kv_ns)
     errors = (
         f"{fit.rows} batches, relative error {fit.typical_error:.1%} typically and "
         f"{fit.largest_error:.1%} at most"
@@ -167,11 +156,11 @@ def fit_command(
         warn(f"a round of the model is typically off by {fit.typical_error:.0%}")
 
 
-def _fit(rows: list[Measured], lines: int, kv_ns: int, is_profile: bool) -> Fit:
+def _fit(rows: list[Measured], lines: int, kv_ns: int) -> Fit:
     """Return the fit of a roof, or of one line if the table has more columns than tokens."""
     if any(row.held or row.prompts for row in rows):
         return fit_linear(rows)
-    fit = fit_roof(rows, lines, is_profile=is_profile)
+    fit = fit_roof(rows, lines)
     return replace(fit, batch_time=replace(fit.batch_time, kv_ns=kv_ns))
 
 

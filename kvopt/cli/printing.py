@@ -263,6 +263,29 @@ def table(rows: Sequence[Mapping[str, object]]) -> list[str]:
     return [*map(str.rstrip, printed.get().splitlines())]
 
 
+_KINDS = {
+    "all": "best",
+    "vllm": "with vLLM's options",
+    "vllm without outputs": "and outputs unknown",
+}
+"""Kinds of settings, in words."""
+
+
+def settings_table(settings: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the lines of a table with the best settings of a server."""
+    rows = []
+    for kind, row in settings.items():
+        rows.append(
+            {
+                "server, simulated": _KINDS.get(kind, kind),
+                "mean s": f"{row['mean_seconds']:.4f}",
+                "policy": " behind ".join(filter(None, (row["policy"], row.get("router")))),
+                "vllm serve": row["vllm"],
+            }
+        )
+    return table(rows)
+
+
 def _cell(value: object) -> str:
     """Return a cell; for an object its keys with their values."""
     if isinstance(value, dict):

@@ -7,23 +7,19 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 
-from kvopt import Instance, InvalidInput, KvoptError, PolicyRun, bound, policy, read_schedule
+from kvopt import InvalidInput, KvoptError, PolicyRun, policy, read_schedule
 from kvopt.cli import common
 from kvopt.cli.certify import ProblemOptions
 from kvopt.cli.common import blamed_on, label, option, refuse
 from kvopt.cli.printing import is_json, is_watched, say, show, table, write_output, written
 from kvopt.files.atomic import write_atomically
 from kvopt.incumbent.in_time import attained_in
-from kvopt.incumbent.proofs import Prices, prices_of
 from kvopt.problem.slo import allowed_misses
 from kvopt.simulate.comparison import Comparison
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run as simulate
 from kvopt.timetable.run_files import is_run
 from kvopt.timetable.schedule_files import write_schedule
-
-_PRICE_SECONDS = 5.0
-"""Seconds for the prices of --prices; with more time they come nearer to the best ones."""
 
 
 def run_command(
@@ -139,7 +135,6 @@ def plot_command(
     names: list[str] | None = common.policies(
         "Draw the run of this scheduler; several side by side."
     ),
-    prices: bool = option("Show the prices of the lagrangian bound below the memory."),
     _modules: common.Modules,
 ) -> None:
     """Draw a schedule by request and over memory, runs of schedulers, or the requests alone.
@@ -153,8 +148,6 @@ def plot_command(
     both = schedule is not None and len(names) > 0
     refuse("options", "give --schedule or --policy, not both", both)
     refuse("--seconds", "goes with --policy", seconds and not names)
-    unpriced = prices and schedule is None and (seconds or len(names) != 1)
-    refuse("--prices", "goes with --schedule or one --policy, in rounds", unpriced)
     clock = timing.clock()
     chosen = [policy(name) for name in names]  # refuse a wrong name before reading
     recorded = file if is_run(file) else None
@@ -169,31 +162,12 @@ def plot_command(
             runs.append(simulate(instance, each, clock=clock, label=name))
     made = None if schedule is None else read_schedule(schedule, instance)
     known = None
-    if len(runs) == 1 and clock.is_even and (prices or not (runs[0].evictions or runs[0].pauses)):
+    if len(runs) == 1 and clock.is_even and not (runs[0].evictions or runs[0].pauses):
         made, known = runs[0].schedule, runs[0].policy
-        if lost := runs[0].evictions:
-            known += f"; work lost in {lost:,} evictions is not drawn"
-    pausing = prices and any(each.pauses for each in (made, *runs) if each is not None)
-    refuse("--prices", "are of schedules without pauses, this one pauses", pausing)
     if made is not None:
-        curve, proved = _priced(instance) if prices else (None, None)
-        subtitle = ", ".join(text for text in (known, proved) if text)
-        draw = partial(plot_schedule, subtitle=subtitle or None, prices=curve)
-        write_output(output, draw, made)
-    elif prices:
-        raise InvalidInput(f"{runs[0].policy} did not finish, so there is no schedule", field="-P")
+        write_output(output, partial(plot_schedule, subtitle=known), made)
     elif runs:
         timing.say_assumed()
         write_output(output, plot_runs, runs)
     else:
         write_output(output, plot_instance, instance)
-
-
-def _priced(instance: Instance) -> tuple[Prices | None, str]:
-    """Return the best prices found in a few seconds and their value."""
-    result = bound(instance, "lagrangian", time_limit=_PRICE_SECONDS)
-    found = None if result.checked is None else prices_of(result.checked.proof)
-    if found is None:
-        say("kvopt: no prices are drawn, as none were found that prove more than volumes")
-    proved = "nothing proved" if result.value is None else f"at least {result.value:,} proved"
-    return found, proved

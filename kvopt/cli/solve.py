@@ -11,7 +11,7 @@ from pathlib import Path
 from kvopt import BoundResult, Instance, InvalidInput, Scope, SolveResult, bound, solve
 from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, finish, label, option, refuse, searching
-from kvopt.cli.printing import is_json, say, show, table, written
+from kvopt.cli.printing import is_json, say, settings_table, show, table, written
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
 from kvopt.kernels.clock import spent_loading
@@ -140,6 +140,7 @@ def _lines(done: list[tuple[Path, Instance, SolveResult]], attain: str | None) -
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
         say(first.scope.sentence)
     for file, _, found in done:
+        yield from settings_table(found.settings)
         if found.in_time is not None:
             yield f"{label(file)}: {found.in_time.sentence}"
             if attain is not None:

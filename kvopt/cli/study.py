@@ -199,7 +199,6 @@ def report_command(
     folder: Path = argument("DIR", "The folder of a study."),
     output: Path | None = option("Default: DIR/report.html.", "FILE.html", "-o"),
     csv: Path | None = option("Default: the name of the page with .csv.", "FILE"),
-    latex: Path | None = option("A row for each source and scheduler, for booktabs.", "FILE.tex"),
     verify: bool = option("Verify every certificate before it is linked."),
 ) -> None:
     """Write a study as a page that needs no network, and its records as CSV.
@@ -213,10 +212,10 @@ def report_command(
     if output is None and folder.is_dir():
         output = folder / PAGE
         try_outputs(output=output)
-    written = write_report(folder, output, csv, latex=latex, verify=verify)
+    written = write_report(folder, output, csv, verify=verify)
     for line in (*written.warnings, *written.faults):
         warn(line)
-    paths = (written.page, written.table, latex)
+    paths = (written.page, written.table)
     files = ", ".join(name_of(path) for path in paths if path is not None)
     say(f"wrote {files}: {counted(written.records, 'record')}")
     finish(status=common.FAILED * bool(written.faults))

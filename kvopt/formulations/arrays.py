@@ -5,11 +5,10 @@ They are built without a Python loop over columns or nonzeros.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -82,22 +81,20 @@ class Family(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ScheduleProgram(Program, ABC):
-    """A program whose solutions are schedules.
+class ArrayModel(Program):
+    """The time-indexed program; its rows and columns are those of `kvopt.formulations.layout`.
 
     Parameters
     ----------
     instance, layout
         The problem, with the windows and their times.
     columns
-        The numbers of the columns of each request, by their meaning.
+        The numbers of the columns of each request, by worker and by start.
     """
 
     instance: Instance
     layout: Layout
     columns: tuple[Integers, ...]
-    variable: ClassVar[str]
-    """The name of the variables of the columns."""
 
     @classmethod
     def of(
@@ -126,49 +123,11 @@ class ScheduleProgram(Program, ABC):
         upper = np.repeat([float(family.upper) for family in families], sizes)
         return cls(cost, matrix, lower, upper, instance, plan, columns)
 
-    @abstractmethod
     def keys(self) -> tuple[list[Key], list[Key]]:
         """Return the meaning of each column and row, with the name of its family.
 
-        A column other than a `variable` of a request begins with the name of its kind.
+        A column other than one of a request begins with the name of its kind.
         """
-
-    def names(self) -> tuple[list[str], list[str]]:
-        """Return the names of columns and of rows, in which requests have their ids."""
-        labels = request_labels(self.instance)
-        columns, rows = self.keys()
-        named = [
-            joined(i, *rest) if isinstance(i, str) else joined(self.variable, labels[i], *rest)
-            for i, *rest in columns
-        ]
-        return named, [joined(*row) for row in rows]
-
-    def schedule_of(self, values: Floats) -> Schedule | None:
-        """Read a schedule from column values, None unless they are integral."""
-        ones = np.round(values)
-        if np.abs(values - ones).max(initial=0.0) > INTEGRALITY:
-            return None
-        return self._read([ones[columns] for columns in self.columns])
-
-    @abstractmethod
-    def _read(self, ones: Sequence[Floats]) -> Schedule | None:
-        """Return the schedule in the columns of each request, or None."""
-
-    @abstractmethod
-    def columns_of(self, schedule: Schedule) -> list[int] | None:
-        """Return the columns that are 1 in a schedule, None if it leaves the windows."""
-
-
-class ArrayModel(ScheduleProgram):
-    """The time-indexed program; its rows and columns are those of `kvopt.formulations.layout`.
-
-    Columns of a request are by worker and by start.
-    """
-
-    variable = "x"
-
-    def keys(self) -> tuple[list[Key], list[Key]]:
-        """Return the meaning of each column and row, with the name of its family."""
         plan, is_fleet = self.layout, self.layout.is_fleet
         columns: list[Key] = [
             (i, k, *((worker,) if is_fleet else ()))
@@ -189,16 +148,25 @@ class ArrayModel(ScheduleProgram):
 
     def names(self) -> tuple[list[str], list[str]]:
         """Return the names of columns and of rows, in which requests have their ids."""
-        labels, (columns, rows) = request_labels(self.instance), super().names()
-        named = [joined("start", label) for label in labels] + rows[len(labels) :]
+        labels, (columns, rows) = request_labels(self.instance), self.keys()
+        variables = [
+            joined(i, *rest) if isinstance(i, str) else joined("x", labels[i], *rest)
+            for i, *rest in columns
+        ]
+        named = [joined("start", label) for label in labels]
+        named += [joined(*row) for row in rows[len(labels) :]]
         first = len(labels) + self.layout.num_times * self.layout.num_workers
         orders = [joined("order", labels[i], labels[j]) for i, j in self.layout.ordered]
         if len(set(orders)) == len(orders):  # ids a and b_c look like a_b and c
             named[first : first + len(orders)] = orders
-        return columns, named
+        return variables, named
 
-    def _read(self, ones: Sequence[Floats]) -> Schedule | None:
-        chosen = [np.argwhere(values).tolist() for values in ones]
+    def schedule_of(self, values: Floats) -> Schedule | None:
+        """Read a schedule from column values, None unless they are integral."""
+        ones = np.round(values)
+        if np.abs(values - ones).max(initial=0.0) > INTEGRALITY:
+            return None
+        chosen = [np.argwhere(ones[columns]).tolist() for columns in self.columns]
         if any(len(places) != 1 for places in chosen):
             return None
         pairs = zip(chosen, self.layout.windows, strict=True)
@@ -344,7 +312,7 @@ def to_highs(model: Program, *, relax: bool = False, names: bool = False) -> Hig
     if status == highspy.HighsStatus.kError:
         raise RuntimeError("HiGHS refused the model")
     if names:
-        assert isinstance(model, ScheduleProgram)
+        assert isinstance(model, ArrayModel)
         columns, rows = model.names()
         for column, name in enumerate(columns):
             highs.passColName(column, name)

@@ -9,14 +9,13 @@ from typing import Unpack
 
 from kvopt.errors import InvalidInput, unknown_name
 from kvopt.files.atomic import atomic_path
-from kvopt.formulations.arrays import Program, time_indexed_arrays, to_highs
+from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.layout import LayoutOptions
-from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.instance import Instance, refuse_blocks
 
-FORMULATIONS = ("time-indexed", "relaxed", "pauses")
+FORMULATIONS = ("time-indexed", "relaxed")
 FORMATS = ("mps", "lp")
 SUFFIXES = tuple(f".{name}{gz}" for name in FORMATS for gz in ("", ".gz"))
 """Endings of file names, each with its format."""
@@ -31,12 +30,11 @@ def export(
     windows: Windows | None = None,
     **options: Unpack[LayoutOptions],
 ) -> None:
-    """Write the time-indexed program, its relaxation, or the one with pauses, as MPS or LP.
+    """Write the time-indexed program or its relaxation as MPS or LP.
 
     Columns are called ``x_<request>_<start>``, rows ``start_<request>``, ``memory_<time>``
     and ``order_<request>_<request>``, with ids if all of them are plain, else ``r0, r1,
-    ...`` by position.  In a fleet the worker follows the start and the time.  Names with pauses are
-    those of `kvopt.formulations.paused`, with positions of requests in the rows.
+    ...`` by position.  In a fleet the worker follows the start and the time.
 
     Parameters
     ----------
@@ -45,7 +43,7 @@ def export(
     path
         The file; it appears whole or not at all.  A name that ends in ``.gz`` is compressed.
     formulation
-        ``time-indexed``, ``relaxed`` or ``pauses``.
+        ``time-indexed`` or ``relaxed``.
     format
         ``mps`` or ``lp``; by default the ending of the name, see `format_of`.
     windows
@@ -57,8 +55,7 @@ def export(
     _one_of(formulation, FORMULATIONS, "formulation")
     format = format_of(path) if format is None else format  # noqa: A001
     _one_of(format, FORMATS, "format")
-    build = paused_arrays if formulation == "pauses" else time_indexed_arrays
-    model: Program = build(instance, windows, **options)
+    model = time_indexed_arrays(instance, windows, **options)
     highs = to_highs(model, relax=formulation == "relaxed", names=True)
     with atomic_path(path) as temporary:
         # HiGHS takes the format from the suffix.

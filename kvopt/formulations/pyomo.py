@@ -1,7 +1,7 @@
-"""The programs as plain Pyomo models, which a user can extend and solve with any solver.
+"""The program as a plain Pyomo model, which a user can extend and solve with any solver.
 
-They are made from the arrays, column by column and row by row; ``models/`` in the repository has
-them in full.
+It is built from the arrays, column by column and row by row; ``models/`` in the repository has
+it in full.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from kvopt.formulations.arrays import ScheduleProgram, time_indexed_arrays
+from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays
 from kvopt.formulations.layout import LayoutOptions
-from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_pyomo
 from kvopt.problem.instance import Instance
@@ -56,23 +55,16 @@ relaxed = partial(time_indexed, relax=True)
 """Build the LP relaxation: the same program without integrality."""
 
 
-def time_indexed_with_pauses(
-    instance: Instance, windows: Windows | None = None, **options: Unpack[LayoutOptions]
-) -> Any:
-    """Build the program with pauses, as in `kvopt.formulations.paused`."""
-    return model_of(paused_arrays(instance, windows, **options))
-
-
-def model_of(program: ScheduleProgram, *, relax: bool = False) -> Any:
+def model_of(program: ArrayModel, *, relax: bool = False) -> Any:
     """Return a program as a model: columns as variables, a constraint for each kind of row."""
     from pyomo.core.expr import LinearExpression, MonomialTermExpression
 
     model = pyo.ConcreteModel(name=program.instance.name)
     columns, rows = program.keys()
-    keys: dict[str, list[Any]] = {program.variable: []}
+    keys: dict[str, list[Any]] = {"x": []}
     for key in columns:
         is_named = isinstance(key[0], str)
-        name = key[0] if is_named else program.variable
+        name = key[0] if is_named else "x"
         keys.setdefault(name, []).append(key[is_named:])
     ordered: list[Any] = []
     for name, own in keys.items():
@@ -133,7 +125,6 @@ def solve(model: Any, time_limit: float | None = None) -> str:
 
 def schedule_from(model: Any) -> Schedule | None:
     """Read the schedule from a solved model, None unless it is integral."""
-    program: ScheduleProgram = model.program
-    values = getattr(model, program.variable).values()
-    found = [pyo.value(variable, exception=False) or 0.0 for variable in values]
+    program: ArrayModel = model.program
+    found = [pyo.value(variable, exception=False) or 0.0 for variable in model.x.values()]
     return program.schedule_of(np.array(found))

@@ -1,7 +1,7 @@
 """Random dispatch rules for expansions: near the last one, or new, with a shuffled line.
 
-The best rule for the next interval is unknown, so a beam (`kvopt.heuristics.beams`) tries many:
-other windows, other patience, another line.
+The best rule for the next interval is unknown, so a beam (`kvopt.heuristics.trace_beams`) tries
+many: other windows, other patience, another line.
 """
 
 from __future__ import annotations

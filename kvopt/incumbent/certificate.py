@@ -7,21 +7,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from kvopt.errors import one_line
 from kvopt.incumbent.in_time import InTime
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
-from kvopt.show.dataframes import frame, latex
+from kvopt.show.dataframes import frame
 from kvopt.show.summary import (
     UNDECIDED,
     Facts,
     Summarised,
     exact_ratio,
     far_apart,
-    intervals_html,
     ratio,
     relative_gap,
     rounded,
@@ -198,11 +196,6 @@ class Certificate(Summarised):
             "notes": "; ".join(self.notes) or None,
         }
 
-    def _repr_html_(self) -> str:
-        """Return the notebook view: the summary, and the intervals of runs as a picture."""
-        rows = self._intervals()
-        return super()._repr_html_() + (intervals_html(rows) if rows else "")
-
     def to_dataframe(self) -> DataFrame:
         """Return a row for each policy, as a DataFrame of pandas.
 
@@ -232,33 +225,6 @@ class Certificate(Summarised):
                 columns[f"{name}_{part}"] = [each and each[name][part] for each in waited]
         return frame(columns)
 
-    def to_latex(self) -> str:
-        """Return a table for the package booktabs: a row for each policy, with its interval.
-
-        Ends of intervals are rounded outward, so that they stay true.
-        """
-        total = "total latency" if self.clock.is_even else "mean latency (s)"
-        heads = ["policy", f"{total}>", "at least>", "at most>"]
-        meaning = f"intervals are multiples of the optimum, of scope {self.scope}:\n"
-        meaning += self.scope.sentence
-        rows = [
-            [
-                run.policy,
-                self.worded_total(run.objective, up=True),
-                *self.worded_ratio(run),
-            ]
-            for run in self.runs
-        ]
-        upper = self.worded_total(self.objective, up=True)
-        lower = self.worded_total(self.lower_bound, up=False)
-        comment = (
-            f"{one_line(self.instance.name or 'an instance')}: {len(self.instance):,} requests, "
-            f"memory {self.instance.memory:,}\n"
-            f"{total} of the optimum: at least {lower}, at most {upper}\n"
-            f"{meaning}"
-        )
-        return latex(heads, rows, comment)
-
     def worded_total(self, total: int | None, *, up: bool) -> str:
         """Return a total, in seconds its mean to the microsecond, rounded outward."""
         if total is None or self.clock.is_even:
@@ -277,10 +243,8 @@ class Certificate(Summarised):
         from kvopt.show.plots import Bar, intervals
         from kvopt.show.plots.style import figure_of
 
-        return figure_of(intervals([Bar(*row) for row in self._intervals()], ax))
-
-    def _intervals(self) -> list[tuple[str, float | None, float | None]]:
-        return [(run.policy, *self.ratio(run)) for run in self.runs if run.objective is not None]
+        bars = [Bar(run.policy, *self.ratio(run)) for run in self.runs if run.objective is not None]
+        return figure_of(intervals(bars, ax))
 
     @property
     def attained(self) -> Sequence[int | None]:

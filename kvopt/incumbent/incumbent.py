@@ -19,7 +19,15 @@ from kvopt.errors import MissingSolver, SolverFault, Stopped, TooLarge
 from kvopt.incumbent.in_time import Ceiling, InTime, attained_in
 from kvopt.incumbent.limits import Limits, Observer, ignore, never
 from kvopt.incumbent.proofs import CheckedBound, Proof
-from kvopt.incumbent.result import BoundSource, Progress, SolveResult, StageLog, Status, StopReason
+from kvopt.incumbent.result import (
+    BoundSource,
+    Progress,
+    ServerAnswer,
+    SolveResult,
+    StageLog,
+    Status,
+    StopReason,
+)
 from kvopt.kernels import memory
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
@@ -95,6 +103,7 @@ class Search:
         self.faults: list[str] = []
         self.notes: list[str] = []
         self.checked: CheckedBound | None = None
+        self._servers: dict[str, ServerAnswer] = {}
         self._criterion = limits.criterion
         self._failure: BaseException | None = None
         self._lock = threading.RLock()
@@ -187,6 +196,13 @@ class Search:
         with self._lock:
             if text not in self.notes:
                 self.notes.append(text)
+
+    def answer_server(self, kind: str, answer: ServerAnswer) -> None:
+        """Keep settings of a server if they are the best of their kind."""
+        with self._lock:
+            before = self._servers.get(kind)
+            if before is None or answer.objective < before.objective:
+                self._servers[kind] = answer
 
     def inside(
         self,
@@ -361,6 +377,10 @@ class Search:
                 notes=tuple(self.notes),
                 stages=tuple(self.stages.values()),
                 in_time=self.in_time,
+                settings={
+                    kind: answer.to_json(self.instance, self.clock)
+                    for kind, answer in self._servers.items()
+                },
                 eager=self.eager,
             )
 

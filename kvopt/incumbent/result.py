@@ -16,8 +16,8 @@ from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
-from kvopt.show.dataframes import frame, latex
-from kvopt.show.summary import Facts, Summarised, relative_gap, share, worded
+from kvopt.show.dataframes import frame
+from kvopt.show.summary import Facts, Summarised, relative_gap, share
 from kvopt.timetable.eager import eager_sentence
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Segments
@@ -111,6 +111,33 @@ class StageLog:
         return StageLog(self.name, *sums, self.found or other.found)
 
 
+@dataclass(frozen=True, slots=True)
+class ServerAnswer:
+    """The best settings of a server so far, by simulation.
+
+    Parameters
+    ----------
+    policy, router
+        Policy with its limits, and the router of a fleet.
+    flags
+        Options of ``vllm serve`` for these limits, None if it has none.
+    objective
+        Total latency.
+    """
+
+    policy: str
+    router: str | None
+    flags: str | None
+    objective: int
+
+    def to_json(self, instance: Instance, clock: Clock) -> dict[str, Any]:
+        """Return the object that results hold; its mean is the total over the weights."""
+        router = {} if self.router is None else {"router": self.router}
+        total = sum(request.weight for request in instance) * clock.scale
+        mean = self.objective / total
+        return {"policy": self.policy, **router, "vllm": self.flags, "mean_seconds": mean}
+
+
 @dataclass(frozen=True, repr=False)
 class SolveResult(Summarised):
     """The best checked schedule and the best bound of a search.
@@ -149,6 +176,9 @@ class SolveResult(Summarised):
         Stages of the plan that ran, with their times and gains.
     in_time
         Bounds on the number of requests that attain a service level, if one was given.
+    settings
+        In seconds the best settings of a server: of all, of those that ``vllm serve`` has options
+        for, and of these without knowledge of outputs.  Simulated, not proved.
     eager
         As of `Certificate`.
     """
@@ -174,6 +204,7 @@ class SolveResult(Summarised):
     notes: tuple[str, ...] = ()
     stages: tuple[StageLog, ...] = ()
     in_time: InTime | None = None
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     eager: int | None = None
 
     @property
@@ -242,6 +273,7 @@ class SolveResult(Summarised):
             "stopped": self.stop_reason,
             "seconds": round(self.seconds, 2),
             "in time": self.in_time and self.in_time.sentence,
+            "settings": self.settings["all"]["policy"] if self.settings else None,
             "eager": self.eager_sentence,
             "faults": "; ".join(self.faults) or None,
             "notes": "; ".join(self.notes) or None,
@@ -269,7 +301,7 @@ class SolveResult(Summarised):
                 "solver's word is no proof, so the certificate does not claim it"
             )
             stopped = StopReason.NO_ENGINE if stopped is StopReason.PROVED else stopped
-        provenance = {
+        provenance: dict[str, Any] = {
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "command": None,
             "versions": dict(self.versions),
@@ -284,6 +316,8 @@ class SolveResult(Summarised):
         if (known := self.in_time) is not None:
             by = None if known.best is None else known.best.policy
             provenance |= {"slo": str(known.slo), "attained_by": by}
+        if self.settings:
+            provenance["settings"] = self.settings
         if not clock.is_even:
             del provenance["bounded_by"]
             if stopped is not StopReason.INTERRUPTED:
@@ -323,26 +357,6 @@ class SolveResult(Summarised):
         }
         return frame({name: [value] for name, value in row.items()})
 
-    def to_latex(self) -> str:
-        """Return a table with one row for the package booktabs."""
-        heads = ("total latency>", "at least>")
-        if not self.clock.is_even:
-            heads = ("total latency s>", "at least s>")
-        totals = [
-            total if total is None or self.clock.is_even else total / self.clock.scale
-            for total in (self.objective, self.lower_bound)
-        ]
-        cells = {
-            "instance": self.instance.name,
-            "requests>": len(self.instance),
-            "memory>": self.instance.memory,
-            **dict(zip(heads, totals, strict=True)),
-            "gap>": share(self.gap),
-            "bound": None if self.bound_source is None else f"{self.bound_source}",
-        }
-        row = ["-" if value is None else worded(value) for value in cells.values()]
-        return latex([*cells], [row], f"{self.status}; stopped: {self.stop_reason}")
-
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the schedule, see `Schedule.plot`, with its bound."""
         if self.schedule is None:
@@ -379,6 +393,7 @@ class SolveResult(Summarised):
             "scope": str(self.scope),
             **({} if self.segments is None else {"segments": self.segments}),
             **({} if self.in_time is None else self.in_time.to_json()),
+            **({"settings": self.settings} if self.settings else {}),
             **({} if self.eager is None else {"eager_ns": self.eager}),
         }
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import NoneType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from kvopt.errors import InvalidInput, shown, unknown_name
-from kvopt.kernels.guarding import guarded, is_ours
 
 Thing = TypeVar("Thing")
 Own = TypeVar("Own")
@@ -40,20 +38,9 @@ class Registry(Generic[Thing]):
         Entry-point group: each entry names a module (or a thing in it) that registers some.
     built_in
         For each name the module that registers it.
-    takes, gives
-        For functions the name of their first argument and the type of their result; None for
-        classes, which guard themselves.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        group: str,
-        built_in: Mapping[str, str],
-        takes: str | None = None,
-        gives: Any = NoneType,
-    ) -> None:
-        self.takes, self.gives = takes, gives
+    def __init__(self, kind: str, group: str, built_in: Mapping[str, str]) -> None:
         self.kind = kind
         self.group = group
         self.built_in = built_in
@@ -85,9 +72,6 @@ class Registry(Generic[Thing]):
             raise InvalidInput(f"is the name of {module}: write another name", field=name)
         if known is not None and _home(known) != _home(thing):
             raise InvalidInput(f"is the name of {_home(known)}: write another name", field=name)
-        if self.takes and callable(thing) and not is_ours(thing):
-            label = f"{self.kind} {name}"
-            thing = guarded(thing, label, [self.takes], self.gives)  # type: ignore[assignment]
         self.known[name] = thing
         _registered += 1
 

@@ -212,13 +212,6 @@ class Instance(Summarised):
         }
         return tuple(name for name, is_used in used.items() if is_used)
 
-    def without_extras(self) -> Instance:
-        """Return the problem of the papers: weights of 1, no limit, no sharing."""
-        if not self.extras:
-            return self
-        requests = tuple(replace(r, weight=1, prefix=()) for r in self.requests)
-        return replace(self, requests=requests, max_active=None)
-
     def without_prefixes(self) -> Instance:
         """Return the instance without shared prefixes, for the scope ``runs``."""
         if "prefix" not in self.extras:

@@ -24,7 +24,7 @@ METHODS = {
 } | {"auto": "kvopt.search.plan:bounding"}
 """Functions that offer a `Search` bounds, until they are done or must stop."""
 
-_WITH_PAUSES = {"auto", "highs", "cpsat", "pyomo", "volume", "lagrangian"}
+_WITH_PAUSES = {"auto", "volume", "lagrangian"}
 """Those that also cover schedules with pauses."""
 
 Bound = Callable[[Search], None]

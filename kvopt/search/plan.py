@@ -17,11 +17,10 @@ from kvopt.bounds.coarse import has_large_requests
 from kvopt.bounds.relaxations import chains
 from kvopt.bounds.staircases import FEW_REQUESTS
 from kvopt.formulations.cpsat import LARGEST_PAIRS
-from kvopt.heuristics.seconds.runs import offer_policies, offer_servers, search_runs
+from kvopt.heuristics.seconds.runs import offer_policies, search_runs
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.kernels.budget import Budget
-from kvopt.problem.scopes import Scope
 from kvopt.search import attaining, restricted, stages
 from kvopt.search.exact.runs import search_all
 from kvopt.search.meanwhile import solver_while_compiling
@@ -228,6 +227,11 @@ def _share_of_beams(search: Search) -> float:
     return 0.3 if _is_solved_by_program(search) else 1.0
 
 
+def _share_of_servers(search: Search) -> float:
+    """Where memory is short, the search over time ends at once, and beams have the rest."""
+    return 0.5 if search.problem.is_fleet or "prefix" in search.instance.extras else 0.85
+
+
 # ---- the tables ---------------------------------------------------------------------------------
 
 
@@ -335,8 +339,7 @@ SEARCHES = (
     *LAYERS,
     Stage("orders", lambda s: _pauses(s) and _has_time(s), stages.search_orders_with_pauses),
     *POLICIES,
-    Stage("servers", lambda s: _in_seconds(s) and s.problem.scope.covers(Scope.CHUNKS),
-          offer_servers, 0.3),
+    Stage("servers", _in_seconds, stages.search_servers, _share_of_servers),
     Stage("exact", lambda s: _in_seconds(s) and _knows_prefixes(s), search_all),
     Stage("beams", lambda s: _in_seconds(s) and not s.problem.is_fleet and _knows_tokens(s),
           stages.search_beams_in_seconds),

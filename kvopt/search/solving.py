@@ -80,8 +80,8 @@ def solve(
         to six requests are searched exhaustively.  By default rounds.
     scope
         Scope of schedules, by default ``runs``: with ``pauses`` requests may be interrupted and
-        keep their tokens.  Then ``engine`` is ``auto``, ``highs``, ``cpsat`` or ``pyomo``, and
-        the schedule of the result has segments.
+        keep their tokens.  Then ``engine`` is ``auto``, and the schedule of the result has
+        segments.
     workers
         Number of machines, instead of the instance's number.
     slo

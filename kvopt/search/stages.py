@@ -300,6 +300,13 @@ def search_beams_in_seconds(search: Search, budget: Budget) -> None:
         search.offer(made, "beams")
 
 
+def search_servers(search: Search, budget: Budget) -> None:
+    """Offer servers with good settings, and settings that change over time."""
+    from kvopt.heuristics.seconds.server_search import search_servers as search_grid  # loads numba
+
+    run_watched(search, "servers", lambda: search_grid(search, budget))
+
+
 def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:
     """Run compiled work in a thread, since compilation and compiled loops ignore signals."""
     with search.surviving(name):

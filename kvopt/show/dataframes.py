@@ -1,4 +1,4 @@
-"""Tables of pandas, which is loaded at first use, and of LaTeX."""
+"""Tables of pandas, which is loaded at first use."""
 
 from __future__ import annotations
 
@@ -13,18 +13,6 @@ if TYPE_CHECKING:
 
 _LARGEST = 2**63
 """Limit of the integers in a column of integers."""
-
-_ESCAPES = str.maketrans(
-    {
-        **{char: f"\\{char}" for char in "&%$#_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-    }
-)
 
 
 def frame(columns: Mapping[str, Sequence[Any]]) -> DataFrame:
@@ -89,38 +77,3 @@ def whole(value: object, field: str) -> object:
         number = float(value)
         return int(number) if number.is_integer() else value
     return value
-
-
-def latex(heads: Sequence[str], rows: Sequence[Sequence[str]], comment: str) -> str:
-    """Return a table for the package booktabs: names to the left, numbers to the right.
-
-    Parameters
-    ----------
-    heads
-        Names of the columns; those that end in ``>`` hold numbers.
-    rows
-        Plain text, which is escaped.
-    comment
-        Remarks for a reader of the source.
-    """
-    columns = "".join("r" if head.endswith(">") else "l" for head in heads)
-    lines = [[escaped(head.rstrip(">")) for head in heads], *([*map(escaped, row)] for row in rows)]
-    head, *body = [f"  {' & '.join(line)} \\\\" for line in lines]
-    return "\n".join(
-        [
-            *(f"% {line}" for line in (*comment.splitlines(), r"needs \usepackage{booktabs}")),
-            rf"\begin{{tabular}}{{{columns}}}",
-            "  \\toprule",
-            head,
-            "  \\midrule",
-            *body,
-            "  \\bottomrule",
-            "\\end{tabular}",
-            "",
-        ]
-    )
-
-
-def escaped(text: str) -> str:
-    """Return text as LaTeX prints it."""
-    return " ".join(text.split()).translate(_ESCAPES)

@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvopt.errors import InvalidInput, one_line
+from kvopt.errors import InvalidInput
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import least_scope
-from kvopt.show.dataframes import frame, latex
+from kvopt.show.dataframes import frame
 from kvopt.show.summary import Facts, Summarised
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.running import GivenSchedule, given_schedule, run
@@ -124,17 +124,6 @@ class Comparison(Summarised):
             for name, cell in row.items():
                 columns[name].append(cell)
         return frame(columns)
-
-    def to_latex(self) -> str:
-        """Return a table for the package booktabs, a row for each run."""
-        heads = [self._mean, *waiting_cells(None, self.clock), self._compared]
-        rows = [
-            [each.policy, *(str(row[head]) for head in heads), str(each.outcome)]
-            for each, row in zip(self, self.rows(), strict=True)
-        ]
-        name = one_line(self.instance.name or "an instance")
-        comment = f"{name}: {len(self.instance):,} requests, memory {self.instance.memory:,}"
-        return latex(["policy", *(f"{head}>" for head in heads), "outcome"], rows, comment)
 
     def plot(self) -> Figure:
         """Draw the runs side by side: requests above, memory below, on common axes."""

@@ -9,7 +9,8 @@ These are the decisions of vLLM's v1 scheduler, in kvopt's terms.  In a round:
 2. If nothing was preempted, waiting requests are admitted by rank while the budget lasts and
    fewer than the limit run.  Prompt and tokens so far must fit into free blocks, less a watermark
    if others run; the first that does not fit stops the line.  They are processed again, and yield
-   the next token in this round if the budget suffices.
+   the next token in this round if the budget suffices.  A limit of prompts a round, which vLLM
+   does not have, ends the line as well.
 
 With asynchronous scheduling a round is planned before the tokens of the last one are known.  A
 request that yielded its last token then keeps its blocks and its place while the next round is
@@ -33,6 +34,7 @@ import heapq
 from abc import abstractmethod
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, ClassVar
 
 from kvopt.errors import InvalidInput, Stopped
@@ -278,6 +280,7 @@ class VllmServer(Server):
         self._watermark = int(float(policy.watermark) * (self._total + 1))
         columns = policy.priorities(self.instance), self.arrivals, range(len(self.instance))
         self._rank = list(zip(*columns, strict=True))
+        self._continues = False  # whether a prompt was unfinished when the round began
 
     def _join(self, i: int) -> None:
         heapq.heappush(self._waiting, self._rank[i])
@@ -298,7 +301,7 @@ class VllmServer(Server):
             self._leave(i)
 
     def _round(self) -> None:
-        self._prompts = 0
+        self._prompts, self._continues = 0, self._partial is not None
         needed = self._growing[self.now % self._block]
         if self._partial is None and needed <= self._free:  # then the order is irrelevant
             self._free -= needed
@@ -349,7 +352,9 @@ class VllmServer(Server):
 
     def _admit(self, budget: int) -> None:
         """Admit from the front of the line while it fits."""
-        while self._waiting and budget and len(self._running) < self._most:
+        most = inf if self.policy.prompts is None else self.policy.prompts
+        prompts = int(self._continues)
+        while self._waiting and budget and len(self._running) < self._most and prompts < most:
             i, cached, shared = self._waiting[0][-1], 0, 0
             before = self.instance.requests[i].prompt + self._produced[i]
             if self._cache is not None:
@@ -369,3 +374,4 @@ class VllmServer(Server):
                 self._cache.start(i)
             self._running[i] = Work(before, processed=cached, cached=cached)
             self._process(i, tokens)
+            prompts += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
@@ -16,17 +17,9 @@ from kvopt.problem.requests import checked_integer
 from kvopt.show.dataframes import frame
 from kvopt.studies import folder
 from kvopt.studies.answers import answer
-from kvopt.studies.by_source import by_source, table_for_latex
-from kvopt.studies.description import (
-    Study,
-    builtin_study,
-    read_study,
-)
-from kvopt.studies.records import (
-    Record,
-    lines_of,
-    read_records,
-)
+from kvopt.studies.description import Study, builtin_study, read_study
+from kvopt.studies.intervals import Runs, by_policy
+from kvopt.studies.records import COUNTS, Record, grouped, lines_of, natural, read_records
 from kvopt.studies.tasks import Task, TaskResult, tasks_of
 from kvopt.studies.workers import workers
 
@@ -41,6 +34,9 @@ _COLUMNS = (
     "policy", "runs", "completed", "proved",
     "mean_least", "mean_most", "worst_least", "worst_most",
 )  # fmt: skip
+_SORTED_BY = [_COLUMNS.index(name) for name in ("family", "parameters", "policy")]
+_ELSEWHERE = ("n", "memory", "file", "requests", *COUNTS)
+"""Keys of an instance that other columns show, or that no table has room for."""
 
 
 class ClusterLost(KvoptError):
@@ -124,21 +120,39 @@ class StudyResult:
 
     def to_dataframe(self) -> DataFrame:
         """Return a row for each source and policy: runs, and the ends of mean and worst."""
-        rows = []
-        for row in by_source(self.records):
-            sizes = (end(of) for of in (row.requests, row.memory) for end in (min, max))
-            runs, mean, worst = row.runs, row.runs.mean, row.runs.worst
-            known = (mean.least, mean.most, worst.least, worst.most)
-            ends = (None if end is None else float(end) for end in known)
-            counts = len(runs.records), len(runs.done), runs.proved
-            names = row.name, row.parameters, *sizes, runs.policy
-            rows.append((*names, *counts, *ends))
+        judged = (record for record in self.records if record.policy is not None)
+        groups = grouped(judged, _source).values()
+        rows = [_row(runs) for group in groups for runs in by_policy(group)]
+        rows.sort(key=lambda row: [natural(str(row[place])) for place in _SORTED_BY])
         columns = [*zip(*rows, strict=True)] or [()] * len(_COLUMNS)
         return frame(dict(zip(_COLUMNS, columns, strict=True)))
 
-    def to_latex(self) -> str:
-        """Return that table for the package booktabs, with intervals rounded outward."""
-        return table_for_latex(self.records, self.study.title)
+
+def _source(record: Record) -> str:
+    """Return the key of the source of an instance: a family or a file with its parameters."""
+    name, parameters = record.instance.family or record.instance.name, record.instance.parameters
+    keys = {key: value for key, value in parameters.items() if key not in COUNTS}
+    return json.dumps([None if "file" in keys else name, keys], sort_keys=True)
+
+
+def _row(runs: Runs) -> tuple[object, ...]:
+    """Return the cells of one policy on the instances of one source."""
+    instances = [record.instance for record in runs.records]
+    first, keys = instances[0], instances[0].parameters
+    name = first.name if "file" in keys else first.family or first.name
+    words = ", ".join(f"{key} {value}" for key, value in keys.items() if key not in _ELSEWHERE)
+    sizes = [one.requests for one in instances], [one.memory for one in instances]
+    known = (runs.mean.least, runs.mean.most, runs.worst.least, runs.worst.most)
+    return (
+        name,
+        words,
+        *(end(of) for of in sizes for end in (min, max)),
+        runs.policy,
+        len(runs.records),
+        len(runs.done),
+        runs.proved,
+        *(None if end is None else float(end) for end in known),
+    )
 
 
 def run_study(

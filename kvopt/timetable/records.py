@@ -68,23 +68,15 @@ def read_record(path: str | Path) -> RecordedRun:
         return _of_compact(_parsed(text), name)
 
 
-def read_batches(path: str | Path, layers: int, workers: int) -> tuple[list[Measured], bool]:
-    """Return measured batches of a record or a table, and whether it is a profile by operators.
-
-    Parameters
-    ----------
-    path
-        The file.
-    layers, workers
-        As for `read_table`.
-    """
+def read_batches(path: str | Path) -> list[Measured]:
+    """Return the measured batches of a record or a table."""
     with blamed_on(path):
         text = read_text(path)
         if not _is_record(text):
-            return read_table(text, layers, workers)
+            return read_table(text)
         if not (batches := replayed(text, name_of(path)).batches):
             raise InvalidInput("is missing: without it no round has a time", field="ns")
-        return batches, False
+        return batches
 
 
 def _is_record(text: str) -> bool:

@@ -208,8 +208,6 @@ def _meaning(column: _Column, positions: dict[str, int], workers: int) -> tuple[
     if match is not None and position is not None and worker < workers:
         return position, int(match[2]), worker
     reason = "is no column of this instance, as kvopt export names them"
-    if column.name.startswith("y_"):
-        reason = "is of the program with pauses, whose solutions are not read"
     raise InvalidInput(f"{shown(column.name)} {reason}", field=f"line {column.line}")
 
 

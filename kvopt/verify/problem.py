@@ -184,9 +184,8 @@ def _shared(
 def surely_processed(problem: Problem) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
     """Return the prompt tokens that only each request has, and nodes of which it is the first user.
 
-    A user processes such a node after the arrival of this request, since other users arrive later,
-    and at the latest in its first round.  In a tie the first in the instance counts.  With pauses,
-    or prompts in pieces, other requests may have processed it in earlier rounds: no node is sure.
+    Some user processes such a node after the arrival of this request, since other users arrive
+    later, and before this request has a token.  In a tie the first in the instance counts.
     """
     users: dict[int, list[int]] = defaultdict(list)
     for i, path in enumerate(problem.paths):
@@ -195,9 +194,8 @@ def surely_processed(problem: Problem) -> tuple[tuple[int, ...], tuple[tuple[int
     fresh, firsts = [r.prompt for r in problem.requests], [list[int]() for _ in problem.requests]
     for v, own in users.items():
         if len(own) > 1:
-            if not (problem.pauses or problem.chunks):
-                first = min((problem.requests[i].arrival, i) for i in own)[1]
-                firsts[first].append(problem.nodes[v])
+            first = min((problem.requests[i].arrival, i) for i in own)[1]
+            firsts[first].append(problem.nodes[v])
             for i in own:
                 fresh[i] -= problem.nodes[v]
     return tuple(fresh), tuple(map(tuple, firsts))

@@ -46,9 +46,9 @@ def by_shares(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
 
     *Prefixes.*  A request holds its share of a prefix, as its prompt, and surely processes only its
     private tokens, ``fresh``; rounds that process or hold more last longer.  Each node is
-    processed at least once on the worker of its first user to arrive: after that arrival, and at
-    the latest in its first round, so the fluid serves it as a part of that round.  Its time to the
-    completion is at least that of the first work of this round.
+    processed at least once on the worker of its first user to arrive, perhaps by another one and in
+    pieces: after that arrival, and before the first token of that user.  So the fluid serves it
+    with the work of its first round: both are served by then, at rates that sum to 1 at most.
     """
     clock = problem.clock
     assert clock is not None, "shares are of a clock in seconds"

@@ -13,11 +13,13 @@ import pytest
 from certificates import certificate, judged, prices_proof
 from claims import untrue
 from known import known
+from strategies import instance_of
 
 from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify, generate, run
 from kvopt.certificates import Certificate, read_certificate, write_certificate
 from kvopt.certificates.files import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.instance_files import instance_to_json
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
@@ -220,6 +222,41 @@ def in_time() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def paused() -> dict[str, Any]:
+    """Return a valid one of a schedule with a pause, which has 12 where runs have 14."""
+    instance = instance_to_json(instance_of(10, [(0, 0, 10), (6, 5, 1)]))
+    return {
+        "schema": "kvopt.certificate/3", "clock": "rounds", "scope": "pauses",
+        "instance": instance,
+        "hash": hash_of(instance),
+        "upper": {"value": 12, "segments": [[[1, 6], [8, 11]], [[7, 7]]]},
+        "lower": {"value": 12, "proof": prices_proof(7, 7, [1])},
+        "policies": [
+            {"policy": "run", "outcome": "completed", "value": 14, "starts": [3, 6]},
+            {"policy": "pauses", "outcome": "completed", "value": 12,
+             "segments": [[[1, 3], [4, 6], [8, 11]], [[7, 7]]]},
+        ],
+    }  # fmt: skip
+
+
+def in_blocks() -> dict[str, Any]:
+    """Return a valid one of three requests in four blocks of two tokens."""
+    rows = [{"arrival": 0, "prompt": 0, "output": output} for output in (2, 2, 1)]
+    instance = {"schema": "kvopt.instance/2", "memory": 8, "block_size": 2, "requests": rows}
+    return {
+        "schema": "kvopt.certificate/3", "clock": "rounds", "scope": "runs",
+        "instance": instance,
+        "hash": hash_of(instance),
+        "upper": {"value": 5, "starts": [0, 0, 0]},
+        "lower": {"value": 5, "relaxations": ["tokens"], "proof": {"kind": "volume"}},
+    }  # fmt: skip
+
+
+def segments(rows: list[Any], value: int = 12) -> Change:
+    """Give the schedule other segments."""
+    return lambda c: c.update(upper={"value": value, "segments": rows})
+
+
 def shares(said: dict[str, Any], **more: object) -> None:
     said["lower"]["proof"].update({"weights": [0, 0], "company": [64, 64], **more})
 
@@ -303,8 +340,51 @@ ATTAINED: dict[str, tuple[Change, str]] = {
     "no number": (lambda c: c["lower"].update(value=float("nan")), "not a finite number"),
 }
 
+AHEAD: tuple[dict[str, Any], ...] = (
+    {"kind": "volume", "staircases": [[1]]},
+    {"kind": "configurations", "target": None, "searched": False, "stages": []},
+)
+"""Proofs that look ahead along a run."""
+PAUSES: dict[str, tuple[Change, str]] = {
+    "a request too few": (segments([[[1, 6], [8, 11]]]), "has 1 segments for 2 requests"),
+    "no token": (segments([[[1, 6], [8, 11]], []]), "request 1 makes 0 tokens"),
+    "a token too many": (segments([[[1, 6], [8, 12]], [[7, 7]]]), "request 0 makes 11 tokens"),
+    "before time 1": (segments([[[0, 6], [8, 10]], [[7, 7]]]), "work of request 0"),
+    "a time twice": (segments([[[1, 6], [6, 9]], [[7, 7]]]), "work of request 0"),
+    "backwards": (segments([[[1, 6], [9, 8], [9, 12]], [[7, 7]]]), "work of request 0"),
+    "no pair": (segments([[[1, 6], [8, 9, 11]], [[7, 7]]]), "work of request 0"),
+    "too early": (segments([[[1, 6], [8, 11]], [[6, 6]]]), "something begins too early"),
+    "no pause": (segments([[[1, 10]], [[7, 7]]], 11), "13 tokens are held at one time"),
+    "another value": (segments([[[1, 6], [9, 12]], [[7, 7]]]), "the segments give 13"),
+    "a narrower scope": (
+        lambda c: c.update(scope="restarts"),
+        "upper: has pauses, which its scope does not cover",
+    ),
+    **{
+        f"{proof['kind']} {'in parts' if in_parts else 'alone'}": (
+            lambda c, proof=proof, in_parts=in_parts: c["lower"].update(  # type: ignore[misc]
+                proof={"kind": "split", "parts": [{"from": 0, "proof": proof}]}
+                if in_parts
+                else proof
+            ),
+            "do not cover pauses",
+        )
+        for proof in AHEAD
+        for in_parts in (False, True)
+    },
+}
+BLOCKS: dict[str, tuple[Change, str]] = {
+    "a better bound": (lambda c: c["lower"].update(value=6), "the proof gives 5"),
+    "no blocks": (lambda c: c["instance"].pop("block_size"), "hash"),
+    "other blocks": (lambda c: c["instance"].update(block_size=4), "hash"),
+    "blocks of one": (lambda c: c["instance"].update(block_size=1), "at least 2 tokens"),
+    "the first schema": (
+        lambda c: c["instance"].update(schema="kvopt.instance/1"), "and the schema kvopt.instance/2"
+    ),
+}  # fmt: skip
 
-@pytest.mark.parametrize("base", [fleet_certificate, in_seconds, in_time])
+
+@pytest.mark.parametrize("base", [fleet_certificate, in_seconds, in_time, paused, in_blocks])
 def test_what_is_changed_below_is_valid_and_true(
     base: Callable[[], dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -317,7 +397,13 @@ def test_what_is_changed_below_is_valid_and_true(
     ("base", "change", "reason"),
     [
         pytest.param(base, *each, id=f"{base.__name__}-{name}")
-        for base, changes in ((fleet_certificate, FLEET), (in_seconds, TIMED), (in_time, ATTAINED))
+        for base, changes in (
+            (fleet_certificate, FLEET),
+            (in_seconds, TIMED),
+            (in_time, ATTAINED),
+            (paused, PAUSES),
+            (in_blocks, BLOCKS),
+        )
         for name, each in changes.items()
     ],
 )

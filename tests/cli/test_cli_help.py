@@ -43,7 +43,6 @@ LISTED = {
     "import": ["traces"],
     "export": ["formulations", "exports"],
     "hardware capacity": ["models", "gpus"],
-    "hardware fit": ["models", "gpus"],
     "hardware show": ["batch_times"],
 }
 """Other commands with a choice, and of what."""

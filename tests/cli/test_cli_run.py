@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from commands import EC1, Run
 
-from kvopt import Instance, Request, write_instance
 from kvopt.simulate.policies.registry import policies
 
 
@@ -56,16 +55,6 @@ def test_run_writes_the_schedule(run: Run, ec1: Path, tmp_path: Path) -> None:
     picture = tmp_path / "s.svg"
     assert run("plot", ec1, "--policy", "fcfs", "-o", picture)[0] == 0
     assert "fcfs" in picture.read_text()
-
-
-@pytest.mark.slow
-def test_plot_shows_prices_below_the_memory(run: Run, ec1: Path, tmp_path: Path) -> None:
-    picture = tmp_path / "p.svg"
-    assert run("plot", ec1, "--policy", "mc-sf", "--prices", "-o", picture)[0] == 0
-    text = picture.read_text()
-    assert "price of a token" in text
-    assert "at least 12 proved" in text
-    assert run("plot", ec1, "--prices", "-o", picture)[0] == 2
 
 
 @pytest.mark.slow
@@ -179,17 +168,6 @@ def test_routers_are_listed(run: Run) -> None:
     assert rows["central"]["given"] == "when it starts"
     assert rows["least-volume"]["given"] == "when it arrives"
     assert run("policies", "--routers")[1].splitlines()[0].startswith("router")
-
-
-@pytest.mark.slow
-def test_plot_shows_prices_of_all_parts(run: Run, tmp_path: Path) -> None:
-    file, picture = tmp_path / "late.json", tmp_path / "late.svg"
-    hard = [Request(a, 1, o) for a in (4, 60) for o in (1, 2, 3, 4)]
-    write_instance(Instance(7, hard), file)
-    code, _, err = run("plot", file, "--policy", "mc-sf", "--prices", "-o", picture)
-    assert code == 0
-    assert "no prices" not in err
-    assert "price of a token" in picture.read_text()
 
 
 def test_a_policy_that_is_refused_leaves_the_runs_before_it(

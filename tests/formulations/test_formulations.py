@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import brute_force
 import numpy as np
@@ -49,8 +50,11 @@ def assert_same_program(instance: Instance, windows: Windows | None, order: bool
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [True, False])
 def test_pyomo_and_arrays_are_the_same_matrix_on_random_instances(order: bool) -> None:
-    for instance in random_instances(60, seed=11, last_arrival=9):
-        assert_same_program(instance, None, order)
+    for number, instance in enumerate(random_instances(60, seed=11, last_arrival=9)):
+        weights = [replace(r, weight=1 + i * number % 3) for i, r in enumerate(instance)]
+        limit = None if number % 2 else 2
+        limited = replace(instance, requests=tuple(weights), max_active=limit)
+        assert_same_program(limited, None, order)
 
 
 @pytest.mark.slow

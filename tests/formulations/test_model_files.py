@@ -14,7 +14,6 @@ from typing import Any
 import brute_force
 import pyomo.environ as pyo
 import pytest
-from effort import many
 from ortools.sat.python import cp_model
 from programs import contents, read, solve_exactly
 from strategies import instance_of, plain, random_instances
@@ -23,12 +22,10 @@ from kvopt import solve as package_solve
 from kvopt.errors import InvalidInput
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.export import FORMATS, FORMULATIONS, export
-from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.pyomo import relaxed, solve
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import write_instance
 from kvopt.problem.requests import Request
-from kvopt.timetable.schedule_files import schedule_of_solution
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"
@@ -44,13 +41,11 @@ EXAMPLE_EC_1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_an_exported_file_says_the_same(formulation: str, kind: str, tmp_path: Path) -> None:
     path = tmp_path / "model"
-    pauses = formulation == "pauses"
-    build = paused_arrays if pauses else time_indexed_arrays
-    for instance in random_instances(4 if pauses else 8, seed=18, least_requests=1):
+    for instance in random_instances(8, seed=18, least_requests=1):
         export(instance, path, formulation, kind)
         again = read_as(path, kind)
         relax = formulation == "relaxed"
-        ours = to_highs(build(instance), relax=relax, names=True)
+        ours = to_highs(time_indexed_arrays(instance), relax=relax, names=True)
         assert contents(again) == contents(ours)
         solve_exactly(again)
         solve_exactly(ours)
@@ -110,9 +105,7 @@ def test_names_are_readable_safe_and_unique(
         assert (len(columns), len(row_bounds)) == (ours.num_columns, ours.num_rows)
 
 
-@pytest.mark.parametrize(
-    "options", [{"formulation": "configuration"}, {"format": "nl"}, {"format": "LP"}]
-)
+@pytest.mark.parametrize("options", [{"formulation": "pauses"}, {"format": "nl"}, {"format": "LP"}])
 def test_an_unknown_option_is_refused_and_the_old_file_stays(
     options: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -153,13 +146,6 @@ def test_models_have_the_optimum_of_the_package() -> None:
         assert value_of(model("time_indexed")(memory, rows)) == best
         assert value_of(model("running_status")(memory, rows)) == best
         assert value_of_cp_sat(memory, rows) == best
-
-
-@pytest.mark.slow
-def test_the_model_with_pauses_has_the_optimum_of_the_package() -> None:
-    for instance in random_instances(many(4), seed=21, least_requests=2, most_requests=4):
-        best = package_solve(instance, scope="pauses").objective
-        assert value_of(model("pauses")(*plain(instance))) == best
 
 
 @pytest.mark.slow
@@ -219,7 +205,6 @@ STARTS = "".join(f"start {i} {k}\n" for i, k in enumerate((0, 0, 0, 2)))
         ("time_indexed", "example-ec.1", f"objective 12\n{STARTS}"),
         ("running_status", "example-ec.1", f"objective 12\n{STARTS}"),
         ("cp_sat", "example-ec.1", f"objective 12\n{STARTS}"),
-        ("pauses", "example-pause", "objective 12\ntimes 0 1 2 3 4 5 6 8 9 10 11\ntimes 1 7\n"),
     ],
 )
 def test_the_scripts_print_the_optimum(
@@ -243,13 +228,8 @@ def test_the_scripts_refuse_what_they_do_not_know(name: str, tmp_path: Path) -> 
         read_file(path)
 
 
-def test_a_solution_with_pauses_is_refused_with_that_reason() -> None:
-    with pytest.raises(InvalidInput, match="of the program with pauses"):
-        schedule_of_solution("# Objective value = 12\ny_r0_1_1 1", EXAMPLE_EC_1)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["time_indexed", "pauses"])
+@pytest.mark.parametrize("name", ["time_indexed", "running_status"])
 def test_pyomo_convert_writes_the_models(name: str, tmp_path: Path) -> None:
     pyomo = Path(sys.executable).with_name("pyomo")
     output = tmp_path / "out.lp"
@@ -262,7 +242,7 @@ def test_pyomo_convert_writes_the_models(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["pauses", "cp_sat"])
+@pytest.mark.parametrize("name", ["time_indexed", "cp_sat"])
 def test_a_reader_that_leaves_ends_a_model_without_an_error(name: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)  # as ``| head`` does, at the latest after its line

@@ -14,13 +14,6 @@ from strategies import plain
 from kvopt import Instance, Request, Schedule, generate
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.heuristics import improve
-from kvopt.heuristics.beams import (
-    beam_from,
-    drawn_trace,
-    filled_share,
-    make_tries,
-    work_on,
-)
 from kvopt.heuristics.dispatch import Rule, Trace, advance, room_for
 from kvopt.heuristics.layers import SEEN, BeamPlan, Past, Stretch, choose, go_again, one_kept
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
@@ -33,7 +26,15 @@ from kvopt.heuristics.nodes import (
     start_on,
 )
 from kvopt.heuristics.reduced_costs import Worth, worth_of
-from kvopt.heuristics.trace_beams import search_traces, started_by_beam
+from kvopt.heuristics.trace_beams import (
+    beam_from,
+    drawn_trace,
+    filled_share,
+    make_tries,
+    search_traces,
+    started_by_beam,
+    work_on,
+)
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams

@@ -177,9 +177,9 @@ def test_a_router_that_cannot_be_used_is_refused_when_it_is_registered(
 
 
 FORMATS = [
-    ("path", "return []", "format mine returned [], and must return Trace"),
+    ("path", "return []", "format mine failed: TypeError: it returned [], and must return a Trace"),
     ("path", "1 / 0", "line 6: format mine failed: ZeroDivisionError: division by zero"),
-    ("", "pass", "format mine: too many positional arguments: write def mine(path)"),
+    ("", "pass", "format mine failed: TypeError: mine() takes 0 positional arguments but 1"),
     ("path, more", "pass", "format mine failed: TypeError: mine() missing 1 required"),
     ("path", "return Trace(1 / 0 for _ in [0])", "line 6: format mine failed: Zero"),
     ("path", "return Trace([(1, 2)])", "format mine failed: AttributeError: 'int' object"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -14,12 +13,11 @@ from commands import Run
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from profiles import rows_of_profile
 
 from kvopt import BatchTime, InvalidInput, Line, generate, write_instance
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
-from kvopt.problem.hardware.fitting import Measured, fit_linear, fit_roof
-
-OPERATORS = {"emb": 0.01, "mlp_up_proj": 0.3, "add": 0.002}
+from kvopt.problem.hardware.fitting import Measured, fit_linear, fit_roof, judged
 
 
 def measured(model: BatchTime, tokens: int, prompts: int = 0, held: int = 0) -> Measured:
@@ -153,35 +151,6 @@ def test_files_that_say_something_else_are_refused(tmp_path: Path, text: str, sa
 # ---- the command line --------------------------------------------------------------
 
 
-def profile(path: Path, workers: tuple[int, ...] = (1, 2)) -> None:
-    """Write a profile by operators: 2 ms + 0.1 ms a token in each layer, over the workers."""
-    with path.open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(
-            [*(f"time_stats.{name}.median" for name in OPERATORS), "time_stats.add.max",
-             "num_tokens", "num_tensor_parallel_workers"]
-        )  # fmt: skip
-        for count in workers:
-            for tokens in (1, 8, 64, 512):
-                times = [share * (2 + 0.1 * tokens) / count for share in OPERATORS.values()]
-                table.writerow([*times, 99, tokens, count])
-
-
-def test_a_profile_counts_layers_and_adds_reading_the_cache(run: Run, tmp_path: Path) -> None:
-    profile(tmp_path / "profile.csv")
-    out = tmp_path / "model.json"
-    code, said, _ = run(
-        "hardware", "fit", tmp_path / "profile.csv", "-o", out, "--lines", 1, "--json"
-    )
-    assert code == 0
-    found = json.loads(said)
-    layers = 80 * (OPERATORS["mlp_up_proj"] + OPERATORS["add"]) + OPERATORS["emb"]
-    assert found["lines"][0]["round_ns"] == pytest.approx(layers * 2e6 / 2, rel=1e-5)
-    assert found["lines"][0]["token_ns"] == pytest.approx(layers * 0.1e6 / 2, rel=1e-5)
-    assert found["kv_ns"] == 80  # 327,680 bytes at 2 x 2,039 GB/s
-    assert batch_time(out).lines[0].round_ns == found["lines"][0]["round_ns"]
-
-
 def test_a_table_of_ones_own(run: Run, tmp_path: Path) -> None:
     table, out = tmp_path / "own.csv", tmp_path / "model.json"
     table.write_text("tokens,milliseconds,held\n1,10.1,100\n8,10.8,400\n64,16.5,1000\n9,11,9000\n")
@@ -202,7 +171,6 @@ def test_a_table_of_ones_own(run: Run, tmp_path: Path) -> None:
         ("tokens,milliseconds\n1.5,3\n", "line 2: tokens: must be an integer"),
         ("tokens,milliseconds\n1\n", "line 2: milliseconds"),
         ("tokens,milliseconds,prompts\n1,3,2\n", "line 2: prompts: is above tokens"),
-        ("num_tokens,time_stats.emb.median\n1,2\n", "has no num_tensor_parallel_workers"),
         ("tokens,milliseconds\n1,2\n2,3\n", "at least 3 different"),
         ("tokens,milliseconds\n1,024,5.3\n", "line 2: has more fields than the header"),
     ],
@@ -252,25 +220,13 @@ def test_presets_keep_their_values() -> None:
     assert lines == (Line(20_166_984, 14_564), Line(7_200_000, 73_127))
 
 
-def test_a_profile_is_fitted_by_relative_errors() -> None:
-    """Its rows are sizes of batches, not rounds that took so long together."""
-    rows = [Measured(tokens, 10 + tokens / 10) for tokens in (1, 8, 64, 512)]
-    rows.append(Measured(4096, 800))
-    small = [row for row in rows if row.tokens < 100]
-    errors = [
-        sum(abs(fit.batch_time.round_ns(r.tokens, 0, 0) / r.milliseconds / 1e6 - 1) for r in small)
-        for fit in (fit_roof(rows, 1, is_profile=True), fit_roof(rows, 1))
-    ]
-    assert errors[0] < errors[1] / 2
-
-
-def test_the_presets_are_what_the_profile_gives(run: Run, tmp_path: Path) -> None:
-    folder = os.environ.get("KVOPT_DATA")
-    if not folder:
-        pytest.skip("KVOPT_DATA names no folder with the public profile")
-    table = Path(folder) / "profile_a100_llama2_70b_mlp.csv"
-    for name, lines in (("llama-2-70b-2xa100", 2), ("llama-2-70b-2xa100-linear", 1)):
-        out = tmp_path / "model.json"
-        assert run("hardware", "fit", table, "--lines", lines, "-o", out)[0] == 0
-        assert batch_time(out).lines == PRESETS[name].lines
-        assert batch_time(out).kv_ns == PRESETS[name].kv_ns
+@pytest.mark.parametrize(
+    ("name", "typical", "largest"),
+    [("llama-2-70b-2xa100", 0.044, 0.150), ("llama-2-70b-2xa100-linear", 0.060, 0.236)],
+)
+def test_presets_are_as_near_to_the_profile_as_the_manual_says(
+    public_data: Path, name: str, typical: float, largest: float
+) -> None:
+    found = judged(replace(PRESETS[name], kv_ns=0), rows_of_profile(public_data, 80, 2))
+    assert found.rows == 261
+    assert (found.typical_error, found.largest_error) == pytest.approx((typical, largest), abs=5e-4)

@@ -27,6 +27,7 @@ class TestEveryFamily:
             *("thm-2.1", "thm-8.2", "three-partition", "steady"),
             *CHEN,
             *TRAFFIC,
+            "two-humps",
             *SHARING,
         }
 
@@ -66,7 +67,7 @@ class TestEveryFamily:
 
     @pytest.mark.parametrize("name", sorted({*NAMES} - {"three-partition"}))
     def test_memory_is_what_was_asked_for(self, name: str) -> None:
-        is_large = name in (*TRAFFIC, *SHARING)
+        is_large = name in (*TRAFFIC, *SHARING, "two-humps")
         instance = generate(name, memory=4096 if is_large else 81 if name[0] == "t" else 64)
         assert instance.memory == noted(instance)["memory"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 import tracemalloc
 from collections import Counter
@@ -395,11 +394,10 @@ def test_the_command_writes_the_same_bytes_and_says_what_it_left_out(
         ("arxiv_summarization_lengths.csv", "lengths", 28_257, 2_730),
     ],
 )
-def test_public_traces(name: str, format_: str, rows: int, median_prompt: int | None) -> None:
-    folder = os.environ.get("KVOPT_DATA")
-    if not folder:
-        pytest.skip("KVOPT_DATA names no folder with public traces")
-    instance = import_trace(Path(folder) / name, format_, 200_000)
+def test_public_traces(
+    public_data: Path, name: str, format_: str, rows: int, median_prompt: int | None
+) -> None:
+    instance = import_trace(public_data / name, format_, 200_000)
     assert len(instance) == rows
     if median_prompt is not None:
         assert sorted(r.prompt for r in instance)[rows // 2] == median_prompt

@@ -28,7 +28,6 @@ from kvopt import (
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.timing import timed
 from kvopt.timetable.work import Lost
 
 SHARED = Instance(6, [Request(0, 4, 1, prefix=["system"])] * 2, block_tokens=4)
@@ -246,11 +245,6 @@ def test_scope_is_sharing_where_prefixes_are_known(caplog: pytest.LogCaptureFixt
     assert not caplog.records
     assert as_problem(in_seconds, slo="3").scope is Scope.SHARING
     assert not caplog.records
-
-
-def test_recorded_runs_in_seconds_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="prefix: is not known by a recorded run in seconds"):
-        timed(Schedule(SHARED, (0, 0)), Seconds(BatchTime([Line(10, 1)])))
 
 
 @pytest.mark.parametrize("seed", range(30))

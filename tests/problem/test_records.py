@@ -601,9 +601,11 @@ def test_a_line_that_ends_in_the_middle_costs_that_line_only(run: Run, tmp_path:
 def test_rounds_last_from_the_end_of_the_one_before_or_from_an_arrival(tmp_path: Path) -> None:
     path = tmp_path / "record"
     path.write_text(with_times(0, 5, 6, 7, 15, 17, 35, 36, 40))
-    batches, is_profile = read_batches(path, 1, 1)
-    assert not is_profile
-    assert batches == [Measured(2, 10, 1, 2), Measured(3, 20, 1, 5), Measured(1, 5, 0, 3)]
+    assert read_batches(path) == [
+        Measured(2, 10, 1, 2),
+        Measured(3, 20, 1, 5),
+        Measured(1, 5, 0, 3),
+    ]
     idle = [*LINES[:3], {"tokens": {"a": 1}, "round": 1, "finished": ["a"]}, LINES[3]]
     idle += [{"round": 2, "processed": {"b": 2}, "preempted": []},
              {"tokens": {"b": 1}, "round": 2, "finished": []}]  # fmt: skip
@@ -613,7 +615,7 @@ def test_rounds_last_from_the_end_of_the_one_before_or_from_an_arrival(tmp_path:
             for line, ms in zip(idle, (0, 1, 2, 9, 1000, 1001, 1003), strict=True)
         )
     )
-    assert [row.milliseconds for row in read_batches(path, 1, 1)[0]] == [8, 3]
+    assert [row.milliseconds for row in read_batches(path)] == [8, 3]
 
 
 def test_a_record_without_times_is_no_table(run: Run, tmp_path: Path) -> None:

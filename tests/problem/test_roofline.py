@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from commands import Run
+from profiles import rows_of_profile
 
 from kvopt import InvalidInput
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time
@@ -23,7 +23,6 @@ from kvopt.problem.hardware.roofline import (
     parts,
     roofline,
 )
-from kvopt.timetable.records import read_batches
 
 
 class Config(NamedTuple):
@@ -193,13 +192,12 @@ def test_where_a_measurement_exists_the_roofline_is_as_near_as_it_says() -> None
     assert EXTREMES[0] <= min(ratios) < max(ratios) <= EXTREMES[1]
 
 
-def test_rounds_of_the_public_profile_are_as_near_as_the_roofline_says() -> None:
-    folder = os.environ.get("KVOPT_DATA")
-    if not folder:
-        pytest.skip("KVOPT_DATA names no folder with the public profile")
+def test_rounds_of_the_public_profile_are_as_near_as_the_roofline_says(
+    public_data: Path,
+) -> None:
     shape = SHAPES["llama-2-70b"]
     model = roofline(shape, GPUS["a100-80gb"], 1)  # no exchanges, which the profile has not
-    rows, _ = read_batches(Path(folder) / "profile_a100_llama2_70b_mlp.csv", shape.layers, 1)
+    rows = rows_of_profile(public_data, shape.layers, 1)
     ratios = [model.round_ns(row.tokens, 0, 0) / (row.milliseconds * 1e6) for row in rows]
     assert EXTREMES[0] <= min(ratios) < max(ratios) <= EXTREMES[1]
 

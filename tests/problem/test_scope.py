@@ -7,7 +7,6 @@ from itertools import accumulate, product
 from pathlib import Path
 
 import pytest
-from brute_force import optimum
 from commands import Run
 
 import kvopt
@@ -26,9 +25,6 @@ TOO_MUCH = re.compile(
     r"any scheduler whatever|ever be written|nobody can do better|no scheduler can be|"
     r"whatever it knows|best possible|possibly be\?|holds for all schedulers|cannot be beaten"
 )
-
-PAUSED = [(0, 0, 10), (6, 5, 1)]
-"""Arrival, prompt, output; M = 10."""
 
 ROUND_NS, TOKEN_NS = 100, 10
 CHUNKED = [(0, 20), (90, 1)]
@@ -58,24 +54,6 @@ def test_commands_say_it(run: Run, tmp_path: Path, command: str) -> None:
     assert (code, err.splitlines().count(COVERED), COVERED in out) == (0, 1, False)
     code, out, err = run(name, file, *options, "--json")
     assert (code, COVERED in out + err) == (0, False)
-
-
-def test_a_pause_is_below_the_optimum() -> None:
-    """The first request is away, with its tokens, at time 7."""
-    memory = 10
-    assert optimum(memory, PAUSED) == 14
-    found = kvopt.solve(kvopt.Instance(memory, [kvopt.Request(*r) for r in PAUSED]))
-    assert (found.objective, found.lower_bound) == (14, 14)
-
-    times = [[1, 2, 3, 4, 5, 6, 8, 9, 10, 11], [7]]  # of each token
-    held: dict[int, int] = {}
-    for (arrival, prompt, output), tokens in zip(PAUSED, times, strict=True):
-        assert len(set(tokens)) == output
-        assert min(tokens) > arrival
-        for produced, time in enumerate(tokens, 1):
-            held[time] = held.get(time, 0) + prompt + produced
-    assert max(held.values()) <= memory
-    assert sum(max(t) - r[0] for r, t in zip(PAUSED, times, strict=True)) == 12
 
 
 def test_pieces_are_below_the_bound(tmp_path: Path) -> None:

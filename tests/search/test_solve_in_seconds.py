@@ -26,15 +26,12 @@ from kvopt import (
     solve,
     write_instance,
 )
-from kvopt.heuristics.seconds.runs import offer_servers, search_moves, search_routed
+from kvopt.heuristics.seconds.runs import search_moves, search_routed
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
-from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import PRESETS
 from kvopt.problem.problem import Problem
-from kvopt.problem.scopes import Scope
-from kvopt.search.plan import explained
 from kvopt.timetable.runs import PolicyRun
 
 CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=200))
@@ -159,7 +156,6 @@ def test_tables_and_pictures_of_a_result() -> None:
     assert row["objective_ns"] == found.objective
     assert (row["instance"], row["requests"]) == ("three", 3)
     assert "seconds" in str(found.facts()["total latency"])
-    assert "toprule" in found.to_latex()
     assert found.plot() is not None
 
 
@@ -203,45 +199,6 @@ def test_all_files_are_looked_at_before_the_first_is_solved(run: Run, tmp_path: 
     assert code == 2
     assert not out
     assert "bad.json" in err
-
-
-HUMPS = Instance(
-    2_000, [Request(0, r.prompt, r.output, arrival_seconds=i / 4) for i, r in enumerate(CHAT)]
-)
-
-
-@pytest.mark.parametrize("instance", [HUMPS, FLEET])
-def test_servers_with_other_budgets_are_among_the_first_schedules(instance: Instance) -> None:
-    """Their rounds process prompts in pieces, which no other first schedule does."""
-    problem = Problem(instance, clock=CLOCK, scope=Scope.PAUSES_AND_CHUNKS)
-    search = Search(problem, Limits())
-    offer_servers(search, search.budget)
-    assert search.best is not None
-    assert search.found_by is not None
-    router = "least-requests" if instance.workers > 1 else "central"
-    policy, _, behind = search.found_by.partition(" behind ")
-    assert behind in ("", router)
-    again = run(instance, policy, clock=CLOCK, router=router)
-    assert search.best.objective == again.objective
-    for budget in (256, 512, 1024, 2048, 4096, 8192):
-        for policy in ("vllm-priority:by=volume", "vllm-fcfs"):
-            one = f"{policy},budget={budget},max_seqs=256,block=1".replace("fcfs,", "fcfs:")
-            assert search.best.objective <= run(instance, one, clock=CLOCK, router=router).objective
-
-
-@pytest.mark.parametrize(
-    ("scope", "is_tried"), [("pauses", False), ("chunks", True), ("pauses+chunks", True)]
-)
-def test_servers_are_tried_where_prompts_may_be_in_pieces(scope: str, is_tried: bool) -> None:
-    search = Search(Problem(HUMPS, clock=CLOCK, scope=Scope(scope)), Limits(time_limit=20.0))
-    assert ("servers" in dict(explained(search))) == is_tried
-
-
-def test_servers_end_with_their_share_of_the_time() -> None:
-    problem = Problem(HUMPS, clock=CLOCK, scope=Scope.PAUSES_AND_CHUNKS)
-    search = Search(problem, Limits())
-    offer_servers(search, Budget(0.0))
-    assert search.best is None
 
 
 # ---- the exhaustive search beside policies

@@ -17,9 +17,7 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import Prices
 from kvopt.problem.scopes import Scope
 from kvopt.search.exact import paused_layers as layers
-from kvopt.search.solvers import cpsat
 from kvopt.search.stages import as_longer_prompts
-from kvopt.timetable.schedule import Schedule
 
 pytestmark = pytest.mark.usefixtures("processor_clock", "few_steps")
 
@@ -84,40 +82,12 @@ def test_summaries_say_what_is_covered() -> None:
     assert Scope.PAUSES.sentence in text
 
 
-# ---- engines by name --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("engine", "plain"),
-    [
-        *((name, plain) for name in ("highs", "cpsat") for plain in (True, False)),
-        pytest.param("pyomo", True, marks=pytest.mark.slow),
-    ],
-)
-def test_engines_find_a_pause(engine: str, plain: bool) -> None:
-    instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
-    found = solve_paused(instance, engine, quick_start=not plain, presolve=not plain, threads=1)
-    assert (found.objective, found.lower_bound, found.engine) == (12, 12, engine)
-    assert not found.faults
-
-
-@pytest.mark.parametrize("engine", ["auto", "highs", "cpsat"])
-def test_a_cold_start_has_no_volume_bound_and_no_list_schedule(engine: str) -> None:
-    found = solve_paused(
-        generate("arrival-1", n=20, seed=1), engine, quick_start=False, time_limit=0
-    )
+def test_a_cold_start_has_no_volume_bound_and_no_list_schedule() -> None:
+    found = solve_paused(generate("arrival-1", n=20, seed=1), quick_start=False, time_limit=0)
     assert found.lower_bound is None
     assert (found.found_by, found.objective is None) in {
         ("orders with pauses", False), (None, True)
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("engine", ["highs", "cpsat"])
-def test_engines_begin_from_a_schedule(engine: str) -> None:
-    instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
-    start = Schedule(instance, segments=[[(1, 6), (9, 12)], [(7, 7)]])
-    found = solve_paused(instance, engine, start=start, quick_start=False, time_limit=0)
-    assert (found.objective, found.found_by) == (13, "given schedule")
 
 
 def test_what_observers_see_are_schedules_with_pauses() -> None:
@@ -132,13 +102,6 @@ def test_what_observers_see_are_schedules_with_pauses() -> None:
 def test_prices_to_begin_from_are_refused() -> None:
     with pytest.raises(InvalidInput, match="prices: cannot be given with the scope pauses"):
         solve_paused(instance_of(3, [(0, 0, 1)]), prices=Prices((1,), 1))
-
-
-def test_too_many_tokens_for_a_solver_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpsat, "LARGEST_TOKENS", 5)
-    found = solve_paused(instance_of(4, [(0, 0, 3), (0, 1, 3)]), "cpsat")
-    assert found.notes == ("cpsat: 6 tokens are too many for its model with pauses",)
-    assert found.objective is not None
 
 
 # ---- searches in whole blocks

@@ -1,4 +1,4 @@
-"""Tables of pandas and LaTeX: what is in them is what is known, and nothing is passed over."""
+"""Tables of pandas: what is in them is what is known, and nothing is passed over."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from kvopt import (
     Request,
     Schedule,
     certify,
-    compare,
     run,
     solve,
 )
 from kvopt.problem.clocks import Seconds
-from kvopt.show.dataframes import escaped, frame, latex
+from kvopt.show.dataframes import frame
 
 EC1 = Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)], name="EC.1")
 LOOP = Instance(9, [Request(0, 1, o) for o in (7, 7, 7)], name="a_loop")
@@ -131,26 +130,5 @@ def test_certificates_have_a_row_for_each_policy() -> None:
     assert df["value"].tolist() == [judged.objective for judged in found.runs]
     for judged, row in zip(found.runs, df.to_dict("records"), strict=True):
         assert (row["at_least"], row["at_most"]) == found.ratio(judged)
-    assert "mc-sf & 12 & 1.0000 & 1.0000 \\\\" in found.to_latex()
     seconds = certify(EC1, ["mc-sf"], clock=CLOCK, time_limit=0.5)
     assert seconds.to_dataframe()["value"].tolist() == [6.0]
-    assert "mc-sf & 1.500000 & " in seconds.to_latex()
-    wide = certify(EC1, ["mc-sf"], scope="pauses", time_limit=0.3).to_latex()
-    assert "% intervals are multiples of the optimum, of scope pauses:\n% covered: every" in wide
-
-
-def test_tables_of_latex_keep_their_shape_whatever_the_names() -> None:
-    text = latex(["name", "n>"], [["a_b & 50%\n\\x", "1"]], "said\nof it")
-    assert text.splitlines()[:3] == ["% said", "% of it", r"% needs \usepackage{booktabs}"]
-    assert r"  a\_b \& 50\% \textbackslash{}x & 1 \\" in text.splitlines()
-    assert escaped("~^{}#$<>|") == (
-        r"\textasciitilde{}\textasciicircum{}\{\}\#\$\textless{}\textgreater{}\textbar{}"
-    )
-    odd = Instance(7, EC1.requests, name="two\nlines & \\end{tabular}")
-    for made in (compare(odd, ["fcfs"]), certify(odd, ["fcfs"]), solve(odd)):
-        lines = made.to_latex().splitlines()
-        body = [line for line in lines if not line.startswith("%")]
-        assert body[-1] == r"\end{tabular}"
-        assert sum(r"\end{tabular}" in line for line in body) == 1
-        cells = {line.count(" & ") for line in body if line.endswith(r"\\")}
-        assert len(cells) == 1

@@ -90,12 +90,6 @@ def test_html_is_well_formed_and_shows_foreign_text_as_text() -> None:
         assert "<script" not in thing._repr_html_()
 
 
-def test_intervals_are_drawn_for_runs_that_ended() -> None:
-    found = certify(SMALL, ["mc-sf", "svf"])
-    assert found._repr_html_().count("<rect") == 2
-    assert "<svg" not in certify(SMALL)._repr_html_()
-
-
 def test_words() -> None:
     assert [worded(value) for value in (1234, 0.5, 12345.6, True, "a\nb")] == [
         "1,234",

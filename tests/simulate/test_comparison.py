@@ -46,7 +46,6 @@ def test_its_table_says_what_each_run_says() -> None:
     assert pd.isna(second["total_latency"])
     assert pd.isna(second["latency_mean"])
     assert second["evictions"] == found[1].evictions
-    assert "& livelock" in found.to_latex()
 
 
 def test_run_sends_several_policies_here() -> None:
@@ -59,7 +58,6 @@ def test_in_seconds() -> None:
     (row,) = found.to_dataframe().to_dict("records")
     assert found[0].objective is not None
     assert row["total_latency"] == found[0].objective / 1e9
-    assert "per token s" in found.to_latex()
 
 
 def test_runs_that_cannot_be_compared_are_refused() -> None:
@@ -87,7 +85,6 @@ def test_totals_are_multiples_of_the_optimum_where_it_is_known() -> None:
     assert worst is not None
     assert known.to_dataframe()["times_the_optimum"].tolist() == [worst / result.objective, 1]
     assert "times the optimum" in str(known)
-    assert "& times the optimum &" in known.to_latex()
     unknown = compare(SMALL, ["fcfs", solve(SMALL, time_limit=0, quick_start=False, start="svf")])
     assert unknown.optimum is None
     assert "times_the_best_of_these" in unknown.to_dataframe()

@@ -1,10 +1,9 @@
-"""Prefix caching of a server, against vLLM's blocks, queue and hashes written down literally."""
+"""Servers, with prefix caching and without: vLLM's blocks, queue and hashes written literally."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
-from itertools import groupby
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,92 +11,13 @@ from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from literal_rules import broken_rule
-from literal_vllm import LiteralVllm, One
 from routed import Sent
+from served import CLOCK, Case, cases, in_stretches
 
-from kvopt import BatchTime, Instance, InvalidInput, Line, Request, Schedule, run
-from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt import Instance, InvalidInput, Request, Schedule, run
+from kvopt.problem.clocks import ROUNDS
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
-
-MODEL = BatchTime([Line(90, 1), Line(0, 10)], kv_ns=3, prompt_ns=2)
-CLOCK = Seconds(MODEL)
-
-
-@dataclass
-class Case:
-    """A server with prefix caching, and what it serves."""
-
-    instance: Instance
-    limits: dict[str, int]
-    watermark: float
-    by_priority: bool
-
-    @property
-    def policy(self) -> str:
-        keys = ",".join(f"{key}={value}" for key, value in self.limits.items())
-        name = "vllm-priority:by=priority" if self.by_priority else "vllm-fcfs:seed=0"
-        return f"{name},{keys},watermark={self.watermark}"
-
-    def literal(self, clock: Clock, *, caching: bool | None = None) -> list[One]:
-        limits, instance = self.limits, self.instance
-        ones = [
-            One(
-                i, arrival, r.prompt + 1, r.output, r.priority or 0,
-                prefix=tuple(r.prefix), unit=instance.block_tokens or 1,
-            )
-            for i, (r, arrival) in enumerate(zip(instance, clock.arrivals(instance), strict=True))
-        ]  # fmt: skip
-        blocks = instance.memory // limits["block"]
-        server = LiteralVllm(
-            limits["block"], blocks, min(limits["max_seqs"], instance.max_active or 99),
-            limits["budget"], bool(limits["chunked"]), int(self.watermark * (blocks + 1)),
-            self.by_priority, None if clock.is_even else MODEL, bool(limits["asynchronous"]),
-            caching="prefix" in instance.extras if caching is None else caching,
-        )  # fmt: skip
-        server.serve(ones)
-        return ones
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    block = draw(st.sampled_from([1, 2, 3, 4]))
-    unit = block * draw(st.integers(1, 3))
-    memory = block * draw(st.integers(max(unit // block, 4), 40 // block + 2))
-    max_seqs = draw(st.sampled_from([1, 2, 3, 100]))
-    budget = max_seqs + draw(st.sampled_from([0, 1, 5, 40]))
-    chunked = draw(st.booleans())
-    most = memory if chunked else min(memory, budget)
-    parents = [draw(st.integers(-1, v - 1)) for v in range(draw(st.integers(1, 5)))]
-    requests, arrival = [], 0
-    for _ in range(draw(st.integers(1, 12))):
-        node, path = draw(st.integers(-1, len(parents) - 1)), list[str]()
-        while node >= 0:
-            path.insert(0, f"b{node}")
-            node = parents[node]
-        path = path[: (most - 1) // unit]
-        prompt = draw(st.integers(len(path) * unit, min(most - 1, len(path) * unit + 9)))
-        output = draw(st.integers(1, min(most - prompt, 12)))
-        arrival += draw(st.sampled_from([0, 0, 0, 1, 7]))
-        requests.append(
-            Request(
-                arrival, prompt, output, arrival_seconds=arrival * 80 / 10**9,
-                priority=draw(st.integers(-2, 2)), weight=draw(st.integers(1, 2)), prefix=path,
-            )
-        )  # fmt: skip
-    limits = {"block": block, "max_seqs": max_seqs, "budget": budget, "chunked": int(chunked)}
-    limits["asynchronous"] = draw(st.integers(0, 1))
-    instance = Instance(
-        memory, requests, block_tokens=unit, max_active=draw(st.sampled_from([None, None, 2])),
-        block_size=draw(st.sampled_from([1, block])),
-    )  # fmt: skip
-    return Case(instance, limits, draw(st.sampled_from([0, 0.1, 0.5])), draw(st.booleans()))
-
-
-def in_stretches(times: list[int]) -> tuple[tuple[int, int], ...]:
-    groups = groupby(enumerate(times), lambda pair: pair[1] - pair[0])
-    runs = ([time for _, time in group] for _, group in groups)
-    return tuple((times[0], times[-1]) for times in runs)
 
 
 def hits(found: PolicyRun) -> list[list[int]]:
@@ -109,19 +29,23 @@ def hits(found: PolicyRun) -> list[list[int]]:
 
 
 @examples(400)
-@given(cases())
+@given(cases() | cases(prefixes=False))
 def test_rounds_are_those_of_literal_blocks(case: Case) -> None:
-    found, ones = run(case.instance, case.policy), case.literal(ROUNDS)
+    found, (server, ones) = run(case.instance, case.policy), case.literal(ROUNDS)
     assert found.segments == tuple(in_stretches(one.times) for one in ones)
+    assert found.completions == tuple(one.completed for one in ones)
     assert found.violations() == []
+    assert server.most_used * case.limits["block"] <= case.instance.memory
+    if "prefix" not in case.instance.extras:  # the server counts kept blocks too
+        assert found.peak_memory <= server.most_used * case.limits["block"]
     blocks = replace(found, instance=replace(case.instance, block_size=case.limits["block"]))
     assert broken_rule(blocks) is None
 
 
 @examples(400)
-@given(cases())
+@given(cases() | cases(prefixes=False))
 def test_seconds_and_hits_are_those_of_literal_blocks(case: Case) -> None:
-    found, ones = run(case.instance, case.policy, clock=CLOCK), case.literal(CLOCK)
+    found, (_, ones) = run(case.instance, case.policy, clock=CLOCK), case.literal(CLOCK)
     assert found.completions == tuple(one.completed for one in ones)
     assert hits(found) == [one.hits for one in ones]
     blocks = replace(found, instance=replace(case.instance, block_size=case.limits["block"]))
@@ -179,8 +103,12 @@ def test_blocks_of_a_server_divide_those_of_prefixes() -> None:
 
 
 @examples(60)
-@given(cases(), st.lists(st.integers(0, 1), min_size=12, max_size=12), st.booleans())
-def test_servers_of_a_fleet_cache_what_is_sent_to_them(
+@given(
+    cases() | cases(prefixes=False),
+    st.lists(st.integers(0, 1), min_size=12, max_size=12),
+    st.booleans(),
+)
+def test_servers_of_a_fleet_are_literal_servers_of_what_is_sent_to_them(
     case: Case, to: list[int], in_seconds: bool
 ) -> None:
     clock = CLOCK if in_seconds else ROUNDS
@@ -188,9 +116,13 @@ def test_servers_of_a_fleet_cache_what_is_sent_to_them(
     found = run(fleet, case.policy, router=Sent(to=to), clock=clock)
     assert found.violations() == []
     for worker, members in enumerate(found.members):
+        assert all(to[i] == worker for i in members)
         own = replace(case, instance=case.instance.of_one_worker(members))
-        ones = own.literal(clock, caching="prefix" in fleet.extras)
+        _, ones = own.literal(clock, caching="prefix" in fleet.extras)
         assert [found.completions[i] for i in members] == [one.completed for one in ones], worker
+        if clock.is_even:
+            stretches = [in_stretches(one.times) for one in ones]
+            assert [found.segments[i] for i in members] == stretches
 
 
 def test_sglang_sorts_by_matches() -> None:

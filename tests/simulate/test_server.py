@@ -1,12 +1,9 @@
-"""Servers that pause requests, against one that is written down literally."""
+"""Servers that pause requests: worked cases, presets, routers and refusals."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from fractions import Fraction
-from itertools import groupby
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +12,11 @@ from commands import Run
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from literal_vllm import LiteralVllm, One
-from routed import Sent
+from served import CLOCK, Case, cases
 
 from kvopt import (
-    BatchTime,
     Instance,
     InvalidInput,
-    Line,
     Prediction,
     Request,
     certify,
@@ -30,115 +24,13 @@ from kvopt import (
 )
 from kvopt import run as simulate
 from kvopt.errors import Stopped
-from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.clocks import ROUNDS
 from kvopt.problem.scopes import Scope
 from kvopt.simulate.policies.registry import policy
 from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.work import Chunks
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
-
-MODEL = BatchTime([Line(90, 1), Line(0, 10)], kv_ns=3, prompt_ns=2)
-
-
-@dataclass
-class Case:
-    instance: Instance
-    limits: dict[str, int]
-    watermark: Fraction
-    by_priority: bool
-
-    @property
-    def policy(self) -> str:
-        keys = ",".join(f"{key}={value}" for key, value in self.limits.items())
-        name = "vllm-priority:by=priority" if self.by_priority else "vllm-fcfs:seed=0"
-        return f"{name},{keys},watermark={self.watermark}"
-
-    def served(self, clock: Clock = ROUNDS) -> PolicyRun:
-        found = simulate(self.instance, self.policy, clock=clock)
-        return found
-
-    def literal(self, model: BatchTime | None = None) -> tuple[LiteralVllm, list[One]]:
-        clock = ROUNDS if model is None else Seconds(model)
-        requests = [
-            One(i, arrival, r.prompt + 1, r.output, r.priority or 0)
-            for i, (r, arrival) in enumerate(
-                zip(self.instance, clock.arrivals(self.instance), strict=True)
-            )
-        ]
-        limits = self.limits
-        blocks = self.instance.memory // limits["block"]
-        server = LiteralVllm(
-            limits["block"],
-            blocks,
-            limits["max_seqs"],
-            limits["budget"],
-            bool(limits["chunked"]),
-            int(float(self.watermark) * (blocks + 1)),
-            self.by_priority,
-            model,
-            bool(limits["asynchronous"]),
-        )
-        server.serve(requests)
-        return server, requests
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    block = draw(st.sampled_from([1, 1, 2, 3, 8]))
-    memory = block * draw(st.integers(1, 40 // block))
-    max_seqs = draw(st.sampled_from([1, 2, 3, 100]))
-    budget = max_seqs + draw(st.sampled_from([0, 1, 5, 40]))
-    chunked = draw(st.booleans())
-    most = memory if chunked else min(memory, budget)
-    peaks = draw(st.lists(st.integers(1, most), min_size=1, max_size=9))
-    requests, arrival = [], 0
-    for peak in peaks:
-        output = draw(st.integers(1, peak))
-        arrival += draw(st.sampled_from([0, 0, 0, 1, 7]))
-        priority = draw(st.integers(-2, 2))
-        requests.append(
-            Request(
-                arrival, peak - output, output, arrival_seconds=arrival / 10**7, priority=priority
-            )
-        )
-    limits = {"block": block, "max_seqs": max_seqs, "budget": budget, "chunked": int(chunked)}
-    limits["asynchronous"] = draw(st.integers(0, 1))
-    watermark = draw(st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 2)]))
-    return Case(Instance(memory, requests), limits, watermark, draw(st.booleans()))
-
-
-def fits_into_blocks(found: Schedule, block: int) -> bool:
-    return not replace(found, instance=replace(found.instance, block_size=block)).violations()
-
-
-def in_stretches(times: list[int]) -> tuple[tuple[int, int], ...]:
-    groups = groupby(enumerate(times), lambda pair: pair[1] - pair[0])
-    runs = ([time for _, time in group] for _, group in groups)
-    return tuple((times[0], times[-1]) for times in runs)
-
-
-@examples(30)
-@given(cases())
-def test_every_round_is_that_of_a_literal_server(case: Case) -> None:
-    found = case.served()
-    server, requests = case.literal()
-    stretches = tuple(in_stretches(one.times) for one in requests)
-    assert found.segments == stretches
-    assert found.completions == tuple(one.completed for one in requests)
-    assert found.check().feasible
-    assert fits_into_blocks(found, case.limits["block"])
-    assert found.peak_memory <= server.most_used * case.limits["block"] <= case.instance.memory
-
-
-@examples(30)
-@given(cases())
-def test_seconds_are_those_of_a_literal_server(case: Case) -> None:
-    found = case.served(Seconds(MODEL))
-    _, requests = case.literal(MODEL)
-    assert found.completions == tuple(one.completed for one in requests)
-    assert found.objective is not None
 
 
 def test_tokens_are_kept_and_nothing_is_admitted_in_the_round_of_a_pause() -> None:
@@ -290,57 +182,13 @@ def test_the_scope_of_a_retraction_is_that_of_pauses() -> None:
 # ---- fleets ---------------------------------------------------------------------------------
 
 
-def sent(case: Case, workers: int, to: Sequence[int], clock: Clock) -> PolicyRun:
-    fleet = replace(case.instance, workers=workers)
-    found = simulate(fleet, case.policy, router=Sent(to=to), clock=clock)
-    return found
-
-
-@examples(30)
-@given(cases(), st.booleans())
-def test_a_fleet_that_sends_all_to_one_worker_is_the_server_alone(
-    case: Case, in_seconds: bool
-) -> None:
-    clock = Seconds(MODEL) if in_seconds else ROUNDS
-    alone = case.served(clock)
-    found = sent(case, 2, [1] * len(case.instance), clock)
-    assert found.completions == alone.completions
-    assert (found.segments, found.chunks) == (alone.segments, alone.chunks)
-    assert (found.scope, found.pauses, found.peak_memory) == (
-        alone.scope,
-        alone.pauses,
-        alone.peak_memory,
-    )
-
-
 @examples(40)
-@given(cases(), st.lists(st.integers(0, 2), min_size=9, max_size=9), st.booleans())
-def test_servers_of_a_fleet_are_literal_servers_of_what_is_sent_to_them(
-    case: Case, to: list[int], in_seconds: bool
-) -> None:
-    """Arrivals ascend with positions, so a routing is a list of workers."""
-    model = MODEL if in_seconds else None
-    found = sent(case, 3, to, Seconds(MODEL) if in_seconds else ROUNDS)
-    assert found.violations() == []
-    for worker in range(3):
-        members = [i for i in range(len(case.instance)) if to[i] == worker]
-        requests = [case.instance.requests[i] for i in members]
-        own = replace(case, instance=replace(case.instance, requests=tuple(requests)))
-        _, ones = own.literal(model)
-        assert [found.workers[i] for i in members] == [worker] * len(members)
-        assert [found.completions[i] for i in members] == [one.completed for one in ones]
-        if model is None:
-            stretches = [in_stretches(one.times) for one in ones]
-            assert [found.segments[i] for i in members] == stretches
-
-
-@examples(40)
-@given(cases(), st.booleans())
+@given(cases(prefixes=False), st.booleans())
 def test_routers_see_what_is_at_servers(case: Case, in_seconds: bool) -> None:
     """The load at an arrival follows from when everything was active, and completed."""
     limits = {**case.limits, "block": 1, "asynchronous": 0}
     case = replace(case, limits=limits)
-    fleet = replace(case.instance, workers=2)
+    fleet = replace(case.instance, workers=2, block_size=1)
 
     def tokens(i: int, time: int, found: PolicyRun) -> int:
         made = sum(max(min(last, time) - first + 1, 0) for first, last in found.segments[i])
@@ -357,8 +205,7 @@ def test_routers_see_what_is_at_servers(case: Case, in_seconds: bool) -> None:
     if in_seconds:
         del measures["least-tokens"]
     for way, measure in measures.items():
-        clock = Seconds(MODEL) if in_seconds else ROUNDS
-        found = simulate(fleet, case.policy, router=way, clock=clock)
+        found = simulate(fleet, case.policy, router=way, clock=CLOCK if in_seconds else ROUNDS)
         for i, time in enumerate(found.arrivals):
             loads = [0, 0]
             for j in range(i):

@@ -259,7 +259,7 @@ class TestFailures:
         errors = [records[name].error for name in names[:6]]
         assert errors[0] is not None
         assert errors[0].startswith("PolicyFault: ")
-        assert errors[0].endswith("bad.py: line 19: throws: admit failed: RuntimeError: on purpose")
+        assert errors[0].endswith("bad.py: line 13: throws: admit failed: RuntimeError: on purpose")
         assert errors[1] == "policy hangs: did not end within 1.3 s"
         assert errors[2] == "PolicyFault: lies: starts 1000000, which is not waiting"
         assert errors[3] is not None
@@ -442,14 +442,10 @@ def test_the_table_of_a_study_holds_its_intervals(done: tuple[Path, Path]) -> No
     assert table["runs"].sum() == len([r for r in found.records if r.policy is not None])
     assert (table["mean_least"] <= table["mean_most"]).all()
     assert (table["mean_most"] <= table["worst_most"]).all()
-    text = found.to_latex()
-    assert text.count("\\\\") == len(table) + 1
-    cells = text.replace("\\", "").split(" & ")
-    assert {*table["policy"]} <= {*cells}
 
 
 @pytest.mark.slow
-def test_tables_have_a_row_for_each_source_and_policy(tmp_path: Path, run: Run) -> None:
+def test_tables_have_a_row_for_each_source_and_policy(tmp_path: Path) -> None:
     """Drawn caches and numbers of requests are ranges, and parameters tell entries apart."""
     (tmp_path / "drawn.toml").write_text(
         'name = "drawn"\npolicies = ["mc-sf", "fcfs"]\n[limits]\ntime_limit = 20\n'
@@ -467,10 +463,3 @@ def test_tables_have_a_row_for_each_source_and_policy(tmp_path: Path, run: Run) 
     row = table.iloc[0]
     assert (row["memory_least"], row["memory_most"]) == (min(sizes), max(sizes))
     assert len(sizes) > 1
-    text = found.to_latex()
-    assert f"arrival-1 &  & 4 & {min(sizes)} to {max(sizes)} & fcfs & 3 & 3 &" in text
-    assert text.count("\\\\") == len(table) + 1
-    code, _, err = run("report", tmp_path / "out", "--latex", tmp_path / "table.tex")
-    assert code == 0
-    assert "table.tex" in err
-    assert (tmp_path / "table.tex").read_text() == text

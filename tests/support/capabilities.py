@@ -60,10 +60,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "A share without a service level": partial(fleet_sizes, _ONE, attain="99%", counts=[1]),
     "A mean with a service level": partial(fleet_sizes, _ONE, "mean=9", counts=[1], slo="e2e=4"),
     "Programs in whole blocks": partial(export, _ONE.replace(block_size=2), _FILE),
-    "The program with pauses on several workers": partial(export, _TWO, _FILE, "pauses"),
-    "The program with pauses with weights, a limit or prefixes": partial(
-        export, _ONE.replace(max_active=2), _FILE, "pauses"
-    ),
+    "A program with pauses": partial(export, _ONE, _FILE, "pauses"),
     "`tiny_optimum` along other axes than pauses": partial(
         tiny_optimum, Problem(_TWO, scope=Scope.PAUSES)
     ),

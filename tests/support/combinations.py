@@ -247,7 +247,8 @@ def _sized(problem: Problem) -> Answer:
 
 def _by_solvers(problem: Problem) -> Answer:
     """Return the best schedule and the best bound of solvers, of which there are some in rounds."""
-    names = ("highs", "cpsat") if problem.clock.is_even else ("auto",)
+    has_programs = problem.clock.is_even and not problem.has_pauses
+    names = ("highs", "cpsat") if has_programs else ("auto",)
     found = [solve(problem, name, time_limit=LIMIT, threads=1) for name in names]
     assert not [fault for each in found for fault in each.faults]
     lowers = [each.lower_bound for each in found if each.lower_bound is not None]

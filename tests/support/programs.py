@@ -9,8 +9,7 @@ import highspy
 import pyomo.environ as pyo
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-from kvopt.formulations.arrays import Program as Arrays
-from kvopt.formulations.arrays import ScheduleProgram
+from kvopt.formulations.arrays import ArrayModel
 
 Row = tuple[Any, ...]
 Column = tuple[int, ...]
@@ -54,12 +53,9 @@ def _label(constraint: Any) -> Row:
     )
 
 
-def program_of_arrays(model: ScheduleProgram) -> Program:
+def program_of_arrays(model: ArrayModel) -> Program:
     """Take a program of arrays to pieces."""
-    return _taken_apart(model, *model.keys())
-
-
-def _taken_apart(model: Arrays, columns: list[Column], labels: list[Row]) -> Program:
+    columns, labels = model.keys()
     assert (len(columns), len(labels)) == (model.num_columns, model.num_rows)
     matrix = model.matrix.tocoo()
     entries = zip(matrix.row, matrix.col, matrix.data, strict=True)

@@ -22,85 +22,37 @@ memory = {memory}
 parameters = {{ u = {u} }}
 """
 
-BAD_POLICIES = """
-import os
+_IMPORTS = """import os
 import time
 from dataclasses import dataclass
-
 from kvopt import Policy, register
-
-
-class Bad(Policy):
+"""
+_BAD = """
+@register
+@dataclass
+class {title}(Policy):
+    name = "{name}"
     source = "a test"
 
-
-@register
-@dataclass
-class Throws(Bad):
-    name = "throws"
-
     def admit(self, view):
-        raise RuntimeError("on purpose")
-
-
-@register
-@dataclass
-class Hangs(Bad):
-    name = "hangs"
-
-    def admit(self, view):
-        while True:
-            pass
-
-
-@register
-@dataclass
-class Dawdles(Bad):
-    name = "dawdles"
-
-    def admit(self, view):
-        time.sleep(0.3)
-        return ()
+        {body}
 
     def wake(self, view):
         return view.now + 1
-
-
-@register
-@dataclass
-class Lies(Bad):
-    name = "lies"
-
-    def admit(self, view):
-        return [10**6]
-
-
-@register
-@dataclass
-class Overfills(Bad):
-    name = "overfills"
-
-    def admit(self, view):
-        return range(len(view.prompts))
-
-
-@register
-@dataclass
-class Mumbles(Bad):
-    name = "mumbles"
-
-    def admit(self, view):
-        return "nonsense"
-
-
-@register
-@dataclass
-class Exits(Bad):
-    name = "exits"
-
-    def admit(self, view):
-        os._exit(7)
 """
+_BODIES = {
+    "throws": 'raise RuntimeError("on purpose")',
+    "hangs": "while True: pass",
+    "dawdles": "time.sleep(0.3); return ()",
+    "lies": "return [10**6]",
+    "overfills": "return range(len(view.prompts))",
+    "mumbles": 'return "nonsense"',
+    "exits": "os._exit(7)",
+}
+"""What each policy does when it may start requests."""
+BAD_POLICIES = _IMPORTS + "".join(
+    _BAD.format(title=name.title(), name=name, body=body) for name, body in _BODIES.items()
+)
 
 
 def tiny(path: Path, draws: int = 6, *, narrow: bool = False) -> Path:

@@ -40,14 +40,6 @@ assert len(frame) == len(instance)
 print(frame.describe())
 """
 
-LATEX = """
-import kvopt
-certificate = kvopt.certify(kvopt.read_instance("a.json"), ["mc-sf", "svf"], time_limit=20)
-text = certificate.to_latex()
-assert "mc-sf" in text and "tabular" in text
-print(text)
-"""
-
 
 def first_hour(walk: Walk) -> None:
     """Do what a researcher tries first."""
@@ -73,4 +65,3 @@ def first_hour(walk: Walk) -> None:
     again = walk.asked("begin from it", "solve a.json --start model.sol")
     assert again["objective"] == best["objective"]
     walk.script("a data frame of a run", FRAME)
-    walk.script("a table in LaTeX", LATEX)

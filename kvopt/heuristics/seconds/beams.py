@@ -1,7 +1,7 @@
 """Beam search over runs in seconds: nodes of a server advance together.
 
-As in rounds (`kvopt.heuristics.beams`), with prices of machine time instead of memory, and up to
-the same time instead of the same round: rounds of two runs differ in length.
+As in rounds (`kvopt.heuristics.trace_beams`), with prices of machine time instead of memory, and up
+to the same time instead of the same round: rounds of two runs differ in length.
 """
 
 from __future__ import annotations

@@ -30,10 +30,6 @@ from kvopt.timetable.runs import PolicyRun
 
 POLICIES = ("svf", "mc-sf", "fcfs")
 """First policies to try."""
-_SERVERS = ("vllm-priority:by=volume", "vllm-fcfs")
-"""Servers to try where prompts may be processed in pieces."""
-_BUDGETS, _CAP, _CAPS = (512, 1024, 256, 2048, 4096, 8192), 256, (64, 128, 512, 1024)
-"""Their tokens a round, and limits of active requests: one, and others with the best budget."""
 ROUTERS = (
     "central", "least-volume", "least-requests", "two-choices", "round-robin", "least-tokens",
     "random",
@@ -125,34 +121,7 @@ def offer_one_by_one(search: Search) -> None:
 def offer_policies(search: Search, _: Budget) -> None:
     """Offer the runs of policies."""
     for label in policies_for(search.instance):
-        _offer_policy(search, label, label)
-
-
-def offer_servers(search: Search, budget: Budget) -> None:
-    """Offer the runs of servers with several budgets, then with other limits of requests.
-
-    A small budget keeps rounds short, and a large one begins prompts early; few active requests
-    are rarely better than many.  In a fleet each server has a line of its own.
-    """
-    for server in _SERVERS:
-        name = f"{server}{',' if ':' in server else ':'}block={search.instance.block_size}"
-        labels = {tokens: f"{name},budget={tokens}" for tokens in _BUDGETS}
-        totals = {
-            tokens: _offer_server(search, f"{label},max_seqs={_CAP}", budget)
-            for tokens, label in labels.items()
-        }
-        best = min(_BUDGETS, key=totals.__getitem__)
-        for cap in _CAPS:
-            if cap <= best:
-                _offer_server(search, f"{labels[best]},max_seqs={cap}", budget)
-
-
-def _offer_server(search: Search, server: str, budget: Budget) -> float:
-    """Offer the run of a server; return its total latency, infinite if the time is over."""
-    is_fleet, router = search.problem.is_fleet, "least-requests"
-    label = f"{server} behind {router}" if is_fleet else server
-    made = _offer_policy(search, server, label, router if is_fleet else "central", budget)
-    return math.inf if made is None else made.objective
+        offer_policy(search, label, label)
 
 
 def search_routed(search: Search) -> None:
@@ -163,10 +132,10 @@ def search_routed(search: Search) -> None:
     for router in ROUTERS if instance.workers > 1 else ROUTERS[:1]:
         for order in orders:
             label = f"{router} + {order.name}"
-            _offer_policy(search, order.policy(everything), label, router)
+            offer_policy(search, order.policy(everything), label, router)
 
 
-def _offer_policy(
+def offer_policy(
     search: Search,
     policy: str | Policy,
     label: str,
@@ -194,7 +163,9 @@ def _offer_policy(
 def search_moves(search: Search, seed: int = 0) -> None:
     """Improve the run by moves and swaps between workers and by other keys, while these gain."""
     made = search.best
-    if not isinstance(made, PolicyRun) or made.segments or len(search.instance) < 2:
+    if not isinstance(made, PolicyRun) or len(search.instance) < 2:
+        return
+    if made.pauses or made.chunks:
         return
     count, workers = len(search.instance), search.instance.workers
     most_idle = max(10, min(_IDLE_STEPS * workers, _IDLE_WORK // count))

@@ -9,6 +9,8 @@ to the published means, medians and ranges:
   a normal around the median clipped to 1..4000, where the upper end takes off enough;
   output lognormal clipped to 1..4096, median 161, mean 296.
 
+A log of two humps is no traffic of a paper: its rate rises and falls twice, and prompts are long.
+
 The parameters below solve these equations for the clipped and rounded distributions.
 """
 
@@ -33,9 +35,9 @@ _MICROSECONDS = 1_000_000
 """In a second."""
 
 
-def clipped(value: float, most: int) -> int:
-    """Clip to 1..most, then round down."""
-    return math.floor(min(max(value, 1.0), float(most)))
+def clipped(value: float, most: int, least: int = 1) -> int:
+    """Clip to least..most, then round down."""
+    return math.floor(min(max(value, float(least)), float(most)))
 
 
 def conversation(draw: Draw) -> tuple[int, int]:
@@ -67,9 +69,42 @@ def _traffic(draw: Draw, shape: Callable[[Draw], tuple[int, int]]) -> Drawn:
 def _arriving(draw: Draw, clock: float, shape: tuple[int, int]) -> Request:
     if "per_second" not in draw.parameters:
         return Request(math.ceil(clock), *shape)
+    return _at_second(clock, shape)
+
+
+def _at_second(clock: float, shape: tuple[int, int]) -> Request:
     since = math.floor(clock * _MICROSECONDS)  # the same number on every platform
     arrival = -(-since * _ROUNDS_A_SECOND // _MICROSECONDS)
     return Request(arrival, *shape, arrival_seconds=since / _MICROSECONDS)
+
+
+_LOG_MEMORY = 448_280
+"""KV cache of Llama-3-70B on four H100."""
+_FLAT, _HUMPS = 0.25, ((1.1, 0.38, 0.13), (0.9, 0.68, 0.12))
+"""Rate between humps, and height, middle and width of each."""
+
+
+def _log_shape(draw: Draw) -> tuple[int, int]:
+    prompt = clipped(draw.lognormal(1500.0, 1.0), 30_000, 5)
+    return prompt, clipped(draw.lognormal(200.0, 0.9), 4000)
+
+
+def _hump_time(draw: Draw) -> float:
+    """Draw a time in [0, 1) by the rate of two humps."""
+    highest = _FLAT + sum(height for height, _, _ in _HUMPS)
+    while True:
+        time = draw.random.random()
+        rate = _FLAT + sum(h * math.exp(-(((time - m) / w) ** 2)) for h, m, w in _HUMPS)
+        if draw.random.random() * highest < rate:
+            return time
+
+
+def _two_humps(draw: Draw) -> Drawn:
+    memory, seconds = draw.memory or _LOG_MEMORY, draw.number("seconds")
+    times = sorted(seconds * _hump_time(draw) for _ in range(draw.count(3000)))
+    return memory, [
+        _at_second(time, draw.fitting(lambda: _log_shape(draw), memory)) for time in times
+    ]
 
 
 def mean_gap(draw: Draw) -> float:
@@ -90,4 +125,5 @@ DRAWS: dict[str, Drawing] = {
     "conversation": partial(_traffic, shape=conversation),
     "summarisation": partial(_traffic, shape=_summarisation),
     "conversation-summarisation": partial(_traffic, shape=_mixed),
+    "two-humps": _two_humps,
 }

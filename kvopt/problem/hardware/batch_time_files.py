@@ -63,4 +63,4 @@ PRESETS: dict[str, BatchTime] = {
     name: batch_time_from_json({"schema": SCHEMA, "name": name, **row})
     for name, row in TABLES["batch_times"].items()
 }
-"""Measured models, fitted with ``kvopt hardware fit``; docs/seconds.md has their errors."""
+"""Measured models; docs/seconds.md has their errors."""

@@ -1,17 +1,11 @@
 """Batch times from measured batches.
 
-There are two kinds of CSV table.  A table of batches has the columns ``tokens`` and
-``milliseconds``, and ``prompts`` and ``held`` if they were measured: a row is a batch.  A profile
-by operators, as the Vidur simulator publishes them, has ``num_tokens``,
-``num_tensor_parallel_workers`` and a
-column ``time_stats.OPERATOR.median`` for each operator of a layer, in milliseconds: a round
-takes the embedding once and every other operator once for each layer.
+A CSV table has the columns ``tokens`` and ``milliseconds``, and ``prompts`` and ``held`` if they
+were measured: a row is a batch.
 
 Measured batches are rounds of a server, whose time is their sum.  Plain least squares keep this
 sum if there is a fixed cost; with relative errors long rounds would count little, and the sum would
-be too low.  A profile is no such sum: it has a row for each number of tokens, over orders of
-magnitude, so its fit minimises relative errors.  No coefficient is negative, and all are rounded to
-whole nanoseconds.
+be too low.  No coefficient is negative, and all are rounded to whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -19,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,13 +28,7 @@ Row = dict[str | None, str]
 _LEAST_POINTS = 3
 """Different numbers of tokens that a fit of lines needs."""
 
-_TOKENS = "num_tokens"
-_WORKERS = "num_tensor_parallel_workers"
-_PREFIX, _SUFFIX = "time_stats.", ".median"
-_ONCE = "time_stats.emb.median"
-"""The one operator that a round takes once, not in every layer."""
-
-_OWN = ("tokens", "milliseconds")
+_NEEDED = ("tokens", "milliseconds")
 _OPTIONAL = ("prompts", "held")
 
 
@@ -86,34 +74,20 @@ class Fit:
 # ---- tables -----------------------------------------------------------------------------------
 
 
-def read_table(text: str, layers: int, workers: int) -> tuple[list[Measured], bool]:
-    """Return the batches of a table, and whether it is a profile by operators.
-
-    Parameters
-    ----------
-    text
-        The content of the file.
-    layers, workers
-        For a profile: layers of the model, and GPUs among which each is divided.
-    """
+def read_table(text: str) -> list[Measured]:
+    """Return the batches of a CSV table."""
     try:
-        return _rows(csv.DictReader(io.StringIO(text), strict=True), layers, workers)
+        table = csv.DictReader(io.StringIO(text), strict=True)
+        columns = [*(table.fieldnames or ())]
+        if {*columns} - {*_NEEDED, *_OPTIONAL} or not {*_NEEDED} <= {*columns}:
+            reason = f"must be {','.join(_NEEDED)} and perhaps {','.join(_OPTIONAL)}"
+            raise InvalidInput(f"{reason}, got {shown(','.join(columns))}", field="header")
+        return [_batch(row, line) for line, row in enumerate(table, 2)]
     except csv.Error as error:
         raise InvalidInput(f"is not a CSV file: {error}") from None
 
 
-def _rows(table: csv.DictReader[str], layers: int, workers: int) -> tuple[list[Measured], bool]:
-    columns = list(table.fieldnames or ())
-    if _TOKENS in columns:
-        return list(_profile(table, columns, layers, workers)), True
-    unknown = set(columns) - {*_OWN, *_OPTIONAL}
-    if unknown or not {*_OWN} <= {*columns}:
-        reason = f"must be {','.join(_OWN)} and perhaps {','.join(_OPTIONAL)}, or a profile with"
-        raise InvalidInput(f"{reason} {_TOKENS}, got {shown(','.join(columns))}", field="header")
-    return [_own(row, line) for line, row in enumerate(table, 2)], False
-
-
-def _own(row: Row, line: int) -> Measured:
+def _batch(row: Row, line: int) -> Measured:
     tokens, prompts, held = (
         int(_number(row, name, line, whole=True)) if name in row else 0
         for name in ("tokens", *_OPTIONAL)
@@ -121,20 +95,6 @@ def _own(row: Row, line: int) -> Measured:
     if prompts > tokens:
         raise InvalidInput(f"is above tokens, {tokens}", field=f"line {line}: prompts")
     return Measured(tokens, _number(row, "milliseconds", line), prompts, held)
-
-
-def _profile(
-    table: csv.DictReader[str], columns: list[str], layers: int, workers: int
-) -> Iterator[Measured]:
-    times = [name for name in columns if name.startswith(_PREFIX) and name.endswith(_SUFFIX)]
-    if not times or _WORKERS not in columns:
-        raise InvalidInput(f"has no {_WORKERS} or no {_PREFIX}*{_SUFFIX}", field="header")
-    for line, row in enumerate(table, 2):
-        if _number(row, _WORKERS, line, whole=True) == workers:
-            total = sum(
-                _number(row, name, line) * (1 if name == _ONCE else layers) for name in times
-            )
-            yield Measured(int(_number(row, _TOKENS, line, whole=True)), total)
 
 
 def _number(row: Row, name: str, line: int, *, whole: bool = False) -> float:
@@ -156,18 +116,16 @@ def _number(row: Row, name: str, line: int, *, whole: bool = False) -> float:
 # ---- fits -------------------------------------------------------------------------------------
 
 
-def fit_roof(rows: Sequence[Measured], lines: int = 2, *, is_profile: bool = False) -> Fit:
+def fit_roof(rows: Sequence[Measured], lines: int = 2) -> Fit:
     """Fit one or two lines to times by tokens.
 
     With two, every split of the table is tried: one line for the batches below, one for those
-    above it.  The best split counts, or one line if no split is better: for a profile by the
-    largest relative error, else by squared errors.
+    above it.  The split of least squared errors counts, or one line if no split is better.
     """
     if lines not in (1, 2):
         raise InvalidInput(f"must be 1 or 2, got {lines}", field="lines")
     ordered = sorted(rows, key=lambda row: row.tokens)
     tokens, times = np.array([row.tokens for row in ordered], dtype=float), _times(ordered)
-    scale = times if is_profile else np.full_like(times, times.mean())
     columns = np.stack([np.ones_like(tokens), tokens], axis=1)
     splits = [k for k in range(2, len(tokens) - 1) if tokens[k] > tokens[k - 1]]
     candidates: list[tuple[slice, ...]] = [(slice(None),)]
@@ -175,20 +133,19 @@ def fit_roof(rows: Sequence[Measured], lines: int = 2, *, is_profile: bool = Fal
         candidates += [(slice(k), slice(k, None)) for k in splits]
     fits = (
         judged(
-            BatchTime([Line(*_not_negative(columns[s], times[s], scale[s])) for s in sides]),
+            BatchTime([Line(*_not_negative(columns[s], times[s])) for s in sides]),
             ordered,
         )
         for sides in candidates
     )
-    return min(fits, key=lambda fit: fit.largest_error if is_profile else fit.squared_error)
+    return min(fits, key=lambda fit: fit.squared_error)
 
 
 def fit_linear(rows: Sequence[Measured]) -> Fit:
     """Fit one line and the costs of prompt tokens and of tokens held, none below 0."""
     times = _times(rows)
     columns = np.array([[1, row.tokens, row.prompts, row.held] for row in rows], dtype=float)
-    scale = np.full_like(times, times.mean())
-    fixed, token, prompt, held = _not_negative(columns, times, scale)
+    fixed, token, prompt, held = _not_negative(columns, times)
     return judged(BatchTime([Line(fixed, token)], kv_ns=held, prompt_ns=prompt), rows)
 
 
@@ -208,12 +165,12 @@ def judged(model: BatchTime, rows: Sequence[Measured]) -> Fit:
     )
 
 
-def _not_negative(columns: Vector, times: Vector, scale: Vector) -> list[int]:
-    """Return coefficients of least squared error in units of a scale, none below 0."""
+def _not_negative(columns: Vector, times: Vector) -> list[int]:
+    """Return coefficients of least squared error, none below 0."""
     from scipy.optimize import nnls
 
     largest = np.maximum(columns.max(axis=0), 1.0)  # so that columns have similar sizes
-    found, _ = nnls(columns / largest / scale[:, None], times / scale)
+    found, _ = nnls(columns / largest / times.mean(), times / times.mean())
     return [round(float(x)) for x in found / largest]
 
 

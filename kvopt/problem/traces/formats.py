@@ -56,8 +56,6 @@ FORMATS: Registry[Format] = Registry(
     "format",
     "kvopt.formats",
     dict.fromkeys(("azure", "mooncake", "bailian", "lengths", "csv", "openai"), __name__),
-    "path",
-    Trace,
 )
 
 register = FORMATS.register

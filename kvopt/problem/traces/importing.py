@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypedDict, Unpack
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import blamed_on, is_standard_input, name_of
 from kvopt.kernels.guarding import blamed
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
@@ -181,7 +181,11 @@ def _opened(path: Path, format: str, **columns: Any) -> Trace:  # noqa: A002
             takers = [name for name, other in others if option in signature(other).parameters]
             reason = f"is for {' and '.join(takers)}, not for {format}"
             raise InvalidInput(reason, field=option.replace("_", "-"))
-    return read(path, **given)
+    with blamed(f"format {format}", read):
+        trace = read(path, **given)
+        if not isinstance(trace, Trace):
+            raise TypeError(f"it returned {shown(trace)}, and must return a Trace")
+    return trace
 
 
 @dataclass

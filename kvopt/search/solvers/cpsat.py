@@ -1,23 +1,18 @@
-"""CP-SAT on the horizon-free pair model, with pauses on the model of tokens."""
+"""CP-SAT on the horizon-free pair model."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from kvopt.bounds.windows import start_windows
 from kvopt.errors import Stopped
-from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
-from kvopt.formulations.paused_cpsat import LARGEST_TOKENS, TokenModel, token_model
-from kvopt.formulations.windows import Windows, largest_latency
+from kvopt.formulations.cpsat import LARGEST_PAIRS, pair_model
+from kvopt.formulations.windows import largest_latency
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_cp_model
-from kvopt.problem.instance import Instance
-from kvopt.timetable.schedule import Schedule
 
 _NAME = "cpsat"
 _LARGEST_LATENCY = 2**45
@@ -30,33 +25,24 @@ _SOON = 1.0
 
 def run(search: Search) -> None:
     """Work on a search with CP-SAT until it has a proof or must stop."""
-    count, tokens = len(search.instance), search.instance.total_output
-    if search.problem.has_pauses and tokens > LARGEST_TOKENS:
-        search.note(f"{_NAME}: {tokens:,} tokens are too many for its model with pauses")
-    elif search.problem.has_pauses:
-        _work(search, token_model, search.best)
-    elif count * (count - 1) > LARGEST_PAIRS:
+    count = len(search.instance)
+    if count * (count - 1) > LARGEST_PAIRS:
         search.note(f"{_NAME}: {count} requests make too many pairs for its model")
-    else:
-        build = partial(pair_model, should_stop=search.budget.over)
-        with suppress(Stopped):
-            _work(search, build, search.schedule)
+        return
+    with suppress(Stopped):
+        _work(search)
 
 
-def _work(
-    search: Search,
-    build: Callable[[Instance, Windows], PairModel | TokenModel],
-    known: Schedule | None,
-) -> None:
-    """Let CP-SAT work on a model, from a known schedule if there is one."""
+def _work(search: Search) -> None:
+    """Let CP-SAT work on the model, from the incumbent if there is one."""
     with search.timing("build"):
         windows = start_windows(search.instance, search.objective)
         if largest_latency(search.instance, windows) > _LARGEST_LATENCY:
             search.note(f"{_NAME}: latencies above 2^45 are too large for its bounds, in floats")
             return
-        built = build(search.instance, windows)
-        if known is not None:
-            built.hint(known)
+        built = pair_model(search.instance, windows, should_stop=search.budget.over)
+        if search.schedule is not None:
+            built.hint(search.schedule)
         is_valid = not built.model.validate()
     if not is_valid:
         search.note(f"{_NAME}: sums of its model could pass 2^63")

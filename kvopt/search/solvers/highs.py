@@ -1,4 +1,4 @@
-"""HiGHS on the time-indexed integer programs, built from sparse arrays."""
+"""HiGHS on the time-indexed integer program, built from sparse arrays."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import numpy as np
 
 from kvopt.bounds.windows import start_windows
 from kvopt.errors import TooLarge
-from kvopt.formulations.arrays import ScheduleProgram, time_indexed_arrays, to_highs
+from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.highs import interrupt_of, set_options
 from kvopt.formulations.layout import nonzeros
-from kvopt.formulations.paused import CELLS_OF_A_COLUMN, paused_arrays
 from kvopt.formulations.windows import Windows, largest_latency
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
@@ -28,15 +27,11 @@ _BYTES = 250
 
 def run(search: Search) -> None:
     """Work on a search with HiGHS until it has a proof or must stop."""
-    build: Callable[[Instance, Windows], ScheduleProgram] = time_indexed_arrays
-    known, cells = search.schedule, 1
-    if search.problem.has_pauses:
-        build, known, cells = paused_arrays, search.best, CELLS_OF_A_COLUMN
     with search.timing("build"):
         windows = start_windows(search.instance, search.objective)
         refuse_large_numbers(search.instance, windows)
-        search.budget.refuse(_BYTES * cells * nonzeros(search.instance, windows))
-        model = build(search.instance, windows)
+        search.budget.refuse(_BYTES * nonzeros(search.instance, windows))
+        model = time_indexed_arrays(search.instance, windows)
         highs = to_highs(model)
     if search.budget.over():
         return
@@ -51,6 +46,7 @@ def run(search: Search) -> None:
         mip_abs_gap=0.5,
         time_limit=search.budget.left,
     )
+    known = search.schedule
     if known is not None and (columns := model.columns_of(known)) is not None:
         solution = load_highspy().HighsSolution()
         solution.col_value = np.isin(np.arange(model.num_columns), columns).astype(float)

@@ -17,7 +17,6 @@ from typing import IO, Any
 
 from kvopt.bounds.windows import start_windows
 from kvopt.formulations.layout import nonzeros
-from kvopt.formulations.paused import CELLS_OF_A_COLUMN
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
@@ -32,15 +31,12 @@ _BYTES = 600
 def run(search: Search, *, solver: str = DEFAULT_SOLVER) -> None:
     """Let a child process with a solver of Pyomo work on a search, and receive its findings."""
     require_solver(solver)
-    pauses = search.problem.has_pauses
     windows = start_windows(search.instance, search.objective)
     refuse_large_numbers(search.instance, windows)
-    cells = CELLS_OF_A_COLUMN if pauses else 1
-    search.budget.refuse(_BYTES * cells * nonzeros(search.instance, windows))
+    search.budget.refuse(_BYTES * nonzeros(search.instance, windows))
     task = {
         "instance": instance_to_json(search.instance),
         "windows": [[window[0], window[-1]] for window in windows],
-        "pauses": pauses,
         "solver": solver,
         "presolve": search.limits.presolve,
         "threads": search.limits.threads,

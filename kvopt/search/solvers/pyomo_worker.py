@@ -20,7 +20,7 @@ from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactor
 from pyomo.contrib.solver.common.results import TerminationCondition as NewTerminationCondition
 from pyomo.opt import TerminationCondition
 
-from kvopt.formulations.pyomo import schedule_from, solved, time_indexed, time_indexed_with_pauses
+from kvopt.formulations.pyomo import schedule_from, solved, time_indexed
 from kvopt.problem.instance_files import instance_from_json
 
 Say = Callable[..., None]
@@ -52,8 +52,7 @@ def main() -> None:
     begin = time.monotonic()
     instance = instance_from_json(task["instance"])
     windows = tuple(range(first, last + 1) for first, last in task["windows"])
-    build = time_indexed_with_pauses if task["pauses"] else time_indexed
-    model = build(instance, windows)
+    model = time_indexed(instance, windows)
     built = time.monotonic()
     say(build=built - begin)
     if task["time_limit"] is not None:
@@ -143,7 +142,7 @@ def _say_schedule(model: pyo.ConcreteModel, say: Say) -> None:
     if found is None:
         say(fault="offered a solution that is not integral")
     else:
-        say(schedule={name: getattr(found, name) for name in ("starts", "workers", "segments")})
+        say(schedule={name: getattr(found, name) for name in ("starts", "workers")})
 
 
 def _say_bound(bound: float | None, say: Say) -> None:

@@ -6,7 +6,7 @@ optional("matplotlib", "plot")
 
 from kvopt.show.plots.charts import Bar, fleet_sizes, intervals
 from kvopt.show.plots.figures import plot_instance, plot_runs, plot_schedule
-from kvopt.show.plots.panels import bands, memory_profile, price_curve, rows
+from kvopt.show.plots.panels import bands, memory_profile, rows
 from kvopt.show.plots.style import new_figure, refuse_unknown_suffix, save
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "plot_instance",
     "plot_runs",
     "plot_schedule",
-    "price_curve",
     "refuse_unknown_suffix",
     "rows",
     "save",

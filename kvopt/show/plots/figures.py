@@ -16,12 +16,11 @@ from matplotlib.figure import Figure
 
 from kvopt.errors import InvalidInput
 from kvopt.show.plots import style
-from kvopt.show.plots.panels import bands, memory_profile, price_curve, rows
+from kvopt.show.plots.panels import bands, memory_profile, rows
 from kvopt.show.plots.timeline import Drawable, Timeline
 from kvopt.show.summary import counted
 
 if TYPE_CHECKING:
-    from kvopt.incumbent.proofs import Prices
     from kvopt.problem.instance import Instance
 
 _LONGEST_NAME = 60
@@ -39,7 +38,6 @@ def plot_schedule(
     *,
     ax: Axes | None = None,
     subtitle: str | None = None,
-    prices: Prices | None = None,
 ) -> Figure:
     """Draw a schedule or a run by request and, on the same time axis, its memory against M.
 
@@ -57,8 +55,6 @@ def plot_schedule(
         Axes for the requests alone; by default a new figure with all panels.
     subtitle
         A remark on the schedule, such as "proved optimal".
-    prices
-        Prices that prove a bound, drawn below the memory.
 
     Examples
     --------
@@ -72,7 +68,7 @@ def plot_schedule(
     """
     if ax is not None:
         return style.figure_of(rows(schedule, ax))
-    figure, _ = _drawn([schedule], prices)
+    figure, _ = _drawn([schedule])
     found = schedule.timeline()
     return _finished(figure, found.instance, path, title, _told(found), subtitle)
 
@@ -100,7 +96,7 @@ def plot_runs(runs: Sequence[Drawable], path: str | Path | None = None) -> Figur
     return _finished(figure, instance, path)
 
 
-def _drawn(runs: Sequence[Drawable], prices: Prices | None = None) -> tuple[Figure, Any]:
+def _drawn(runs: Sequence[Drawable]) -> tuple[Figure, Any]:
     """Return a figure of runs, and the panels of each."""
     instance = runs[0].timeline().instance
     count, workers = len(instance), instance.workers
@@ -112,8 +108,6 @@ def _drawn(runs: Sequence[Drawable], prices: Prices | None = None) -> tuple[Figu
     is_split = 1 < workers <= _MOST_WORKERS
     for worker in range(workers) if is_split else [None]:
         kinds.append((1.4 if is_split else 2.4, partial(memory_profile, worker=worker)))
-    if prices is not None:
-        kinds.append((1.4, lambda _, ax: price_curve(prices, ax)))
     heights = [height for height, _ in kinds]
     across = min(len(runs), 2)
     lines = -(-len(runs) // across)

@@ -1,9 +1,9 @@
-"""Single panels over time: requests in rows or as bands, tokens held, prices of tokens."""
+"""Single panels over time: requests in rows or as bands, tokens held."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,9 +12,6 @@ from matplotlib.markers import CARETDOWN
 
 from kvopt.show.plots import style
 from kvopt.show.plots.timeline import Drawable, Timeline, thinned
-
-if TYPE_CHECKING:
-    from kvopt.incumbent.proofs import Prices
 
 _FLOOR, _TALL = 0.43, 0.86
 """Position of a bar below the middle of its row, and the largest share of a row that it fills."""
@@ -162,23 +159,6 @@ def memory_profile(what: Drawable, ax: Axes | None = None, worker: int | None = 
     _time(found, ax)
     name = "tokens held" if worker is None else f"worker {worker}"
     ax.set(xlabel=f"time ({found.unit})", ylabel=name)
-    return ax
-
-
-def price_curve(prices: Prices, ax: Axes | None = None) -> Axes:
-    """Draw the price of a token over time, in rounds of latency.
-
-    Parameters
-    ----------
-    prices
-        The prices; beyond the last one they are 0.
-    ax
-        Axes to draw on; by default a new figure.
-    """
-    ax = style.axes_of(ax, 2.4)
-    values = [price / prices.denominator for price in prices.numerators]
-    ax.stairs(values, color=style.BOUND)
-    ax.set(ylim=(0, None), xlabel="time (rounds)", ylabel="price of a token")
     return ax
 
 

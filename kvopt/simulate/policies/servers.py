@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import add
 from typing import Literal
 
 from kvopt.errors import InvalidInput
@@ -84,6 +85,8 @@ class ServerPolicy(PausingPolicy):
         Share of the blocks that must stay free when a request joins others.
     asynchronous
         Whether a round is planned before the tokens of the last one are known.
+    prompts
+        Most prompts that a round processes; vLLM has no such limit.
     """
 
     source = "vLLM 0.33.0, v1 scheduler"
@@ -95,10 +98,12 @@ class ServerPolicy(PausingPolicy):
     chunked: bool = True
     watermark: Fraction = Fraction(0)
     asynchronous: bool = False
+    prompts: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("block", "max_seqs"):
-            checked_integer(getattr(self, name), name, 1)
+        for name in ("block", "max_seqs", "prompts"):
+            if (value := getattr(self, name)) is not None:
+                checked_integer(value, name, 1)
         fraction_below_one(self.watermark, "watermark")
         if self.budget < self.max_seqs:  # vLLM refuses it as well
             reason = f"must be at least max_seqs, {self.max_seqs}, got {self.budget}"
@@ -116,7 +121,8 @@ class ServerPolicy(PausingPolicy):
     @property
     def limits(self) -> str:
         """Limits of a round, in words."""
-        more = ", asynchronous" if self.asynchronous else ""
+        more = "" if self.prompts is None else f", {counted(self.prompts, 'prompt')} a round"
+        more += ", asynchronous" if self.asynchronous else ""
         return f"budget {self.budget:,}, {counted(self.max_seqs, 'request')}{more}"
 
     @abstractmethod
@@ -145,26 +151,30 @@ class VllmPriority(ServerPolicy):
     Parameters
     ----------
     by
-        The priority: the believed ``output``, its token-rounds (``volume``), the middle of its
-        interval (``prediction``), or the field of the requests (``priority``).
+        The priority: the believed ``output``, its token-rounds (``volume``), prompt and believed
+        output (``total``), the ``prompt``, the middle of its interval (``prediction``), or the
+        field of the requests (``priority``).
     """
 
     name = "vllm-priority"
 
-    by: Literal["output", "volume", "prediction", "priority"] = "output"
+    by: Literal["output", "volume", "total", "prompt", "prediction", "priority"] = "output"
 
     def priorities(self, instance: Instance) -> Sequence[int]:
         """Return the priorities by ``by``; ties are broken by arrival."""
         if self.by == "priority":
             return _carried(instance)
+        prompts = [request.prompt for request in instance]
+        if self.by == "prompt":
+            return prompts
         beliefs = self.prediction_model().beliefs(instance)
         if self.by == "prediction":
             pairs = zip(beliefs.lower, beliefs.upper, strict=True)
             return [(lower + upper) // 2 for lower, upper in pairs]
         if self.by == "output":
             return beliefs.output
-        prompts = (request.prompt for request in instance)
-        return [volume_of(s, o) for s, o in zip(prompts, beliefs.output, strict=True)]
+        measure = add if self.by == "total" else volume_of
+        return list(map(measure, prompts, beliefs.output))
 
 
 def _carried(instance: Instance) -> list[int]:

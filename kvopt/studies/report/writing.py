@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.show.plots.style import PALETTE
-from kvopt.studies.by_source import table_for_latex
 from kvopt.studies.records import Record
 from kvopt.studies.report.context import TEXTS, Context
 from kvopt.studies.report.layout import ENVIRONMENT, pieces
@@ -64,7 +63,6 @@ WHOLE: dict[str, Callable[[Context], str]] = {
 BY_FAMILY: dict[str, Callable[[Context, Family], Sequence[Markup]]] = {
     "ranking": ratios.ranking,
     "runs": ratios.runs,
-    "gaps": ratios.gaps,
 }
 """Functions that draw a family for a section."""
 
@@ -100,7 +98,6 @@ def write_report(
     output: str | Path | None = None,
     table: str | Path | None = None,
     *,
-    latex: str | Path | None = None,
     verify: bool = False,
 ) -> Written:
     """Write the report of a study.
@@ -113,8 +110,6 @@ def write_report(
         The page; by default ``report.html`` in the folder.
     table
         The records as CSV; by default next to the page, with the suffix ``.csv``.
-    latex
-        A row for each source and scheduler, for the package booktabs; by default not written.
     verify
         Verify every certificate and compare it with its records; faults are on the page.
 
@@ -143,9 +138,6 @@ def write_report(
     made = page.render(**words, palette=PALETTE, version=__version__)
     if rows is not None:
         write_atomically(rows, _csv(study))
-    if latex is not None:
-        title = study.title or study.name
-        write_atomically(Path(latex), table_for_latex(study.records, title))
     write_atomically(target, made)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)

@@ -1,4 +1,4 @@
-"""Pictures of ratios and gaps: means, and single runs against size."""
+"""Pictures of ratios: means, and single runs against size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from statistics import median
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -27,8 +26,6 @@ _MANY = 5
 """From so many ratios on pictures of single runs add to the table."""
 _ROOM = 0.7
 """Share of the distance of two sizes over which instances of one size are spread."""
-_SEVERAL = 3
-"""With so many instances of a size, on average, medians are joined."""
 
 
 def ranking(_: Context, family: Family) -> list[Markup]:
@@ -66,34 +63,11 @@ def runs(context: Context, family: Family) -> list[Markup]:
     return made
 
 
-def gaps(context: Context, family: Family) -> list[Markup]:
-    """Return how far apart both sides of the optimum are, against size."""
-    known = [
-        (record, 100 * (1 - Fraction(record.lower, record.upper)))
-        for record in family.instances
-        if record.upper and record.lower is not None
-    ]
-    if len(known) < 2:
-        return []
-    found = [(record, gap, None, f"gap {float(gap):.2f}%") for record, gap in known]
-    figure, ax, links = _against_size(context, family, found)
-    sizes = grouped(known, lambda pair: pair[0].instance.requests)
-    if len(sizes) > 1 and len(known) >= _SEVERAL * len(sizes):
-        medians = [(size, median(gap for _, gap in mine)) for size, mine in sorted(sizes.items())]
-        ax.plot(*zip(*medians, strict=True), color=style.INK, linewidth=0.8, linestyle=":")
-    spread(ax.yaxis, [0, 1, *(gap for _, gap in known)])
-    ax.set_ylabel("gap (%)")
-    proved = sum(record.proved for record, _ in known)
-    name = f"{family.name}: gap of {len(known)} instances against their size"
-    title = f"{family.name}: {proved:,} of {len(known):,} proved"
-    return [picture(title, figure, name, links=links)]
-
-
 def _against_size(
     context: Context,
     family: Family,
     found: Sequence[tuple[Record, Fraction, Fraction | None, str]],
-    look: int = 0,
+    look: int,
 ) -> tuple[Figure, Axes, list[Link]]:
     """Draw intervals of instances at their sizes; also return their descriptions.
 

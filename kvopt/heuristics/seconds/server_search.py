@@ -1,0 +1,235 @@
+"""Servers with good settings, found on a grid, and settings that change over time.
+
+One machine without prefixes is simulated in compiled loops, which take the decisions of
+`kvopt.simulate.server`.  Of a fleet they serve the share of one machine.  Then, and with prefixes,
+the best points of the grid are run by the simulator, in a fleet behind routers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from kvopt.errors import Stopped
+from kvopt.heuristics.seconds.runs import offer_policy
+from kvopt.heuristics.seconds.server_grid import (
+    CLASSES,
+    Explored,
+    Grid,
+    Latency,
+    explored,
+    sampled,
+)
+from kvopt.heuristics.seconds.server_loops import Served
+from kvopt.heuristics.seconds.server_runs import OneServer, ServerSetting
+from kvopt.heuristics.seconds.server_windows import Windows
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.result import ServerAnswer
+from kvopt.kernels.budget import Budget
+from kvopt.kernels.clock import wall_time
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.simulate.running import run
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.work import Chunks
+
+_GRID = 0.3
+"""Share of the time for the grid."""
+_FEW = 300
+"""Requests of a sample for the simulator."""
+_FEW_ORDERS, _FEW_CAPS, _FEW_PROMPTS = ("total", "volume", "arrival"), (32, 128, 512), (None, 1)
+"""Points for the simulator."""
+_BEHIND_ROUTERS = 4
+"""Settings of each class that the simulator runs."""
+_ROUTERS = ("least-requests", "least-volume", "longest-prefix", "round-robin")
+"""Routers to try with the best settings."""
+OVER_TIME = "settings over time"
+"""Name of runs whose settings change."""
+
+
+def search_servers(search: Search, budget: Budget) -> None:
+    """Offer servers with the best settings of a grid, then with settings that change over time."""
+    share = _share_of(search)
+    if not len(share) or (server := _server_of(search, share.without_prefixes())) is None:
+        return  # the simulator would take too long as well
+    first = budget.part(_GRID)
+    if search.problem.is_fleet or "prefix" in share.extras:
+        made = _explored_by_runs(search, share, server, first)
+    else:
+        made = _explored_in_loops(search, server, first)
+    best = made.best()
+    if best is not None and (search.found_by or "").startswith(best.label) and not budget.over():
+        _search_over_time(search, best, budget)
+
+
+def _server_of(search: Search, instance: Instance) -> OneServer | None:
+    assert isinstance(search.clock, Seconds)
+    return OneServer.of(instance, search.clock)
+
+
+def _is_chunked(search: Search) -> bool:
+    return search.problem.scope.covers(Scope.CHUNKS)
+
+
+def _grid_of(search: Search) -> Grid:
+    return Grid.of(search.instance, search.clock.batch_time, chunked=_is_chunked(search))
+
+
+def _in_loops(search: Search, server: OneServer) -> Latency:
+    """Return the latency of a setting by compiled loops."""
+    served: dict[str, Served] = {}
+
+    def latency(setting: ServerSetting) -> float:
+        if setting.by not in served:
+            served[setting.by] = server.by(server.keys_by(setting.by))
+        total, pauses = server.latency(served[setting.by], setting.limits())
+        return total if search.problem.has_pauses or not pauses else math.inf
+
+    return latency
+
+
+def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Explored:
+    """Explore the grid on one machine, and offer the best run of each class."""
+    instance = search.instance
+    sample = sampled(instance, search.clock.arrivals(instance))
+    few = None if sample is None else _server_of(search, sample)
+    on_sample = None if few is None else _in_loops(search, few)
+    grid = _grid_of(search)
+    made = explored(grid, _in_loops(search, server), on_sample, budget)
+    for name, kind in CLASSES.items():
+        if (best := made.best(kind)) is not None:
+            served = server.by(server.keys_by(best.by))
+            _offer(search, best.label, [server.events(served, best.limits())])
+            _answer(search, name, best, int(made.latencies[best]))
+    return made
+
+
+def _explored_by_runs(
+    search: Search, share: Instance, server: OneServer, budget: Budget
+) -> Explored:
+    """Explore the grid on the share of a machine, and run the best points of it."""
+    grid, runs = _grid_of(search), _Runs(search, budget)
+    if "prefix" not in share.extras:
+        coarse = explored(grid, _in_loops(search, server), None, budget.part(0.3))
+    else:
+        few = sampled(share, search.clock.arrivals(share), _FEW) or share
+        coarse = Explored(partial(_run_on, search, few), budget.part(0.3))
+        coarse.try_all(grid.points(_FEW_ORDERS, _FEW_CAPS, _FEW_PROMPTS))
+    made = Explored(runs.latency, budget)
+    for setting in coarse.finalists(_BEHIND_ROUTERS):
+        made.tried(setting)
+        runs.narrow()
+    made.refine(grid, CLASSES["all"])
+    return made
+
+
+def _share_of(search: Search) -> Instance:
+    """Return the requests of one of the machines if they get them in turn."""
+    instance = search.instance
+    if not search.problem.is_fleet:
+        return instance
+    arrivals = search.clock.arrivals(instance)
+    in_order = sorted(range(len(arrivals)), key=lambda i: (arrivals[i], i))
+    return instance.of_one_worker(sorted(in_order[:: instance.workers]))
+
+
+def _run_on(search: Search, instance: Instance, setting: ServerSetting) -> float:
+    """Return the latency of a setting by the simulator, infinite if the time is over."""
+    with suppress(Stopped):
+        made = run(instance, setting.label, clock=search.clock, should_stop=search.budget.over)
+        if search.problem.scope.covers(made.scope):
+            return made.objective
+    return math.inf
+
+
+class _Runs:
+    """Runs of servers by the simulator, in a fleet behind routers."""
+
+    def __init__(self, search: Search, budget: Budget) -> None:
+        self._search, self._budget = search, budget
+        is_fleet, has_prefixes = search.problem.is_fleet, "prefix" in search.instance.extras
+        known = [name for name in _ROUTERS if has_prefixes or name != "longest-prefix"]
+        self._latencies = dict.fromkeys(known if is_fleet else ["central"], math.inf)
+
+    def latency(self, setting: ServerSetting) -> float:
+        """Return the latency behind the best router, and offer the runs."""
+        search, lowest = self._search, math.inf
+        for router, before in self._latencies.items():
+            label = _label(search, setting, router)
+            made = offer_policy(search, setting.label, label, router, self._budget)
+            if made is None or not search.problem.scope.covers(made.scope):
+                continue
+            for name, kind in CLASSES.items():
+                if kind(setting):
+                    _answer(search, name, setting, made.objective, router)
+            lowest = min(lowest, made.objective)
+            self._latencies[router] = min(before, made.objective)
+        return lowest
+
+    def narrow(self) -> None:
+        """Keep the best router only."""
+        best = min(self._latencies, key=self._latencies.__getitem__)
+        self._latencies = {best: self._latencies[best]}
+
+
+def _label(search: Search, setting: ServerSetting, router: str) -> str:
+    return f"{setting.label} behind {router}" if search.problem.is_fleet else setting.label
+
+
+def _answer(
+    search: Search, kind: str, setting: ServerSetting, latency: int, router: str = "central"
+) -> None:
+    """Keep settings as the best of a class if they are."""
+    behind = router if search.problem.is_fleet else None
+    search.answer_server(kind, ServerAnswer(setting.label, behind, setting.flags, latency))
+
+
+def _offer(search: Search, label: str, events: Sequence[Mapping[str, Any]]) -> None:
+    """Offer a run of all machines by the work of each of them."""
+    began = wall_time()
+    members = [[*range(len(search.instance))]]
+    if search.problem.is_fleet:
+        assert search.best is not None
+        members = search.best.members
+    segments: list[Any] = [None] * len(search.instance)
+    workers, chunks = [0] * len(segments), list[Chunks]()
+    for worker, (own, work) in enumerate(zip(members, events, strict=True)):
+        for i, rows in zip(own, work["segments"], strict=True):
+            segments[i], workers[i] = rows, worker
+        chunks += (piece._replace(request=own[piece.request]) for piece in work["chunks"])
+    made = PolicyRun(
+        search.instance,
+        workers=workers,
+        segments=segments,
+        clock=search.clock,
+        chunks=chunks,
+        resumed=[resumed for work in events for resumed in work["resumed"]],
+        policy=label,
+        wall_seconds=wall_time() - began,
+    )
+    search.offer(made, label)
+
+
+def _search_over_time(search: Search, setting: ServerSetting, budget: Budget) -> None:
+    """Offer the best run with settings that change over time, from the machines of the best run."""
+    best = search.best
+    assert best is not None
+    is_fleet = search.problem.is_fleet
+    parts = [part.instance for part in best.parts] if is_fleet else [search.instance]
+    servers = [_server_of(search, part) for part in parts]
+    if not all(servers) or "prefix" in search.instance.extras:
+        return
+    events: list[Mapping[str, Any]] = []
+    for left, server in zip(range(len(servers), 0, -1), servers, strict=True):
+        assert server is not None
+        own = budget.part(1 / left)
+        windows = Windows(
+            server, setting, own, search.limits.seed, may_pause=search.problem.has_pauses
+        )
+        windows.search()
+        events.append(server.events(*windows.best_run))
+    _offer(search, OVER_TIME, events)
