@@ -31,6 +31,7 @@ from kvopt import (
 from kvopt.bounds.configurations.bound import rising_bounds, rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_prices import offer_shared_prices
+from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
@@ -157,6 +158,7 @@ def _pauses() -> None:
 def _seconds() -> None:
     chat = generate("conversation", n=4, memory=1_000, seed=1)
     seconds_bound(chat, _CLOCK.batch_time)
+    shared_rounds_bound(chat, _CLOCK.batch_time)
     beams_in_seconds(chat, _CLOCK, [0])
     search_servers(Search(Problem(chat, clock=_CLOCK)), Budget(1.0))
 

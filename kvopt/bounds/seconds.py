@@ -6,11 +6,13 @@ Weights and company are found in floats: they steer, and `kvopt.bounds.seconds_e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
 from operator import itemgetter
+from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvopt.bounds.seconds_evaluation import (
     FULL,
@@ -25,7 +27,7 @@ from kvopt.bounds.seconds_evaluation import (
     shares_bound,
 )
 from kvopt.bounds.shares import Processed, processed, shared_out
-from kvopt.incumbent.proofs import SharesProof
+from kvopt.incumbent.proofs import SharedRoundsProof, SharesProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.arrays import Floats
 from kvopt.problem.batch_time import BatchTime
@@ -58,12 +60,26 @@ _COMPANY = 0.8
 """First company, as a share of the rest of the weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecondsBound:
-    """A lower bound on total latency in nanoseconds, and its proof."""
+AProof = TypeVar("AProof", SharesProof, SharedRoundsProof)
+
+
+@dataclass(frozen=True)
+class SecondsBound(Generic[AProof]):
+    """A lower bound on total latency in nanoseconds, and its proof.
+
+    Parameters
+    ----------
+    value_ns
+        No schedule has less total latency.
+    proof
+        Its proof.
+    is_final
+        Whether the search for it ended, so that more time gains nothing.
+    """
 
     value_ns: int
-    proof: SharesProof
+    proof: AProof
+    is_final: bool = True
 
 
 def seconds_bound(
@@ -72,7 +88,7 @@ def seconds_bound(
     *,
     scope: Scope | str = Scope.PAUSES,
     budget: Budget | None = None,
-) -> SecondsBound:
+) -> SecondsBound[SharesProof]:
     """Return a proved lower bound on total latency in nanoseconds.
 
     Parameters
@@ -257,7 +273,7 @@ class _Weights:
         self._ends: Floats = part.delays / (2.0 * part.takes)  # from mean service to completion
         self._begins: Floats = arrivals[cut.owners] + cut.begins
         self._windows: Windows | None = None
-        self._ways = _Way(len(arrivals)), _Way(len(arrivals))
+        self._ways = Way(len(arrivals)), Way(len(arrivals))
         self._set(np.ones(len(arrivals)), np.zeros(len(arrivals)))
 
     def accompany(self, choices: Sequence[Floats]) -> None:
@@ -269,7 +285,7 @@ class _Weights:
             return self.value
 
         tried(max(choices, key=tried))
-        self._ways = _Way(len(self.weights)), _Way(len(self.weights))
+        self._ways = Way(len(self.weights)), Way(len(self.weights))
 
     def _set(self, weights: Floats, company: Floats) -> None:
         excess = np.maximum(weights + company - 1.0, 0.0) / 2.0
@@ -312,22 +328,25 @@ class _Weights:
         self._set(np.clip(weights, 0.0, 1.0), np.clip(company, 0.0, 1.0))
 
 
-class _Way:
+class Way:
     """Directions that follow a gradient, each share on its own scale (Adam).
 
     One scale for all would be that of the requests that wait longest: too small for the others.
     """
 
-    def __init__(self, count: int) -> None:
-        self._mean, self._square, self._steps = np.zeros(count), np.zeros(count), 0
+    def __init__(
+        self, shape: int | tuple[int, ...], momentum: float = _MOMENTUM, memory: float = _MEMORY
+    ) -> None:
+        self._mean, self._square, self._steps = np.zeros(shape), np.zeros(shape), 0
+        self._momentum, self._memory = momentum, memory
 
     def after(self, gain: Floats) -> Floats:
         """Return the next direction: 1 or -1 if the gradient keeps its sign."""
         self._steps += 1
-        self._mean = _MOMENTUM * self._mean + (1 - _MOMENTUM) * gain
-        self._square = _MEMORY * self._square + (1 - _MEMORY) * gain**2
-        mean = self._mean / (1 - _MOMENTUM**self._steps)
-        size = np.sqrt(self._square / (1 - _MEMORY**self._steps))
+        self._mean = self._momentum * self._mean + (1 - self._momentum) * gain
+        self._square = self._memory * self._square + (1 - self._memory) * gain**2
+        mean = self._mean / (1 - self._momentum**self._steps)
+        size = np.sqrt(self._square / (1 - self._memory**self._steps))
         return mean / np.maximum(size, np.finfo(float).tiny)
 
 

@@ -294,7 +294,7 @@ BOUNDS = (
               stages.climb_states_of_tokens, 0.5),
         Stage("prices in blocks", _always, stages.climb),
     ), 0.5),
-    Stage("shares", _in_seconds, stages.bound_shares, 0.2, at_once=True),
+    Stage("bounds in seconds", _in_seconds, stages.bound_in_seconds, 0.3, at_once=True),
     Stage("relaxation", _is_relaxed,
           lambda s, t: restricted.bound_by_relaxation(s, t, bounding),
           _share_of_relaxation, at_once=True),

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
 from kvopt.bounds.relaxations import chains, relaxed_by, volume_chain
-from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.seconds import SecondsBound, seconds_bound
+from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
 from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import TooLarge
@@ -20,7 +23,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_anot
 from kvopt.heuristics.seconds.runs import offer_one_by_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.proofs import Prices, SharesProof, VolumeProof
+from kvopt.incumbent.proofs import VolumeProof, lines_of, prices_of, token_prices
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
@@ -35,6 +38,8 @@ _PRICED_REQUESTS = 80
 """Requests up to which the exact engine prices all starts; more take longer than it has."""
 _LP_COLUMNS = 40_000
 """Columns up to which an LP ends the climb of prices; more cost time and memory."""
+_SHARES = 0.35
+"""Share of the time of bounds in seconds that shares of the machine may take."""
 
 # ---- sizes ------------------------------------------------------------------------------------
 
@@ -197,24 +202,32 @@ def climb_states_of_tokens(search: Search, budget: Budget) -> None:
     bound_tokens(search, work, budget)
 
 
-def bound_shares(search: Search, budget: Budget) -> None:
-    """Bound by shares of the machine, with some of the time for their weights.
+def bound_in_seconds(search: Search, budget: Budget) -> None:
+    """Bound by shares of the machine, then by prices of rounds that active requests share.
 
-    Its first step is completed under any limit: no other stage gives a bound.
+    The first step of shares is completed under any limit: nothing else is sure to give a bound.
     """
+    rounds = partial(shared_rounds_bound, threads=search.limits.threads)
+    ended = _offer_in_seconds(search, "shares", seconds_bound, budget.part(_SHARES))
+    ended &= budget.over() or _offer_in_seconds(search, "shared rounds", rounds, budget)
+    if ended and len(search.instance) and not budget.over():
+        search.note("the bound in seconds is final: more time can only improve the schedule")
+
+
+def _offer_in_seconds(
+    search: Search, name: str, method: Callable[..., SecondsBound[Any] | None], budget: Budget
+) -> bool:
+    """Offer a bound of the wider problem in seconds; return whether more time gains nothing."""
     (names,) = chains(search.problem)
     problem, _ = relaxed_by(search.problem, names)
-    bound = seconds_bound(
-        problem.instance,
-        search.clock.batch_time,
-        scope=problem.scope,
-        budget=budget,
-    )
+    model = search.clock.batch_time
+    bound = method(problem.instance, model, scope=problem.scope, budget=budget)
+    if bound is None:
+        return not budget.over()
     if "prefix" in problem.instance.extras:
         names = (*names, "shares")
-    search.offer_checked(bound.value_ns, "shares", bound.proof, names)
-    if len(search.instance) and not budget.over():
-        search.note("the bound in seconds is final: more time can only improve the schedule")
+    search.offer_checked(bound.value_ns, name, bound.proof, names)
+    return bound.is_final
 
 
 # ---- schedules and proofs ---------------------------------------------------------------------
@@ -257,8 +270,7 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
     """Search all schedules with pauses that are better than the known one."""
     from kvopt.search.exact.paused_layers import search_layers  # loads numba
 
-    proof = search.proof
-    prices = proof if isinstance(proof, Prices) else Prices((), 1)
+    prices = prices_of(search.proof) or token_prices((), 1)
     upper = search.objective
     if upper is None:  # a schedule with less latency exists
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
@@ -286,12 +298,11 @@ def search_beams_in_seconds(search: Search, budget: Budget) -> None:
     from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
 
     assert search.checked is not None, "the bound comes first"
-    assert isinstance(search.checked.proof, SharesProof)
     assert isinstance(search.clock, Seconds)
     made = beams_in_seconds(
         search.instance,
         search.clock,
-        search.checked.proof.lines,
+        lines_of(search.checked.proof),
         budget=budget,
         threads=search.limits.threads,
         seed=search.limits.seed,

@@ -330,10 +330,10 @@ class VllmServer(Server):
             tokens = 1 if work.start is not None else min(work.before + 1 - held, budget)
             needed = self._blocks(held + tokens) - self._blocks(held)
             while needed > self._free and i in self._running:
-                last = max(self._running, key=self._rank.__getitem__)
-                again = went_on.pop(last, 0)
+                victim = self._victim()
+                again = went_on.pop(victim, 0)
                 budget += again
-                self._preempt(last, again)
+                self._preempt(victim, again)
                 is_calm = False
             if i in self._running:
                 self._free -= needed
@@ -342,6 +342,12 @@ class VllmServer(Server):
         if self._partial is not None:
             self._process(self._partial, went_on[self._partial])
         return budget if is_calm else None
+
+    def _victim(self) -> int:
+        """Return the running request to preempt."""
+        if self.policy.victims == "least-computed":
+            return min(self._running, key=lambda i: self._running[i].held(self.now))
+        return max(self._running, key=self._rank.__getitem__)
 
     def _preempt(self, i: int, tokens: int) -> None:
         """Let a request wait again; it may have processed tokens in this round."""

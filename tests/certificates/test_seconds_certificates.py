@@ -18,6 +18,7 @@ from known import known
 
 import kvopt.verify as checker
 from kvopt import BatchTime, Instance, Line, Request, certify, generate
+from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.certificates.files import (
     certificate_text,
@@ -113,7 +114,9 @@ def test_parts_are_written_read_and_checked(tmp_path: Path) -> None:
     side_by_side = Instance(16_000, requests)
     model = BatchTime([Line(10_000_000, 2_000_000)], 80)
     found = content(side_by_side, model)
-    proof = found["lower"]["proof"]
+    bound = seconds_bound(side_by_side, model)
+    proof = json.loads(json.dumps(proof_to_json(bound.proof)))
+    found["lower"] = {"value": bound.value_ns, "proof": proof}
     assert proof["parts"] > 0
     assert judged(tmp_path / "c", found).valid
     again = json.loads(json.dumps(proof_to_json(proof_from_json(proof))))
@@ -210,7 +213,7 @@ class TestHostile:
                     {"arrival": 0, "prompt": 0, "output": 1, "arrival_seconds": 0}]  # fmt: skip
         instance = {"schema": "kvopt.instance/1", "memory": 2**53 - 1, "requests": requests}
         found = {
-            "schema": "kvopt.certificate/3",
+            "schema": "kvopt.certificate/4",
             "scope": "runs",
             "instance": instance,
             "hash": instance_from_json(instance).hash,

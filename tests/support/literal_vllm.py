@@ -62,6 +62,7 @@ class LiteralVllm:
     model: BatchTime | None = None
     asynchronous: bool = False
     caching: bool = False
+    spares_work: bool = False
     most_used: int = 0
 
     def __post_init__(self) -> None:
@@ -177,6 +178,8 @@ class LiteralVllm:
             while self.needed(one, count) > self.free():
                 preempted = True
                 last = max(self.running, key=self.order) if self.by_priority else self.running[-1]
+                if self.spares_work:
+                    last = min(self.running, key=lambda one: one.computed)
                 at -= self.running.index(last) < at
                 self.running.remove(last)
                 budget += sum(c for other, c in tokens if other is last)

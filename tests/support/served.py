@@ -23,13 +23,14 @@ class Case:
     limits: dict[str, int]
     watermark: float
     by_priority: bool
+    victims: str = "last"
 
     @property
     def policy(self) -> str:
         """The server, as kvopt spells it."""
         keys = ",".join(f"{key}={value}" for key, value in self.limits.items())
         name = "vllm-priority:by=priority" if self.by_priority else "vllm-fcfs:seed=0"
-        return f"{name},{keys},watermark={self.watermark}"
+        return f"{name},{keys},watermark={self.watermark},victims={self.victims}"
 
     def literal(
         self, clock: Clock, *, caching: bool | None = None
@@ -49,6 +50,7 @@ class Case:
             limits["budget"], bool(limits["chunked"]), int(self.watermark * (blocks + 1)),
             self.by_priority, None if clock.is_even else MODEL, bool(limits["asynchronous"]),
             caching="prefix" in instance.extras if caching is None else caching,
+            spares_work=self.victims == "least-computed",
         )  # fmt: skip
         server.serve(ones)
         return server, ones
@@ -90,7 +92,9 @@ def cases(draw: st.DrawFn, *, prefixes: bool = True) -> Case:
         max_active=draw(st.sampled_from([None, None, 2])),
         block_size=draw(st.sampled_from([1, block])),
     )  # fmt: skip
-    return Case(instance, limits, draw(st.sampled_from([0, 0.1, 0.5])), draw(st.booleans()))
+    victims = draw(st.sampled_from(["last", "last", "least-computed"]))
+    watermark = draw(st.sampled_from([0, 0.1, 0.5]))
+    return Case(instance, limits, watermark, draw(st.booleans()), victims)
 
 
 def in_stretches(times: list[int]) -> tuple[tuple[int, int], ...]:

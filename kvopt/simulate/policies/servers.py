@@ -87,6 +87,9 @@ class ServerPolicy(PausingPolicy):
         Whether a round is planned before the tokens of the last one are known.
     prompts
         Most prompts that a round processes; vLLM has no such limit.
+    victims
+        Who pauses if blocks run out: the ``last`` in line, or who has the ``least-computed``
+        tokens, as issue 54644 of vLLM proposes.
     """
 
     source = "vLLM 0.33.0, v1 scheduler"
@@ -99,6 +102,7 @@ class ServerPolicy(PausingPolicy):
     watermark: Fraction = Fraction(0)
     asynchronous: bool = False
     prompts: int | None = None
+    victims: Literal["last", "least-computed"] = "last"
 
     def __post_init__(self) -> None:
         for name in ("block", "max_seqs", "prompts"):

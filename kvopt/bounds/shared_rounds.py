@@ -1,0 +1,511 @@
+"""Bound total latency in seconds by prices of rounds that active requests share, in integers.
+
+The fixed part f(0) of a round is paid once, however many requests are active in it.  Let time be
+cut into *cells*.  In each cell
+
+* a *row* is a set of lines of the model whose maximum bounds rounds from below, and ``row_prices``
+  are the prices of its machine time: a request pays them for its work by this row;
+* a request pays for a round that it is in, ``fixed`` when it arrives and ``slopes`` less for each
+  nanosecond after that.  All requests together pay no more than the fixed parts of the rows at
+  their prices.  The first row has its price raised until that holds;
+* what is left of the fixed parts is paid by tokens in memory, or by a limited number of requests.
+
+``interference`` is the share of a request's latency, in parts of 64, that is bounded by its time
+alone and the works of others in the window of that time.  ``docs/seconds-bounds.md`` proves the
+bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from kvopt.bounds.seconds_evaluation import FULL
+from kvopt.bounds.shares import Processed
+from kvopt.incumbent.proofs import SharedRoundsProof
+from kvopt.kernels.interruptible import machine_code
+from kvopt.kernels.magnitudes import NEVER, fits
+from kvopt.problem.arrays import Integers, Numbers
+from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.instance import Instance
+
+_BEYOND = 2**300
+"""Above all costs that numbers of instances and prices may lead to."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What a bound by shared rounds needs of the requests, in columns; times in nanoseconds.
+
+    Parameters
+    ----------
+    arrivals
+        From the first one on.
+    alone
+        Least time from the arrival to the completion.
+    rounds
+        Rounds that yield a token.
+    shortest
+        Least length of such a round.
+    held
+        Tokens held in the first of them.
+    growth
+        Tokens held in addition in all later ones.
+    prompts
+        For each row the work of the prompt beyond that of a token; the last row is interference.
+    counts
+        Weights of the latencies.
+    """
+
+    arrivals: Numbers
+    alone: Numbers
+    rounds: Numbers
+    shortest: Numbers
+    held: Numbers
+    growth: Numbers
+    prompts: Numbers
+    counts: Numbers
+
+    @classmethod
+    def of(
+        cls,
+        instance: Instance,
+        model: BatchTime,
+        rows: Sequence[Sequence[int]],
+        arrivals: Sequence[int],
+        *,
+        chunks: bool = False,
+        done: Processed | None = None,
+    ) -> Columns:
+        """Return the columns of an instance, in integers of any size.
+
+        With ``chunks`` prompts may be processed in pieces: then each row is one line, and a token
+        of a prompt delays others by f(1) - f(0) only.  ``done`` are the prompt tokens that are
+        surely processed, if requests hold others as well; nodes are processed before the first
+        token of their first user, as its prompt is, and perhaps by others.
+        """
+        prompts = _integers([request.prompt for request in instance])
+        outputs = _integers([request.output for request in instance])
+        fresh = prompts if done is None else _integers(done.own)
+        grown = outputs * (outputs - 1) // 2
+        token = _longest(model.lines, 1)
+        own = model.prompt_ns * fresh
+        chosen = [_of(model, row) for row in rows]
+        nodes = [()] * len(instance) if done is None else done.nodes
+        whole = own + model.prompt_ns * _integers([sum(row) for row in nodes])
+        works = [
+            whole + _longest_of(lines, fresh + 1) - _longest(lines, 1) + _of_nodes(lines, nodes)
+            for lines in chosen
+        ]
+        beside = fresh * (token - _longest(model.lines, 0))
+        if not chunks:
+            beside = _longest_of(model.lines, fresh + 1) - token
+        held = outputs * (prompts + 1) + grown
+        first = min(arrivals, default=0)
+        return cls(
+            arrivals=_integers([arrival - first for arrival in arrivals]),
+            alone=_longest_of(model.lines, fresh + 1)
+            + own
+            + (outputs - 1) * token
+            + model.kv_ns * held,
+            rounds=outputs,
+            shortest=token + model.kv_ns * (prompts + 1),
+            held=prompts + 1,
+            growth=grown,
+            prompts=np.array([*works, beside + own], dtype=object),
+            counts=_integers([request.weight for request in instance]),
+        )
+
+    def map(self, change: Callable[[Numbers], Numbers]) -> Columns:
+        """Return the columns with a function applied to all of them."""
+        return Columns(*(change(getattr(self, field.name)) for field in fields(self)))
+
+    def works(self, rates: Rates) -> Numbers:
+        """Return by how much each request makes rounds of others longer in all."""
+        held = self.rounds * self.held + self.growth
+        works: Numbers = rates.token[-1] * self.rounds + self.prompts[-1] + rates.kv * held
+        return works
+
+
+class Shares(NamedTuple):
+    """Of each request its prices of rounds and its share of interference, as in a proof."""
+
+    fixed: Numbers
+    slopes: Numbers
+    interference: Numbers
+
+
+class Grid(NamedTuple):
+    """The denominator of prices, and the nanoseconds of a cell: a float among floats."""
+
+    unit: int
+    cell: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """What rows cost: a row is a set of lines, and the last one is interference.
+
+    Parameters
+    ----------
+    fixed
+        f(0) of each row, in nanoseconds; 0 of the last one.
+    token
+        f(1) - f(0) of each row.
+    kv
+        What a token held costs.
+    memory
+        Tokens that may be held in a round.
+    most_active
+        Limit of the requests that are active in a round.
+    by_memory
+        What tokens pay of a fixed part, in parts of 64; active requests pay the rest.
+    """
+
+    fixed: Numbers
+    token: Numbers
+    kv: int
+    memory: int
+    most_active: int | None
+    by_memory: int
+
+    @classmethod
+    def of(
+        cls, instance: Instance, model: BatchTime, rows: Sequence[Sequence[int]], by_memory: int
+    ) -> Rates:
+        """Return the rates of rows of a model."""
+        chosen = [_of(model, row) for row in rows]
+        fixed = [_longest(lines, 0) for lines in chosen]
+        token = [_longest(lines, 1) - f for lines, f in zip(chosen, fixed, strict=True)]
+        beside = _longest(model.lines, 1) - _longest(model.lines, 0)
+        limit = instance.max_active
+        assert by_memory == FULL or limit is not None, "without a limit tokens pay all"
+        all_fixed, all_token = _integers([*fixed, 0]), _integers([*token, beside])
+        return cls(all_fixed, all_token, model.kv_ns, instance.memory, limit, by_memory)
+
+    def map(self, change: Callable[[Numbers], Numbers]) -> Rates:
+        """Return the rates with a function applied to both columns."""
+        return replace(self, fixed=change(self.fixed), token=change(self.token))
+
+
+class Cells(NamedTuple):
+    """Prices of cells, over the unit of a proof.
+
+    Parameters
+    ----------
+    round
+        What each round of a request costs, beyond its own price of a round and its tokens.
+    token
+        What each token costs that is held in a round.
+    rows
+        Prices of the rows; the last row has the shares of interference.
+    """
+
+    round: Numbers
+    token: Numbers
+    rows: Numbers
+
+    def of(self, kind: Any) -> Cells:
+        """Return them in one kind of numbers."""
+        return Cells(*(column.astype(kind) for column in self))
+
+
+def shared_rounds_value(
+    instance: Instance,
+    model: BatchTime,
+    proof: SharedRoundsProof,
+    arrivals: Sequence[int],
+    *,
+    chunks: bool = False,
+    done: Processed | None = None,
+) -> int:
+    """Return the bound of a proof on total latency in nanoseconds, rounded up.
+
+    Parameters
+    ----------
+    instance
+        The requests, and the memory that they share.
+    model
+        How long rounds last, at least.
+    proof
+        Prices.
+    arrivals
+        In nanoseconds.
+    chunks, done
+        As of `Columns.of`.
+
+    Examples
+    --------
+    >>> from kvopt import BatchTime, Instance, Line, Request
+    >>> pair, model = Instance(9, [Request(0, 2, 1)] * 2), BatchTime([Line(1000, 0)])
+    >>> apart = SharedRoundsProof(((0,),), 64, 1000, (0, 0), (0, 0), (0, 0), ((0,),))
+    >>> shared_rounds_value(pair, model, apart, [0, 0])
+    2000
+    """
+    assert not chunks or all(len(row) == 1 for row in proof.rows), "a roof is of whole prompts"
+    assert machines_of(instance) == 1 or not any(proof.interference), "interference is of one"
+    columns = Columns.of(instance, model, proof.rows, arrivals, chunks=chunks, done=done)
+    shares = Shares(*map(_integers, (proof.fixed, proof.slopes, proof.interference)))
+    prices = np.array(proof.row_prices, dtype=object).reshape(len(proof.rows), -1)
+    rates = Rates.of(instance, model, proof.rows, proof.by_memory)
+    grid = Grid(proof.unit, proof.cell)
+    cells = priced(rates, columns, grid, shares, prices)
+    kind = np.int64 if fits(_largest(columns, cells, grid, shares)) else object
+    requests, chosen = in_numbers(columns, grid.unit, shares, kind), cells.of(kind)
+    answers = Answers.of(len(instance), kind)
+    never = _BEYOND if kind is object else NEVER
+    quick(find_cheapest, kind)(0, len(instance), grid.cell, never, chosen, requests, answers)
+    beside = shares.interference * (columns.alone - columns.works(rates))
+    total: int = sum(answers.values.tolist()) + grid.unit // FULL * int(beside.sum())
+    total -= machines_of(instance) * grid.cell * int(cells.rows[:-1].sum())
+    return -(-total // grid.unit)
+
+
+def machines_of(instance: Instance) -> int:
+    """Return the number of useful machines: at most the number of requests."""
+    return min(instance.workers, max(1, len(instance)))
+
+
+def priced(rates: Rates, columns: Columns, grid: Grid, shares: Shares, prices: Numbers) -> Cells:
+    """Return the prices of all cells, in integers or in floats.
+
+    The first row is raised to what rounds pay; what is left of fixed parts is paid by tokens, or by
+    active requests if they are limited.
+    """
+    count = prices.shape[1]
+    needed = payments(columns.arrivals, shares, grid, count)
+    rows = np.concatenate([prices, _beside(columns, shares, grid, count)[None]])
+    paid = 0 * needed
+    for fixed, row in zip(rates.fixed[1:-1], prices[1:], strict=True):
+        paid = paid + fixed * row
+    missing = np.maximum(needed - paid, 0)
+    assert rates.fixed[0] or not missing.any(), "rounds of the first row have no fixed part"
+    rows[0] += -(-missing // max(rates.fixed[0], 1))
+    left = paid + rates.fixed[0] * rows[0] - needed
+    by_memory = left * rates.by_memory // FULL
+    active = (rates.token[:, None] * rows).sum(axis=0)
+    if rates.most_active is not None:
+        active = active + (left - by_memory) // rates.most_active
+    return Cells(active, rates.kv * rows.sum(axis=0) + by_memory // rates.memory, rows)
+
+
+def payments(arrivals: Numbers, shares: Shares, grid: Grid, count: int) -> Numbers:
+    """Return what all requests pay for a round in each cell."""
+    kind = shares.fixed.dtype
+    if kind.hasobject and len(arrivals) and count:
+        last = max(int(arrivals.max()), count * grid.cell)
+        largest = int(shares.fixed.max()) * len(arrivals) + int(shares.slopes.max()) * last + last
+        kind = np.dtype(np.int64) if fits(largest) else kind
+    needed: Numbers = np.zeros(count, dtype=kind)
+    arrived, fixed, slopes = (
+        column.astype(kind) for column in (arrivals, shares.fixed, shares.slopes)
+    )
+    quick(_add_payments, kind)(arrived, fixed, slopes, grid.cell, needed)
+    return needed.astype(shares.fixed.dtype)
+
+
+def _add_payments(
+    arrivals: Numbers, fixed: Numbers, slopes: Numbers, cell: Any, needed: Numbers
+) -> None:
+    """Add what each request pays for a round in each cell, until it pays nothing."""
+    for i in range(len(arrivals)):
+        for k in range(int(arrivals[i] // cell), len(needed)):
+            pays = fixed[i] - slopes[i] * max(k * cell - arrivals[i], 0 * arrivals[i])
+            if pays <= 0:
+                break
+            needed[k] += pays
+
+
+def _beside(columns: Columns, shares: Shares, grid: Grid, count: int) -> Numbers:
+    """Return the shares of interference of the windows that contain each cell, over the unit."""
+    first, last = windows(columns, grid, count)
+    changes = np.zeros(count + 1, dtype=shares.interference.dtype)
+    np.add.at(changes, first, shares.interference)
+    np.add.at(changes, last, -shares.interference)
+    sums: Numbers = np.cumsum(changes[:-1]) * (grid.unit // FULL)
+    return sums
+
+
+def windows(columns: Columns, grid: Grid, count: int) -> tuple[Integers, Integers]:
+    """Return the first cell wholly in the window of each request, and the one after the last."""
+    first = -(-columns.arrivals // grid.cell)
+    last = np.maximum((columns.arrivals + columns.alone) // grid.cell, first)
+    begins, ends = (np.minimum(places, count).astype(int) for places in (first, last))
+    return begins, ends
+
+
+class Requests(NamedTuple):
+    """The columns that the loops read, in one kind of numbers.
+
+    Those that are not of `Columns` or `Shares`: ``whole`` is the least length of all rounds,
+    ``later`` that of all but the first, ``rates`` the price of waiting.
+    """
+
+    arrivals: Numbers
+    alone: Numbers
+    shortest: Numbers
+    whole: Numbers
+    later: Numbers
+    held: Numbers
+    growth: Numbers
+    rates: Numbers
+    fixed: Numbers
+    slopes: Numbers
+    prompts: Numbers
+
+
+def in_numbers(columns: Columns, unit: int, shares: Shares, kind: Any) -> Requests:
+    """Return the columns that the loops read, in one kind of numbers."""
+    rates = (FULL * columns.counts - shares.interference) * (unit // FULL)
+    whole = columns.rounds * columns.shortest
+    chosen = (columns.arrivals, columns.alone, columns.shortest, whole, whole - columns.shortest,
+              columns.held, columns.growth, rates, shares.fixed, shares.slopes,
+              columns.prompts)  # fmt: skip
+    return Requests(*(np.asarray(column).astype(kind) for column in chosen))
+
+
+class Answers(NamedTuple):
+    """What requests pay.
+
+    Parameters
+    ----------
+    values
+        The least cost, times the unit.
+    ends
+        The cell in which a request then completes; their number if it is after the last one.
+    limits
+        The price of the dearest service that it then uses.
+    """
+
+    values: Numbers
+    ends: Integers
+    limits: Numbers
+
+    @classmethod
+    def of(cls, count: int, kind: Any) -> Answers:
+        """Return space for the answers of so many requests."""
+        values, limits = np.zeros((2, count), dtype=kind)
+        return cls(values, np.zeros(count, dtype=np.int64), limits)
+
+
+def find_cheapest(
+    first: int,
+    last: int,
+    cell: Any,
+    never: float,
+    prices: Cells,
+    requests: Requests,
+    answers: Answers,
+) -> None:
+    """Find the least cost of some requests; in Python where integers pass 64 bits.
+
+    Costs are below ``never``, which stands for that of a wait beyond it.
+
+    A request that completes in a cell uses the cheapest services of all cells from its arrival up
+    to this one.  Used cells are on a stack, the dearest first, which may be used in part.
+    """
+    by_round, by_token, rows = prices
+    arrivals, alone, shortest, whole, later, held, growth, rates, fixed, slopes, prompts = requests
+    values, ends, limits = answers
+    count = len(by_round)
+    stack, sizes = np.empty_like(by_round), np.empty_like(by_round)
+    for i in range(first, last):
+        arrival, k = arrivals[i], int(arrivals[i] // cell)
+        after, place, wait = k, count, max(alone[i], count * cell - arrival)
+        best = never + 0 * arrival if wait * 1.0 * rates[i] >= never else wait * rates[i]
+        head, top, total, cost, limit = 0, 0, 0 * arrival, 0 * arrival, 0 * arrival
+        token, prompt = 0 * arrival, 0 * arrival
+        while k < count:
+            begin, end = max(k * cell, arrival), (k + 1) * cell
+            time = rates[i] * max(alone[i], begin - arrival)
+            if time >= best:
+                break
+            # The cell joins those that are used, and what is dearer than needed leaves.
+            pays = max(fixed[i] - slopes[i] * (begin - arrival), 0 * arrival)
+            price = (pays + by_round[k] + by_token[k] * held[i]) // shortest[i]
+            spot = top
+            while spot > head and stack[spot - 1] < price:
+                stack[spot], sizes[spot] = stack[spot - 1], sizes[spot - 1]
+                spot -= 1
+            stack[spot], sizes[spot] = price, end - begin
+            top += 1
+            total, cost = total + end - begin, cost + (end - begin) * price
+            while total - sizes[head] >= whole[i]:
+                total, cost = total - sizes[head], cost - sizes[head] * stack[head]
+                head += 1
+            if begin == arrival or by_token[k] < token:
+                token = by_token[k]
+            if end > arrival + alone[i]:
+                # Its prompt is processed before its later rounds.
+                while after <= k and after * cell < end - later[i]:
+                    work = 0 * arrival
+                    for row in range(len(rows)):
+                        work += rows[row, after] * prompts[row, i]
+                    if after * cell <= arrival or work < prompt:
+                        prompt = work
+                    after += 1
+                value = time + cost - (total - whole[i]) * stack[head]
+                value += growth[i] * token + prompt
+                if value < best:
+                    best, place, limit = value, k, stack[head]
+            k += 1
+        values[i], ends[i], limits[i] = best, place, limit
+
+
+def quick(function: Function, kind: Any) -> Function:
+    """Return a loop in machine code, or in Python where integers pass 64 bits."""
+    is_large = np.dtype(kind).hasobject
+    return function if is_large else machine_code(function, or_python=True)
+
+
+def _largest(columns: Columns, cells: Cells, grid: Grid, shares: Shares) -> int:
+    """Return a limit of all numbers in `find_cheapest`."""
+    if not len(columns.arrivals) or not len(cells.round):
+        return 0
+    fixed, slopes = int(shares.fixed.max()), int(shares.slopes.max())
+    alone, count = int(columns.alone.max()), len(cells.round)
+    wait = grid.unit * int(columns.counts.max()) * (2 * alone + 2 * grid.cell)
+    each = fixed + int(cells.token.max()) * int(columns.held.max()) + int(cells.round.max())
+    service = (each // int(columns.shortest.min()) + 1) * (alone + 2 * grid.cell)
+    prompt = int((cells.rows.max(axis=1) * columns.prompts.max(axis=1)).sum())
+    growth = int(columns.growth.max()) * int(cells.token.max())
+    # A price falls while it is positive, and one cell further.
+    times = (
+        max(int(columns.arrivals.max()), grid.cell * count),
+        slopes * (alone + grid.cell * count),
+    )
+    return int(max(wait + service + prompt + growth, each, *times))
+
+
+def _integers(values: Sequence[int]) -> Numbers:
+    """Return an array of integers of any size."""
+    return np.array(values, dtype=object)
+
+
+def _of(model: BatchTime, row: Sequence[int]) -> list[Line]:
+    """Return the lines of a row."""
+    return [model.lines[place] for place in row]
+
+
+def _of_nodes(lines: Sequence[Line], nodes: Sequence[Sequence[int]]) -> Numbers:
+    """Return the work by some lines of the nodes that each request is the first user of."""
+    none = _longest(lines, 0)
+    return _integers([sum(_longest(lines, tokens) - none for tokens in row) for row in nodes])
+
+
+def _longest(lines: Sequence[Line], tokens: int) -> int:
+    """Return the length of a round of so many tokens by some lines."""
+    return max(line.round_ns + line.token_ns * tokens for line in lines)
+
+
+def _longest_of(lines: Sequence[Line], tokens: Numbers) -> Numbers:
+    """Return the lengths of rounds of so many tokens by some lines."""
+    times = lines[0].round_ns + lines[0].token_ns * tokens
+    for line in lines[1:]:
+        times = np.maximum(times, line.round_ns + line.token_ns * tokens)
+    return times

@@ -1,0 +1,473 @@
+"""``shared_rounds_bound``: prices of shared rounds climb in floats, and integers prove the best.
+
+The bound is concave in prices.  A slope of it is what requests use of each cell, less what there
+is.  All prices climb together, each on its own scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.bounds.fluid import machine_prices
+from kvopt.bounds.seconds import SecondsBound, Way
+from kvopt.bounds.seconds_evaluation import FULL
+from kvopt.bounds.shared_rounds import (
+    Answers,
+    Cells,
+    Columns,
+    Grid,
+    Rates,
+    Requests,
+    Shares,
+    find_cheapest,
+    in_numbers,
+    machines_of,
+    payments,
+    priced,
+    quick,
+    shared_rounds_value,
+    windows,
+)
+from kvopt.bounds.shares import Processed, processed, shared_out
+from kvopt.incumbent.proofs import SharedRoundsProof
+from kvopt.kernels.budget import Budget
+from kvopt.kernels.parallel import map_ranges
+from kvopt.problem.arrays import Floats, Numbers
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.clocks import arrivals_ns
+from kvopt.problem.instance import Instance, refuse_blocks
+from kvopt.problem.scopes import Scope
+
+UNIT = 2**18
+"""Denominator of prices."""
+MOST_STEPS = 600
+"""Limit of the steps of an ascent."""
+_PER_REQUEST = 16
+"""Cells in the mean time of a request alone."""
+_MOST_CELLS = 40_000
+"""Limit of the cells, which are in the file of a proof."""
+_MOST_VISITS = 4_000_000
+"""Limit of the cells in which requests wait or run, which a check visits one by one."""
+_MOST_ROWS = 4
+"""Limit of the rows of a proof."""
+_STEP, _SLOWER = 0.05, 40
+"""First change of a share, and after how many steps it is 0.7 of that."""
+_MOMENTUM, _MEMORY = 0.9, 0.99
+"""Decay, in each step, of the means of the slope and of its square."""
+_RECENT = 0.1
+"""Weight of the last point in the moving mean of points, which is often better than they are."""
+_PATIENCE, _ENOUGH = 40, 2e-4
+"""An ascent ends if so many steps gain less than this share of the bound."""
+_LOWEST = 0.02
+"""Lowest height of prices of rounds: at 0 they would have no slope."""
+_NEVER = 1e300
+"""Above all costs."""
+_HEIGHTS, _BESIDE, _FLUID = (0.1, 0.4, 0.8), (0.0, 0.3, 0.6), (0.0, 0.3, 0.6, 0.9, 1.0)
+"""First prices of rounds, shares of interference, and shares of the prices of the fluid."""
+_SPAN = 1.5
+"""First time in which prices of rounds fall to 0, in times alone."""
+_BY_MEMORY = (FULL, 32, 0)
+"""Parts of what is left of fixed parts that tokens pay if active requests are limited."""
+
+
+def shared_rounds_bound(
+    instance: Instance,
+    model: BatchTime,
+    *,
+    scope: Scope | str = Scope.PAUSES,
+    budget: Budget | None = None,
+    threads: int = 1,
+) -> SecondsBound[SharedRoundsProof] | None:
+    """Return a proved lower bound on total latency in nanoseconds, by prices of shared rounds.
+
+    None without requests, if rounds have no fixed part, or without time for a first step.
+
+    Parameters
+    ----------
+    instance
+        Requests, and when they arrive (`kvopt.problem.clocks.arrivals_ns`).
+    model
+        The batch-time model; rounds may last longer, never less.
+    scope
+        Schedules to cover.  All proofs cover pauses; with ``chunks`` prompts are processed in
+        pieces.  With ``sharing`` a request holds its share of a prefix, and private tokens alone
+        are work.
+    budget
+        Time for the ascent; without a limit it ends when it gains little.
+    threads
+        Threads that share the requests.
+
+    Examples
+    --------
+    >>> from kvopt import BatchTime, Instance, Line, Request
+    >>> requests = [Request(0, 9, 20), Request(0, 9, 20)]
+    >>> found = shared_rounds_bound(Instance(1000, requests), BatchTime([Line(100, 1), Line(0, 9)]))
+    >>> 4260 <= found.value_ns <= 4478
+    True
+    """
+    refuse_blocks(instance, "the bound in seconds")
+    budget, scope = budget or Budget(), Scope.parse(scope)
+    arrivals, done = arrivals_ns(instance), None
+    chunks = scope.covers(Scope.CHUNKS)
+    if scope.covers(Scope.SHARING) and "prefix" in instance.extras:
+        done = processed(instance, arrivals)
+        instance = shared_out(instance, chunks=chunks)
+    rows = _rows(model, chunks)
+    if not len(instance) or not max(model.lines[line].round_ns for line in rows[0]):
+        return None
+    ascent = _Ascent(instance, model, rows, arrivals, chunks, done, threads)
+    best = ascent.best(budget)
+    if best is None:
+        return None
+    value = shared_rounds_value(instance, model, best, arrivals, chunks=chunks, done=done)
+    return SecondsBound(value, best, ascent.is_final)
+
+
+def _rows(model: BatchTime, chunks: bool) -> list[tuple[int, ...]]:
+    """Return the rows of a proof: the first one has the largest fixed part.
+
+    Whole prompts have the roof of all lines, and single lines, under which prompts share rounds.
+    """
+    count = len(model.lines)
+    lines = sorted(range(count), key=lambda line: -model.lines[line].round_ns)
+    single: list[tuple[int, ...]] = [(line,) for line in lines]
+    if chunks or count == 1:
+        return single[:_MOST_ROWS]
+    return [tuple(range(count)), *single[1:_MOST_ROWS]]
+
+
+class _Point(NamedTuple):
+    """A point of the ascent.
+
+    Parameters
+    ----------
+    height
+        Price of a round at the arrival, times its weight, for each nanosecond that it lasts alone.
+    span
+        Nanoseconds in which it falls to 0.
+    beside
+        Share of interference.
+    rows
+        Prices of rows in cells.
+    """
+
+    height: Floats
+    span: Floats
+    beside: Floats
+    rows: Floats
+
+    def mixed(self, other: _Point, share: float) -> _Point:
+        """Return a point between this one and another."""
+        pairs = zip(self, other, strict=True)
+        return _Point(*((1 - share) * mine + share * its for mine, its in pairs))
+
+
+class _Ascent:
+    """Prices that climb; ``is_final`` if they ended since they gained little."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        model: BatchTime,
+        rows: Sequence[tuple[int, ...]],
+        arrivals: Sequence[int],
+        chunks: bool,
+        done: Processed | None,
+        threads: int,
+    ) -> None:
+        exact = Columns.of(instance, model, rows, arrivals, chunks=chunks, done=done)
+        self._columns, self._threads = exact.map(lambda column: column.astype(float)), threads
+        self._choices = [
+            Rates.of(instance, model, rows, part).map(lambda column: column.astype(float))
+            for part in (_BY_MEMORY if instance.max_active is not None else (FULL,))
+        ]
+        self._rates, self._rows = self._choices[0], tuple(rows)
+        self._machines = machines_of(instance)
+        self._works = self._columns.works(self._rates)
+        self._grid, self._fluid = self._on_grid()
+        self.is_final = False
+
+    def _on_grid(self) -> tuple[Grid, Floats]:
+        """Return the grid, and for each row the prices of the fluid by this row."""
+        columns, found = self._columns, []
+        for row in range(len(self._rows)):
+            takes = self._takes(row)
+            if takes.min() > 0:
+                priced_at = machine_prices(columns.arrivals.tolist(), takes, 4 * _MOST_CELLS)
+                found.append((row, *priced_at))
+        ends = [times[-1] for _, times, _ in found]
+        last = max([(columns.arrivals + 2 * columns.alone).max(), *ends])
+        waits = [prices.mean() * times[-1] for _, times, prices in found]
+        visits = max([columns.alone.sum(), *waits])
+        cell = max(columns.alone.mean() / _PER_REQUEST, last / _MOST_CELLS, visits / _MOST_VISITS)
+        grid = Grid(UNIT, float(max(1, round(cell))))
+        middles = (np.arange(int(last // grid.cell) + 1) + 0.5) * grid.cell
+        fluid = np.zeros((len(self._rows), len(middles)))
+        for row, times, prices in found:
+            fluid[row] = np.interp(middles, times, prices, right=0.0)
+        return grid, fluid
+
+    def _takes(self, row: int) -> Floats:
+        """Return the machine time of each request by a row, if tokens in memory pay f(0)."""
+        columns, rates = self._columns, self._rates
+        held = columns.rounds * columns.held + columns.growth
+        by_token = rates.kv + rates.fixed[row] / rates.memory
+        takes = rates.token[row] * columns.rounds + columns.prompts[row] + by_token * held
+        return np.asarray(takes / self._machines)
+
+    def best(self, budget: Budget) -> SharedRoundsProof | None:
+        """Climb, and return the best prices."""
+        start = self._start(budget)
+        if start is None:
+            return None
+        value, point = start
+        best, mean = start, point
+        ways = [Way(column.shape, _MOMENTUM, _MEMORY) for column in point]
+        earlier = value
+        for step in range(MOST_STEPS):
+            if budget.over():
+                break
+            slope = self._slope(point)
+            point = self._moved(point, slope, ways, _STEP / (1 + step / _SLOWER) ** 0.5)
+            mean = mean.mixed(point, _RECENT)
+            if step % _PATIENCE == _PATIENCE - 1:
+                best = max(best, (self._value(mean), mean), key=lambda pair: pair[0])
+                if best[0] - earlier < _ENOUGH * abs(best[0]):
+                    self.is_final = True
+                    break
+                earlier = best[0]
+            best = max(best, (self._value(point), point), key=lambda pair: pair[0])
+        else:
+            self.is_final = True
+        best = max(best, (self._value(mean), mean), key=lambda pair: pair[0])
+        return self._proof(best[1])
+
+    def _start(self, budget: Budget) -> tuple[float, _Point] | None:
+        """Return the best of some simple prices with its value."""
+        best: tuple[float, _Point] | None = None
+        choice = self._rates
+        for rates, (height, beside, share) in product(
+            self._choices, product(_HEIGHTS, _BESIDE, _FLUID)
+        ):
+            if beside and self._machines > 1:
+                continue
+            self._rates = rates
+            for row in range(len(self._rows) if share else 1):
+                if budget.over():
+                    break
+                point = self._simple(height, beside, share, row)
+                value = self._value(point)
+                if best is None or value > best[0]:
+                    best, choice = (value, point), rates
+        self._rates = choice
+        if best is not None:
+            self._value(best[1])
+        return best
+
+    def _simple(self, height: float, beside: float, share: float, row: int) -> _Point:
+        """Return prices that are alike for all requests, with a share of the fluid of a row."""
+        alike = np.ones(len(self._columns.arrivals))
+        rows = np.zeros_like(self._fluid)
+        rows[row] = share * self._fluid[row]
+        return _Point(
+            height * (1 - beside) * alike, _SPAN * self._columns.alone, beside * alike, rows
+        )
+
+    def _shares(self, point: _Point) -> Shares:
+        """Return a point in whole numbers, as in a proof."""
+        columns = self._columns
+        fixed = np.rint(point.height * columns.shortest * columns.counts * UNIT)
+        beside = np.rint(point.beside * FULL * columns.counts)
+        return Shares(fixed, np.rint(fixed / np.maximum(point.span, 1.0)), beside)
+
+    def _value(self, point: _Point) -> float:
+        """Return the bound at a point, and keep what requests pay there."""
+        columns, grid, shares = self._columns, self._grid, self._shares(point)
+        prices = np.rint(point.rows * UNIT)
+        cells = priced(self._rates, columns, grid, shares, prices)
+        requests = in_numbers(columns, UNIT, shares, float)
+        answers = Answers.of(len(columns.arrivals), float)
+        search = quick(find_cheapest, float)
+        map_ranges(
+            lambda first, last: search(first, last, grid.cell, _NEVER, cells, requests, answers),
+            len(answers.values),
+            self._threads,
+        )
+        self._at = _At(shares, prices, cells, requests, answers)
+        total = answers.values.sum() - self._machines * grid.cell * cells.rows[:-1].sum()
+        added = (shares.interference * (columns.alone - self._works)).sum()
+        return float(total / UNIT + added / FULL)
+
+    def _slope(self, point: _Point) -> _Point:
+        """Return how the bound changes with each share at the last point."""
+        columns, rates, grid, at = self._columns, self._rates, self._grid, self._at
+        used = self._used()
+        works = rates.token[:, None] * used.rounds + rates.kv * used.tokens + used.prompts
+        there = self._machines * grid.cell
+        # What is left of the fixed parts is worth what tokens and active requests pay of it.
+        left = rates.by_memory / FULL * used.tokens / rates.memory
+        if rates.most_active is not None:
+            left = left + (1 - rates.by_memory / FULL) * used.rounds / rates.most_active
+        paid = (rates.fixed[1:-1, None] * at.prices[1:]).sum(axis=0)
+        is_raised = payments(columns.arrivals, at.shares, grid, len(left)) > paid
+        dear = np.where(is_raised, (there - works[0]) / rates.fixed[0], left)
+        rows = works[:-1] - there + rates.fixed[:-1, None] * dear
+        rows[0] += rates.fixed[0] * (left - dear)
+
+        by_fixed, by_slope = self._spent(dear)
+        by_fixed, by_slope = used.by_fixed - by_fixed, used.by_slope + by_slope
+        scale, span = columns.shortest * columns.counts, np.maximum(point.span, 1.0)
+        met = np.append(0.0, np.cumsum(works[-1]))
+        first, last = windows(columns, grid, len(left))
+        ends = np.maximum(at.answers.ends * grid.cell, columns.arrivals)
+        waits = np.maximum(columns.alone, ends - columns.arrivals)
+        return _Point(
+            scale * (by_fixed + by_slope / span),
+            -scale * point.height * by_slope / span,  # of its logarithm
+            columns.counts * (columns.alone - self._works + met[last] - met[first] - waits),
+            rows,
+        )
+
+    def _used(self) -> _Used:
+        """Return what all requests use."""
+        at, count = self._at, len(self._columns.arrivals)
+        by_fixed, by_slope = np.zeros((2, count))
+
+        def of_range(first: int, last: int) -> _Used:
+            rounds, tokens = np.zeros((2, len(at.cells.round)))
+            used = _Used(rounds, tokens, np.zeros_like(at.cells.rows), by_fixed, by_slope)
+            add = quick(add_services, float)
+            add(first, last, self._grid.cell, at.cells, at.requests, at.answers, used)
+            return used
+
+        parts = map_ranges(of_range, count, self._threads)
+        rounds, tokens, prompts = (
+            np.sum(column, axis=0) for column in zip(*(part[:3] for part in parts), strict=True)
+        )
+        return _Used(rounds, tokens, prompts, by_fixed, by_slope)
+
+    def _spent(self, dear: Floats) -> tuple[Floats, Floats]:
+        """Return what prices of rounds cost by their height and by their slope: sums over cells."""
+        columns, shares, cell, count = self._columns, self._at.shares, self._grid.cell, len(dear)
+        sums = np.append(0.0, np.cumsum(dear))
+        moments = np.append(0.0, np.cumsum(dear * np.arange(count) * cell))
+        reach = shares.fixed / np.maximum(shares.slopes, 1e-9)
+        begin = np.minimum(columns.arrivals // cell, count).astype(int)
+        end = np.minimum((columns.arrivals + reach) // cell + 1, count).astype(int)
+        later = np.minimum(begin + 1, end)  # where it arrives it pays in full
+        after = moments[end] - moments[later] - columns.arrivals * (sums[end] - sums[later])
+        return sums[end] - sums[begin], after
+
+    def _moved(self, point: _Point, slope: _Point, ways: Sequence[Way], step: float) -> _Point:
+        """Return the next point."""
+        height, span, beside, rows = (
+            way.after(column) for way, column in zip(ways, slope, strict=True)
+        )
+        if self._machines > 1:
+            beside = 0 * beside
+        scale = 1 + self._fluid.max(axis=0)
+        return _Point(
+            np.clip(point.height + step * height, _LOWEST, 2.0),
+            np.maximum(point.span * (1 + 1.6 * step * span), 1.0),
+            np.clip(point.beside + step * beside, 0.0, 1.0),
+            np.maximum(point.rows + step * scale * rows, 0.0),
+        )
+
+    def _proof(self, point: _Point) -> SharedRoundsProof:
+        """Return the proof of a point."""
+        fixed, slopes, beside = (tuple(map(int, column)) for column in self._shares(point))
+        prices = tuple(tuple(map(int, row)) for row in np.rint(point.rows * UNIT))
+        part, cell = self._rates.by_memory, int(self._grid.cell)
+        return SharedRoundsProof(self._rows, UNIT, cell, fixed, slopes, beside, prices, part)
+
+
+class _At(NamedTuple):
+    """A point in whole numbers, the prices of cells there, and what requests pay."""
+
+    shares: Shares
+    prices: Numbers
+    cells: Cells
+    requests: Requests
+    answers: Answers
+
+
+class _Used(NamedTuple):
+    """What requests use at their cheapest services.
+
+    Parameters
+    ----------
+    rounds, tokens
+        Rounds in each cell, and tokens held in them.
+    prompts
+        Work of prompts by each row in each cell.
+    by_fixed, by_slope
+        How the cost of each request changes with its prices of rounds.
+    """
+
+    rounds: Floats
+    tokens: Floats
+    prompts: Floats
+    by_fixed: Floats
+    by_slope: Floats
+
+
+def add_services(
+    first: int,
+    last: int,
+    cell: float,
+    prices: Cells,
+    requests: Requests,
+    answers: Answers,
+    used: _Used,
+) -> None:
+    """Add what some requests use at the costs of `find_cheapest`."""
+    by_round, by_token, rows = prices
+    arrivals, _, shortest, whole, later, held, growth, _, fixed, slopes, prompts = requests
+    _, ends, limits = answers
+    rounds, tokens, works, by_fixed, by_slope = used
+    costs = np.empty(len(by_round))
+    for i in range(first, last):
+        arrival, place = arrivals[i], ends[i]
+        if place >= len(by_round):
+            continue  # it waits until nothing costs anything
+        begin = int(arrival // cell)
+        cheap, full, ties = begin, 0.0, 0.0
+        prompt, least = begin, -1.0
+        for k in range(begin, place + 1):
+            since = max(k * cell - arrival, 0.0)
+            pays = max(fixed[i] - slopes[i] * since, 0.0)
+            costs[k] = (pays + by_round[k] + by_token[k] * held[i]) // shortest[i]
+            size = (k + 1) * cell - arrival - since
+            if costs[k] < limits[i]:
+                full += size
+            elif costs[k] == limits[i]:
+                ties += size
+            if by_token[k] < by_token[cheap]:
+                cheap = k
+            if k * cell < (place + 1) * cell - later[i]:
+                work = 0.0
+                for row in range(len(rows)):
+                    work += rows[row, k] * prompts[row, i]
+                if least < 0.0 or work < least:
+                    least, prompt = work, k
+        tokens[cheap] += growth[i]
+        for row in range(len(rows)):
+            works[row, prompt] += prompts[row, i]
+        # Cells of the last price are used in part, all of them alike.
+        part = (whole[i] - full) / ties
+        for k in range(begin, place + 1):
+            if costs[k] > limits[i]:
+                continue
+            since = max(k * cell - arrival, 0.0)
+            number = ((k + 1) * cell - arrival - since) / shortest[i]
+            if costs[k] == limits[i]:
+                number *= part
+            rounds[k] += number
+            tokens[k] += number * held[i]
+            if fixed[i] > slopes[i] * since:
+                by_fixed[i] += number
+                by_slope[i] -= number * since

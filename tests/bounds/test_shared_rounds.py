@@ -1,0 +1,184 @@
+"""Prices of shared rounds: below every optimum, as `kvopt.verify` evaluates them, and of use."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from brute_force import Server, Triple, optimum
+from certificates import problem_of
+from effort import many
+from test_seconds_bounds import MODELS, batch_time
+
+from kvopt import BatchTime, Instance, Line, Request
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.shared_rounds import shared_rounds_value
+from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
+from kvopt.certificates.files import proof_from_json, proof_to_json
+from kvopt.incumbent.proofs import SharedRoundsProof
+from kvopt.kernels.budget import Budget
+from kvopt.problem.clocks import arrivals_ns
+from kvopt.verify.problem import Clock
+from kvopt.verify.proofs import missing, value_of_proof
+from kvopt.verify.work import Invalid, Work
+
+SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
+CHAT = BatchTime([Line(20_000_000, 15_000), Line(7_000_000, 73_000)], kv_ns=31)
+
+
+def drawn(source: random.Random) -> tuple[Server, Instance, str]:
+    """Return a server, requests with weights or a limit or machines now and then, and a scope."""
+    server, memory = Server(*source.choice(MODELS)), source.randint(4, 12)
+    requests = []
+    for _ in range(source.choice((1, 2, 3, 3))):
+        output = source.randint(1, 3)
+        prompt = source.randint(0, min(4, memory - output))
+        arrival = source.choice((0, 0, 4, 9, 25))
+        weight = source.choice((1, 1, 1, 2, 3))
+        requests.append(Request(0, prompt, output, arrival_seconds=arrival / 10**9, weight=weight))
+    workers, limit = source.choice((1, 1, 1, 2)), source.choice((None, None, None, 1, 2))
+    return (
+        server,
+        Instance(memory, requests, workers=workers, max_active=limit),
+        source.choice(SCOPES),
+    )
+
+
+def best_of(server: Server, instance: Instance, scope: str) -> int:
+    """Return the optimum by brute force."""
+    triples: list[Triple] = [
+        (arrival, request.prompt, request.output)
+        for arrival, request in zip(arrivals_ns(instance), instance, strict=True)
+    ]
+    weights = [request.weight for request in instance]
+    more: dict[str, Any] = {"most_active": instance.max_active} if instance.max_active else {}
+    return optimum(
+        instance.memory, triples, weights=weights, workers=instance.workers, server=server,
+        scope=scope, **more,
+    )  # fmt: skip
+
+
+def random_proof(
+    source: random.Random, server: Server, instance: Instance, chunks: bool
+) -> SharedRoundsProof:
+    """Return any proof that fits."""
+    places, unit, cell = range(len(server.lines)), 1024, source.choice((1, 2, 5, 9))
+    sizes = [1 if chunks else source.randint(1, len(places)) for _ in range(source.randint(1, 2))]
+    rows = [tuple(source.sample(places, size)) for size in sizes]
+    has_fixed = max(server.lines[line][0] for line in rows[0]) > 0
+    weights = [request.weight for request in instance]
+    fixed = tuple(unit * w * has_fixed * source.randint(0, 15) for w in weights)
+    beside = tuple(source.choice((0, 0, 30, 64)) * w * (instance.workers == 1) for w in weights)
+    prices = tuple(
+        tuple(source.choice((0, 0, unit // 2, unit)) for _ in range(40 // cell)) for _ in rows
+    )
+    part = source.choice((64, 64, 20, 0)) if instance.max_active else 64
+    slopes = tuple(price // source.choice((5, 20, 60)) for price in fixed)
+    return SharedRoundsProof(tuple(rows), unit, cell, fixed, slopes, beside, prices, part)
+
+
+def verified(instance: Instance, server: Server, scope: str, proof: SharedRoundsProof) -> int:
+    """Return what the checker makes of a proof, from its JSON."""
+    clock = Clock.of(batch_time(server).to_json())
+    weights = tuple(request.weight for request in instance)
+    problem = replace(
+        problem_of(instance, clock=clock).arriving(arrivals_ns(instance)).within(scope),
+        weights=weights if max(weights) > 1 else (),
+        most=instance.max_active,
+    )
+    assert not missing(problem, {"kind": "shared-rounds"})
+    written = json.loads(json.dumps(proof_to_json(proof)))
+    assert proof_from_json(written) == proof
+    return value_of_proof(problem, written, Work())[0]
+
+
+@pytest.mark.slow
+def test_whatever_proves_it_a_bound_is_below_the_optimum_and_verified() -> None:
+    source, tight = random.Random(3), 0
+    for _ in range(many(20)):
+        server, instance, scope = drawn(source)
+        best, model, chunks = (
+            best_of(server, instance, scope),
+            batch_time(server),
+            "chunks" in scope,
+        )
+        for _ in range(10):
+            proof = random_proof(source, server, instance, chunks)
+            value = shared_rounds_value(
+                instance, model, proof, arrivals_ns(instance), chunks=chunks
+            )
+            assert value == verified(instance, server, scope, proof) <= best
+        found = shared_rounds_bound(instance, model, scope=scope)
+        if found is not None:
+            assert isinstance(found.proof, SharedRoundsProof)
+            assert verified(instance, server, scope, found.proof) == found.value_ns <= best
+            tight += found.value_ns > 0.9 * best
+    assert tight > many(3)
+
+
+def test_a_roof_is_not_of_prompts_in_pieces() -> None:
+    server, requests = Server([(9, 0), (0, 3), (2, 2)], 0, 0), [(3, 7, 2), (5, 8, 2)]
+    rows = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in requests]
+    proof = SharedRoundsProof(((0, 1),), 64, 5, (0, 0), (0, 0), (0, 0), ((64,) * 10,))
+    with pytest.raises(Invalid, match="does not cover prompts in pieces"):
+        verified(Instance(11, rows), server, "chunks", proof)
+
+
+def test_what_is_no_proof_is_refused() -> None:
+    server, fleet = Server([(9, 0), (0, 3)], 0, 0), Instance(9, [Request(0, 2, 1)] * 2, workers=2)
+    good = SharedRoundsProof(((0, 1),), 64, 5, (9, 9), (1, 1), (0, 0), ((0, 0),))
+    assert verified(fleet, server, "runs", good) > 0
+    spoiled = {
+        "multiple of 64": replace(good, unit=65),
+        "cell of 1": replace(good, cell=0),
+        "needs lines": replace(good, rows=((0, 2),)),
+        "needs lines of": replace(good, rows=((),)),
+        "two prices": replace(good, slopes=(1,)),
+        "each row and cell": replace(good, row_prices=((0, 0), (0, 0))),
+        "negative": replace(good, fixed=(9, -9)),
+        "0 .. 64 for each": replace(good, interference=(0, 65)),
+        "one worker": replace(good, interference=(0, 9)),
+        "by_memory": replace(good, by_memory=9),
+        "no fixed part": replace(good, rows=((1,),)),
+    }
+    for reason, proof in spoiled.items():
+        with pytest.raises(Invalid, match=reason):
+            verified(fleet, server, "runs", proof)
+
+
+def test_numbers_beyond_64_bits_are_exact() -> None:
+    """Costs of this size go on in integers of Python."""
+    server = Server([(10**13, 10**12), (0, 3 * 10**12)], 0, 10**6)
+    rows = [Request(0, 10**5, 10**5, arrival_seconds=60.0 * i) for i in range(3)]
+    instance = Instance(10**6, rows)
+    proof = SharedRoundsProof(
+        ((0, 1), (1,)), 2**18, 10**16, (2**61,) * 3, (40,) * 3, (20,) * 3, ((2**18,) * 12,) * 2
+    )
+    value = shared_rounds_value(instance, batch_time(server), proof, arrivals_ns(instance))
+    assert value == verified(instance, server, "runs", proof) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scope", ["pauses", "pauses+chunks"])
+def test_it_gains_where_memory_is_slack(scope: str) -> None:
+    source = random.Random(1)
+    times = sorted(source.uniform(0, 50) for _ in range(300))
+    requests = [
+        Request(0, source.randint(200, 2000), source.randint(20, 400), arrival_seconds=time)
+        for time in times
+    ]
+    instance = Instance(400_000, requests)
+    fluid = seconds_bound(instance, CHAT, scope=scope).value_ns
+    found = shared_rounds_bound(instance, CHAT, scope=scope, threads=2)
+    assert found is not None
+    assert found.value_ns > 1.005 * fluid
+
+
+def test_without_time_requests_or_fixed_parts_there_is_none() -> None:
+    pair = Instance(9, [Request(0, 2, 1)] * 2)
+    assert shared_rounds_bound(pair, CHAT, budget=Budget(0.0)) is None
+    assert shared_rounds_bound(Instance(9, []), CHAT) is None
+    assert shared_rounds_bound(pair, BatchTime([Line(0, 7)])) is None
