@@ -85,6 +85,8 @@ class InTime:
         said += "" if best is None else f", best known {best:,}"
         if self.sure_misses:
             said += f"; {self.sure_misses:,} cannot even alone: sure misses"
+        if self.slo.ttft is not None:
+            said += "; a first token that an eviction loses does not count"
         return said
 
     def verdict(self, attain: str | int) -> str:
