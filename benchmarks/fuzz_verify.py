@@ -163,7 +163,7 @@ class Attack:
         if problem.server or problem.workers > 1 or problem.block > 1:
             return
         # Of shared prefixes and weights the proof is about what is left without them.
-        rest, _, _ = relaxed(asked, missing(asked, "search"))
+        rest, _, _ = relaxed(asked, missing(asked, {"kind": "search"}))
         plain = rest.memory, tuple((r.arrival, r.prompt, r.output) for r in rest.requests)
         target = best + source.choice((0, 1))
         if not rest.pauses and rest.requests:
@@ -171,7 +171,8 @@ class Attack:
             stage = good_stage(source, plain) if is_good else drawn_stage(source, plain, 6)
             cuts = drawn_cuts(source, stage)
             yield with_cuts([stage], target, cuts)
-            yield {**random_proof(source), "kind": "search", "target": target, "cuts": cuts}
+            search = {"kind": "search", "prices": random_proof(source), "target": target}
+            yield {**search, "cuts": cuts}
             yield {"kind": "configurations", "target": None, "searched": False, "stages": [stage]}
 
 

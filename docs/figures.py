@@ -16,7 +16,7 @@ from state_figures import configurations, staircase
 from kvopt import Instance, Request, Schedule, generate, import_trace, run
 from kvopt.bounds.prices import price_bound
 from kvopt.bounds.volume import fluid_completions, volume_bound
-from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.proofs import token_prices
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import PRESETS
 
@@ -196,7 +196,7 @@ def prices() -> Picture:
     """Draw what each start costs when the tokens of one time have a price."""
     picture = Picture(920, 340, "The cost of each start: latency and payment")
     price, memory = Fraction(2, 3), EC1.memory
-    assert price_bound(EC1, Prices(numerators=(0, 2), denominator=3)) == 12
+    assert price_bound(EC1, token_prices(numerators=(0, 2), denominator=3)) == 12
     picture.heading(
         30,
         "A token at time 2 costs 2/3. Which start is cheapest?",

@@ -307,7 +307,13 @@ module Reader (C : CHECKER) = struct
   (* Of several workers a search is left out: what the stages prove alone is taken. *)
   let search = ref false
 
-  let stage value =
+  (* Times of a part count from its begin. *)
+  let later from text =
+    match int_of_string_opt text with
+    | Some n when n < 1 lsl 60 -> number (string_of_int (n + from))
+    | _ -> if from = 0 then number text else not_covered "times that late"
+
+  let stage from value =
     let field = fields "a stage" [ "denominator"; "peaks"; "times"; "numerators" ] [] value in
     let peak pair =
       match list "a peak" pair with
@@ -338,19 +344,28 @@ module Reader (C : CHECKER) = struct
     then wrong "lower: needs a price of each state at each of the times";
     { scale = z "denominator" (get field "denominator");
       peaks = List.map (fun (p, n) -> (number p, z "rounds" n)) pairs;
-      moments = List.map number times;
+      moments = List.map (later from) times;
       numerators = List.map (List.map (z "numerators")) rows }
 
-  let proof value =
+  let proof from value =
     let kind = match value with Object m -> List.assoc_opt "kind" m | _ -> None in
     match kind with
     | Some (Text "prices") ->
-        let field = fields "proof" [ "kind"; "denominator"; "first"; "numerators" ] [] value in
-        let first = get field "first" in
+        let field = fields "proof" [ "kind"; "denominator"; "resources" ] [] value in
+        let of_tokens = function
+          | Object members -> List.assoc_opt "name" members = Some (Text "tokens")
+          | _ -> false in
+        let resources = list "resources" (get field "resources") in
+        if not (List.for_all of_tokens resources) then not_covered "prices of slots or prefixes";
+        let tokens =
+          match resources with
+          | [ one ] -> fields "tokens" [ "name"; "first"; "numerators" ] [] one
+          | _ -> wrong "lower: needs prices of tokens once" in
+        let first = get tokens "first" in
         let digits = integer "first" first in
         if digits.[0] = '-' || digits = "0" then wrong "lower: needs a first time of at least 1";
-        Prices (z "denominator" (get field "denominator"), z "first" first,
-                numbers "numerators" (get field "numerators"))
+        Prices (z "denominator" (get field "denominator"), later from digits,
+                numbers "numerators" (get tokens "numerators"))
     | Some (Text "volume") ->
         let field = fields "proof" [ "kind" ] [ "staircases" ] value in
         Volumes
@@ -364,7 +379,7 @@ module Reader (C : CHECKER) = struct
           | Bool b -> b
           | _ -> unreadable "searched: must be true or false" in
         let target = match get field "target" with Null -> None | v -> Some (z "target" v) in
-        let stages = List.map stage (list "stages" (get field "stages")) in
+        let stages = List.map (stage from) (list "stages" (get field "stages")) in
         if target = None && (searched || List.length stages <> 1) then
           wrong "lower: needs one stage and no search without a target";
         if searched then search := true;
@@ -373,7 +388,8 @@ module Reader (C : CHECKER) = struct
 
   let part value =
     let field = fields "a part" [ "from"; "proof" ] [] value in
-    (z "from" (get field "from"), proof (get field "proof"))
+    let from = small "from" (get field "from") in
+    (number (string_of_int from), proof from (get field "proof"))
 
   let lower = function
     | Null -> None
@@ -386,7 +402,7 @@ module Reader (C : CHECKER) = struct
           | Some (Text "split") ->
               let field = fields "proof" [ "kind"; "parts" ] [] given in
               Split (List.map part (list "parts" (get field "parts")))
-          | _ -> Whole (proof given) in
+          | _ -> Whole (proof 0 given) in
         Some (z "lower, value" (get field "value"), proof)
 
   (* Whether the first token is due, and when: a single limit is looked at, in rounds. *)
@@ -564,7 +580,7 @@ let conclusions value =
 let known_schema = function
   | Object members -> (
       match List.assoc_opt "schema" members with
-      | Some (Text "kvopt.certificate/3") -> ()
+      | Some (Text "kvopt.certificate/4") -> ()
       | _ -> unreadable "certificate: has an unknown schema")
   | _ -> unreadable "certificate: must be an object"
 

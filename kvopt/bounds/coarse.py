@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kvopt.bounds.prices import thresholds
 from kvopt.formulations.arrays import Program
 from kvopt.formulations.highs import solved_relaxation
 from kvopt.incumbent.incumbent import Search
@@ -63,17 +64,6 @@ def has_large_requests(search: Search) -> bool:
     instance = search.instance
     large = sum(r.volume for r in instance if 2 * r.peak > instance.memory)
     return large > _LARGE_SHARE * sum(r.volume for r in instance)
-
-
-def thresholds(memory: int, slots: int) -> list[int]:
-    """Return from how many tokens on a request needs one slot, two slots and so on.
-
-    Examples
-    --------
-    >>> thresholds(memory=100, slots=1), thresholds(memory=100, slots=2)
-    ([51], [34, 68])
-    """
-    return [-(-number * (memory + 1) // (slots + 1)) for number in range(1, slots + 1)]
 
 
 def needs_of(instance: Instance, slots: Sequence[int]) -> Floats:

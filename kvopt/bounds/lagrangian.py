@@ -12,6 +12,7 @@ Floats only steer.  Prices are rounded to integers and evaluated in integers bef
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.prices import denominator_for, price_bound, proof_of, rounded_prices
+from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.budget import Budget
@@ -188,8 +189,11 @@ def offer_lagrangian_bound(
     rounds = refuse_long(search, instance)
     kinds = Kinds.of(search.instance)
     costs = len(kinds) * rounds * (kinds.longest if pauses else 1)
+    name = "lagrangian" if kinds.block == 1 else "lagrangian in blocks"
     if costs <= _FIRST_COSTS:
-        _offer(search, pauses, None, fluid_prices(instance))
+        fluid = fluid_prices(instance)
+        proof = rounded_prices(fluid, denominator_for(kinds, fluid))
+        search.offer_checked(price_bound(search.instance, proof, pauses=pauses), name, proof)
         if budget.left < _LOADING:
             return
     from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
@@ -198,12 +202,14 @@ def offer_lagrangian_bound(
     falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
     scanner = (PausedScanner if pauses else Scanner)(kinds, search.limits.threads, search.budget)
 
-    offer = partial(_offer, search, pauses, scanner)
-    try:
+    with suppress(Stopped):
         ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance), falling=falling)
-        ascend(ascent, offer, budget, least_gain)
-    except Stopped:
-        return
+        ascend(
+            ascent,
+            partial(offer_prices, search, search.instance, name, scanner),
+            budget,
+            least_gain,
+        )
 
 
 def refuse_long(search: Search, instance: Instance) -> int:
@@ -243,9 +249,9 @@ def ascend(
         offer(ascent.prices)
 
 
-def _offer(search: Search, pauses: bool, scanner: Scanner | None, values: Floats) -> None:
-    instance = search.instance
-    prices = rounded_prices(values, denominator_for(instance, values))
-    value = price_bound(instance, prices, scanner, pauses=pauses)
-    name = "lagrangian" if instance.block_size == 1 else "lagrangian in blocks"
-    search.offer_checked(value, name, proof_of(instance, prices))
+def offer_prices(
+    search: Search, instance: Instance, name: str, scanner: Scanner, values: Floats
+) -> None:
+    """Offer the bound of prices, rounded and evaluated in integers, of an equivalent instance."""
+    proof = scanner.rounded(values)
+    search.offer_checked(price_bound(instance, proof, scanner), name, proof)

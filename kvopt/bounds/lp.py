@@ -13,7 +13,7 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import price_bound, rounded_prices
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.proofs import PriceProof
 from kvopt.kernels.budget import Budget
 
 DENOMINATOR = 2**24
@@ -28,7 +28,7 @@ _BYTES = 150
 
 def offer_lp_bound(
     search: Search, largest_columns: int = 3_000_000, budget: Budget | None = None
-) -> Prices | None:
+) -> PriceProof | None:
     """Solve the relaxation and offer the bound of its duals; return them, or None.
 
     The budget is for the LP solver alone, by default that of the search.

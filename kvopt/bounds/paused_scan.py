@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from kvopt.bounds.pauses import windows_with_pauses
-from kvopt.bounds.scan import Scanner, Steps
+from kvopt.bounds.prices import Steps
+from kvopt.bounds.scan import Scanner
 from kvopt.errors import TooLarge
 from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Floats, Integers, Numbers
@@ -93,11 +94,10 @@ class PausedScanner(Scanner):
         costs, starts, _ = self._paused(prices, unit)
         return costs, starts
 
-    def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
+    def cheapest(self, prices: Floats) -> tuple[Numbers, Integers, Floats]:
         """Return the same as for runs; starts are those of `least_costs`."""
         costs, starts, loads = self._paused(prices, 1)
-        value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
-        return value, starts, loads + self.kinds.loads(starts, len(prices)) - memory
+        return costs, starts, loads + self.kinds.loads(starts, len(prices))
 
     def _paused(self, prices: Numbers, unit: int) -> tuple[Numbers, Integers, Floats]:
         """Return the result of `least_costs`, and the tokens held by the requests that pause."""

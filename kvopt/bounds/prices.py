@@ -1,4 +1,4 @@
-"""Any prices on memory prove a lower bound, whatever method found them.
+"""Any prices of resources prove a lower bound, whatever method found them.
 
 Charge ``p_t >= 0`` for each token held at time t and drop the memory limit.  Every feasible
 schedule then pays at most ``M sum_t p_t`` for tokens, so
@@ -11,22 +11,25 @@ only costs more, so no horizon has to be trusted: k runs from a_i to that time, 
 
 Where memory is given out in blocks of B tokens, a request that holds h tokens takes and pays for
 ``B ceil(h / B)`` of the ``B floor(M / B)`` tokens of all blocks.  That is never a lower bound at
-the same prices.  Requests that may pause have another minimum, see `kvopt.bounds.pauses`.
+the same prices.  Requests that may pause have another minimum, see `kvopt.bounds.pauses`.  Slots
+(`kvopt.bounds.slots`) are paid for in the same way: their prices are steps in the number of tokens.
+Shares of prefixes (`kvopt.bounds.shared_prices`) are further tokens.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kvopt.bounds.kinds import Kind, Kinds, begun_blocks, strided_sums
-from kvopt.incumbent.proofs import BlockPrices, CheckedBound, Prices
+from kvopt.incumbent.proofs import CheckedBound, Prefixes, PriceProof, Slots, token_prices
 from kvopt.kernels.magnitudes import fits
-from kvopt.problem.arrays import Floats, Numbers
+from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 
 if TYPE_CHECKING:
@@ -36,19 +39,27 @@ _FEW_COSTS = 10_000_000
 """Starts up to which costs are evaluated without compiled code, in a tenth of a second."""
 
 
-def rounded_prices(values: Sequence[float] | Floats, denominator: int) -> Prices:
-    """Round floats to prices; anything but a positive number becomes 0."""
-    scaled = np.nan_to_num(np.asarray(values, dtype=float) * denominator, posinf=0.0)
-    numerators = np.maximum(np.rint(scaled), 0.0)
+def rounded_prices(
+    values: Sequence[float] | Floats, denominator: int, others: Sequence[Slots | Prefixes] = ()
+) -> PriceProof:
+    """Round floats to prices of tokens; anything but a positive number becomes 0."""
+    numerators = rounded(values, denominator)
     kept = np.flatnonzero(numerators)
     last = int(kept[-1]) + 1 if len(kept) else 0
-    return Prices(tuple(int(number) for number in numerators[:last]), denominator)
+    return token_prices([int(number) for number in numerators[:last]], denominator, others)
 
 
-def denominator_for(instance: Instance, values: Floats) -> int:
+def rounded(values: Sequence[float] | Floats, denominator: int) -> Floats:
+    """Return the nearest multiples of 1 / D, times D; anything but a positive number becomes 0."""
+    scaled = np.nan_to_num(np.asarray(values, dtype=float) * denominator, posinf=0.0)
+    numerators: Floats = np.maximum(np.rint(scaled), 0.0)
+    return numerators
+
+
+def denominator_for(kinds: Kinds, values: Floats) -> int:
     """Return the finest power of two, at most 2^30, at which 64 bits hold every cost."""
     return finest_denominator(
-        _largest_cost(instance, len(values), values.sum(), values.max(initial=0.0), 1.0)
+        _largest_cost(kinds, len(values), values.sum(), values.max(initial=0.0), 1.0)
     )
 
 
@@ -58,78 +69,158 @@ def finest_denominator(most: float) -> int:
 
 
 def price_bound(
-    instance: Instance, prices: Prices, scanner: Scanner | None = None, *, pauses: bool = False
+    instance: Instance, proof: PriceProof, scanner: Scanner | None = None, *, pauses: bool = False
 ) -> int:
     """Return the lower bound that prices prove, rounded up."""
-    return -(-price_value(instance, prices, scanner, pauses=pauses) // prices.denominator)
+    return -(-price_value(instance, proof, scanner, pauses=pauses) // proof.unit)
 
 
 def price_value(
-    instance: Instance, prices: Prices, scanner: Scanner | None = None, *, pauses: bool = False
+    instance: Instance, proof: PriceProof, scanner: Scanner | None = None, *, pauses: bool = False
 ) -> int:
-    """Return the bound of prices times the denominator, exactly.
+    """Return the bound of prices times the unit of the proof, exactly.
 
     Parameters
     ----------
-    instance, prices
-        The problem, and the prices of tokens.
+    instance, proof
+        The problem, and the prices of resources.
     scanner
-        Compiled loops for costs that fit into 64 bits; without one nothing is compiled.
+        Compiled loops for costs that fit into 64 bits; without one nothing is compiled.  Shares of
+        prefixes need theirs.
     pauses
         Whether the bound covers schedules with pauses; a scanner knows that itself.
     """
-    fits = fits_int64(instance, prices)
-    numerators = np.array(prices.numerators, dtype=np.int64 if fits else object)
+    slots = [each for each in proof.resources if isinstance(each, Slots)]
     kinds = Kinds.of(instance) if scanner is None else scanner.kinds
-    if scanner is not None and fits:
-        costs, _ = scanner.least_costs(numerators, prices.denominator)
+    numerators = proof.numerators
+    last = max([len(numerators), *(each.times[-1] for each in slots)])
+    tokens = np.zeros(last, dtype=np.int64 if fits_int64(kinds, proof) else object)
+    tokens[: len(numerators)] = numerators
+    lines = [line_of(each, last, tokens.dtype) for each in slots]
+    steps = steps_of(instance.memory, [each.capacity for each in slots], lines) if slots else None
+    if scanner is None:
+        costs = exact_costs(kinds, tokens, proof.denominator, steps, pauses=pauses)
     else:
-        sums = Sums.of(numerators, prices.denominator, kinds)
-        weights = {weight: sums.of_weight(weight) for weight, _ in kinds.by_weight()}
-        rows = zip(kinds.weights.tolist(), kinds.rows(), strict=True)
-        costs = np.array(
-            [least_cost(weights[weight], kind) for weight, kind in rows], dtype=numerators.dtype
-        )
-        if scanner.pauses if scanner is not None else pauses:
-            from kvopt.bounds.pauses import lower_with_pauses
-
-            lower_with_pauses(costs, kinds, sums)
+        costs = scanner.integer_costs(tokens, proof, steps)
     least: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
-    rented = instance.used_workers * instance.blocks * instance.block_size
-    return least - rented * sum(prices.numerators)
+    rent: int = instance.blocks * instance.block_size * sum(numerators)
+    rent += sum(each.capacity * sum(line.tolist()) for each, line in zip(slots, lines, strict=True))
+    return least - instance.used_workers * rent * (proof.unit // proof.denominator)
 
 
-def bound_by(instance: Instance, prices: Prices, threads: int = 1) -> CheckedBound:
-    """Evaluate prices that were found before; many costs are computed in compiled loops."""
+def exact_costs(
+    kinds: Kinds, tokens: Numbers, unit: int, steps: Steps | None, *, pauses: bool
+) -> Numbers:
+    """Return the least cost of every kind, without compiled code."""
+    sums = Sums.of(tokens, unit, kinds)
+    stairs = list[tuple[int, Numbers]]()
+    if steps is not None:
+        stairs += zip(steps.thresholds.tolist(), steps.sums(len(sums.prices)), strict=True)
+    weights = {weight: sums.of_weight(weight) for weight, _ in kinds.by_weight()}
+    rows = zip(kinds.weights.tolist(), kinds.rows(), strict=True)
+    costs: Numbers = np.array(
+        [least_cost(weights[weight], kind, stairs) for weight, kind in rows], dtype=tokens.dtype
+    )
+    if pauses:
+        from kvopt.bounds.pauses import lower_with_pauses
+
+        lower_with_pauses(costs, kinds, sums)
+    return costs
+
+
+def bound_by(instance: Instance, prices: PriceProof, threads: int = 1) -> CheckedBound:
+    """Evaluate prices of tokens known before; many costs are computed in compiled loops."""
     scanner = None
     if len(instance) * len(prices.numerators) > _FEW_COSTS:
         from kvopt.bounds.scan import Scanner  # it loads numba
 
         scanner = Scanner(Kinds.of(instance), threads)
-    return CheckedBound(
-        price_bound(instance, prices, scanner), "prices", proof_of(instance, prices)
-    )
+    return CheckedBound(price_bound(instance, prices, scanner), "prices", prices)
 
 
-def proof_of(instance: Instance, prices: Prices) -> Prices | BlockPrices:
-    """Return prices as a proof that records whether whole blocks are paid for."""
-    return prices if instance.block_size == 1 else BlockPrices(prices)
-
-
-def fits_int64(instance: Instance, prices: Prices) -> bool:
+def fits_int64(kinds: Kinds, proof: PriceProof) -> bool:
     """Whether loops may add up costs of starts."""
-    numbers = prices.numerators
+    numbers, last = proof.numerators, len(proof.numerators)
     total, largest = sum(numbers), max(numbers, default=0)
-    return fits(_largest_cost(instance, len(numbers), total, largest, prices.denominator))
+    slots = [each for each in proof.resources if isinstance(each, Slots)]
+    for each in slots:
+        last = max(last, each.times[-1])
+    most = _largest_cost(kinds, last, total, largest, proof.denominator)
+    for each in slots:  # a price between two times passes both by a rounded step in each round
+        steepest = max(map(int.__sub__, each.times[1:], each.times))
+        most += each.capacity * (max(each.numerators) + steepest) * kinds.longest
+    return fits(most * (proof.unit // proof.denominator))
 
 
-def _largest_cost(instance: Instance, last: int, total: Any, largest: Any, unit: Any) -> Any:
+def _largest_cost(kinds: Kinds, last: int, total: Any, largest: Any, unit: Any) -> Any:
     """Return an upper limit on the cost of a start: its latency and its payment."""
-    longest = max((r.output for r in instance), default=0)
-    unit = unit * max((r.weight for r in instance), default=1)
-    peak = max((r.peak for r in instance), default=0) + instance.block_size - 1
-    paid = min(total, largest * longest)
-    return unit * (last + longest + 1) + peak * paid
+    unit = unit * int(kinds.weights.max(initial=1))
+    peak = int((kinds.prompts + kinds.outputs).max(initial=0)) + kinds.block - 1
+    paid = min(total, largest * kinds.longest)
+    return unit * (last + kinds.longest + 1) + peak * paid
+
+
+class Steps(NamedTuple):
+    """Price of an active request at each time for holding at least a number of tokens.
+
+    Parameters
+    ----------
+    thresholds
+        These numbers, ascending.
+    prices
+        In a row for each, at the times ``1, 2, ...``: as many as prices of tokens.
+    """
+
+    thresholds: Integers
+    prices: Numbers
+
+    def sums(self, length: int) -> Numbers:
+        """Return prices summed up to each of so many times, a row for each threshold."""
+        count, last = self.prices.shape
+        paid: Numbers = np.zeros((count, length + 1), dtype=self.prices.dtype)
+        np.cumsum(self.prices, axis=1, out=paid[:, 1 : last + 1])
+        paid[:, last + 1 :] = paid[:, last : last + 1]
+        return paid
+
+
+def thresholds(memory: int, slots: int) -> list[int]:
+    """Return from how many tokens on a request needs one slot, two slots and so on.
+
+    Examples
+    --------
+    >>> thresholds(memory=100, slots=1), thresholds(memory=100, slots=2)
+    ([51], [34, 68])
+    """
+    return [-(-number * (memory + 1) // (slots + 1)) for number in range(1, slots + 1)]
+
+
+def steps_of(memory: int, slots: Sequence[int], lines: Sequence[Numbers]) -> Steps:
+    """Return the payments of requests for slots, for prices of each number at all times."""
+    rows: dict[int, Numbers] = {}
+    for count, line in zip(slots, lines, strict=True):
+        for threshold in thresholds(memory, count):
+            rows[threshold] = rows[threshold] + line if threshold in rows else line
+    order = sorted(rows)
+    return Steps(np.array(order, dtype=np.int64), np.array([rows[tokens] for tokens in order]))
+
+
+def line_of(slots: Slots, last: int, kind: Any = np.int64) -> Numbers:
+    """Return the prices of a slot at the times ``1 .. last``; in between they change evenly.
+
+    The change in each round is rounded up, so a price is never negative.
+
+    Examples
+    --------
+    >>> line_of(Slots(1, (2, 5), (0, 8)), last=7).tolist()
+    [0, 0, 3, 6, 9, 0, 0]
+    """
+    prices: Numbers = np.zeros(last, dtype=kind)
+    pairs = pairwise(zip(slots.times, slots.numerators, strict=True))
+    for (begin, value), (end, after) in pairs:
+        step, rounds = -((value - after) // (end - begin)), np.arange(begin + 1, end + 1)
+        inside = rounds[(rounds >= 1) & (rounds <= last)]
+        prices[inside - 1] = value + (inside - begin).astype(kind) * step
+    return prices
 
 
 class Sums(NamedTuple):
@@ -181,12 +272,21 @@ class Sums(NamedTuple):
         return self._replace(unit=kind(weight) * self.unit, begun=begun)
 
 
-def least_cost(sums: Sums, kind: Kind) -> int:
-    """Return the least cost of a request over all its starts, in units of prices."""
-    arrival, _, output = kind
+def least_cost(sums: Sums, kind: Kind, stairs: Sequence[tuple[int, Numbers]] = ()) -> int:
+    """Return the least cost of a request over all its starts, in units of prices.
+
+    Stairs are thresholds, with sums of `Steps`.
+    """
+    arrival, prompt, output = kind
     if arrival >= sums.last:
         return int(sums.unit) * output
-    return int(start_costs(sums, kind).min())
+    costs, active = start_costs(sums, kind), min(output, sums.last)
+    for threshold, paid in stairs:
+        before = max(threshold - prompt - 1, 0)
+        if before < active:
+            costs += paid[arrival + active : sums.last + active + 1]
+            costs -= paid[arrival + before : sums.last + before + 1]
+    return int(costs.min())
 
 
 def start_costs(sums: Sums, kind: Kind) -> Numbers:

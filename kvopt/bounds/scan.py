@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvopt.bounds.kinds import Kinds, begun_blocks
-from kvopt.bounds.prices import Sums
+from kvopt.bounds.prices import Steps, Sums, denominator_for, exact_costs, rounded_prices
 from kvopt.errors import Stopped
+from kvopt.incumbent.proofs import PriceProof
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled, steering
 from kvopt.problem.arrays import Floats, Integers, Numbers
@@ -39,26 +40,6 @@ _SLICE = 4 * 10**8
 """Steps between two checks of the stop flag: half a second at most."""
 _FEW = 10**6
 """Steps up to which starting threads takes longer than the work."""
-
-
-class Steps(NamedTuple):
-    """Price of an active request at each time for holding at least a number of tokens.
-
-    Parameters
-    ----------
-    thresholds
-        These numbers, ascending.
-    prices
-        In a row for each, at the times ``1, 2, ...``: as many as prices of tokens.
-    """
-
-    thresholds: Integers
-    prices: Numbers
-
-    @classmethod
-    def none(cls) -> Steps:
-        """Return no steps at all."""
-        return cls(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
 
 
 class _Way(NamedTuple):
@@ -102,13 +83,10 @@ class _Stairs(NamedTuple):
     @classmethod
     def of(cls, steps: Steps, kind: Any, length: int) -> _Stairs:
         """Sum prices up over so many times, after the last of them 0."""
-        count, last = steps.prices.shape
-        prices: Numbers = np.zeros((count, length), dtype=kind)
-        prices[:, :last] = steps.prices.astype(kind, copy=False)
-        paid: Numbers = np.zeros((count, length + 1), dtype=kind)
-        np.cumsum(prices, axis=1, out=paid[:, 1:])
-        lows = np.array([_lows(row.astype(np.float64)) for row in prices])
-        return cls(steps.thresholds, paid, lows)
+        steps = steps._replace(prices=steps.prices.astype(kind, copy=False))
+        prices = np.zeros((len(steps.thresholds), length))
+        prices[:, : steps.prices.shape[1]] = steps.prices
+        return cls(steps.thresholds, steps.sums(length), np.array([*map(_lows, prices)]))
 
 
 def _lows(prices: Floats) -> Floats:
@@ -295,6 +273,16 @@ class Scanner:
         self._budget = budget or Budget()
         self._guesses = kinds.arrivals
 
+    def rounded(self, values: Floats) -> PriceProof:
+        """Return prices in integers, as fine as 64 bits allow."""
+        return rounded_prices(values, denominator_for(self.kinds, values))
+
+    def integer_costs(self, prices: Numbers, proof: PriceProof, steps: Steps | None) -> Numbers:
+        """Return the least cost of every kind in integers, times the unit of the proof."""
+        if prices.dtype == object:
+            return exact_costs(self.kinds, prices, proof.denominator, steps, pauses=self.pauses)
+        return self.least_costs(prices, proof.denominator, steps)[0]
+
     def least_costs(
         self, prices: Numbers, unit: int, steps: Steps | None = None
     ) -> tuple[Numbers, Integers]:
@@ -307,7 +295,7 @@ class Scanner:
         whole = Sums.of(prices.astype(kind, copy=False), unit, kinds)
         lines = _lines(whole.prices.astype(np.float64), whole.paid.astype(np.float64))
         stairs = None
-        if steps is not None and len(steps.thresholds):
+        if steps is not None:
             stairs = _Stairs.of(steps, kind, len(whole.prices))
         costs: Numbers = np.empty(len(kinds), dtype=kind)
         starts = self._guesses.copy()
@@ -325,9 +313,14 @@ class Scanner:
 
     def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
         """Return ``L`` of prices, the cheapest starts, and tokens above the memory over time."""
-        costs, starts = self.least_costs(prices, 1)
+        costs, starts, loads = self.cheapest(prices)
         value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
-        return value, starts, self.kinds.loads(starts, len(prices)) - memory
+        return value, starts, loads - memory
+
+    def cheapest(self, prices: Floats) -> tuple[Numbers, Integers, Floats]:
+        """Return least costs, cheapest starts, and the tokens that these hold over time."""
+        costs, starts = self.least_costs(prices, 1)
+        return costs, starts, self.kinds.loads(starts, len(prices))
 
     def at(self, memory: int) -> Callable[[Floats], tuple[float, Integers, Floats]]:
         """Return `lagrangian` with so much memory, as a function of prices."""

@@ -6,11 +6,13 @@ Weights and company are found in floats: they steer, and `kvopt.bounds.seconds_e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, combinations, pairwise
 from operator import itemgetter
+from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from kvopt.bounds.seconds_evaluation import (
     FULL,
@@ -58,8 +60,11 @@ _COMPANY = 0.8
 """First company, as a share of the rest of the weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecondsBound:
+AProof = TypeVar("AProof", SharesProof, SharedRoundsProof)
+
+
+@dataclass(frozen=True)
+class SecondsBound(Generic[AProof]):
     """A lower bound on total latency in nanoseconds, and its proof.
 
     Parameters
@@ -73,7 +78,7 @@ class SecondsBound:
     """
 
     value_ns: int
-    proof: SharesProof | SharedRoundsProof
+    proof: AProof
     is_final: bool = True
 
 
@@ -83,7 +88,7 @@ def seconds_bound(
     *,
     scope: Scope | str = Scope.PAUSES,
     budget: Budget | None = None,
-) -> SecondsBound:
+) -> SecondsBound[SharesProof]:
     """Return a proved lower bound on total latency in nanoseconds.
 
     Parameters

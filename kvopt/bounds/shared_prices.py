@@ -18,19 +18,30 @@ and are scaled down to their limit.  Floats only steer: offers are evaluated in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from kvopt.bounds.lagrangian import Ascent, Pace, ascend, first_prices, refuse_long
-from kvopt.bounds.prices import finest_denominator, rounded_prices
+from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.lagrangian import (
+    Ascent,
+    Pace,
+    ascend,
+    first_prices,
+    offer_prices,
+    refuse_long,
+)
+from kvopt.bounds.prices import Steps, finest_denominator, fits_int64, rounded_prices
+from kvopt.bounds.scan import Scanner
 from kvopt.bounds.shares import most_together, shared_out
+from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import SharedPrices
+from kvopt.incumbent.proofs import Prefixes, PriceProof
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.compiled import compiled
-from kvopt.problem.arrays import Floats, Integers, Numbers
+from kvopt.problem.arrays import Floats, Integers, Numbers, columns_of
 from kvopt.problem.instance import Instance
 
 _INTERVALS, _BEND = 96, 1.6
@@ -45,73 +56,6 @@ and weight of the steps before."""
 _PACE = Pace(stages=((40, 0.01),), largest=1e-9)
 _LEAST = 1e-4
 """Share that may still grow."""
-
-
-@dataclass(frozen=True)
-class Users:
-    """Requests and their shared nodes, except those of all requests; a row is a node of a request.
-
-    Parameters
-    ----------
-    memory
-        M, of each worker in use.
-    arrivals, outputs, private
-        Columns of requests.
-    owners, nodes
-        The request and the node of each row, in order of requests, from the root.
-    weights, most
-        Tokens of each node, and how many of its users can be active together.
-    borders
-        Times between which shares are constant.
-    """
-
-    memory: int
-    arrivals: Integers
-    outputs: Integers
-    private: Integers
-    owners: Integers
-    nodes: Integers
-    weights: Integers
-    most: Integers
-    borders: Integers
-
-    @classmethod
-    def of(cls, instance: Instance, borders: Integers) -> Users:
-        """Return the requests of an instance."""
-        instance = instance.without_common_prefix()
-        forest, most = instance.forest, most_together(instance)
-        owners, nodes = zip(
-            *((i, v) for i, path in enumerate(forest.paths) for v in path), strict=True
-        )
-        return cls(
-            memory=instance.total_memory,
-            arrivals=np.array([request.arrival for request in instance]),
-            outputs=np.array([request.output for request in instance]),
-            private=np.array(forest.private),
-            owners=np.array(owners),
-            nodes=np.array(nodes),
-            weights=np.array(forest.weights),
-            most=np.array(most),
-            borders=borders,
-        )
-
-    def within_limits(self, shares: Floats) -> Floats:
-        """Return shares scaled to the largest that can be paid together."""
-        is_there = self.arrivals[self.owners][:, None] < self.borders[1:]
-        shares = np.where(is_there, shares, 0.0)
-        sums: Floats = np.zeros((len(self.weights), shares.shape[1]))
-        np.add.at(sums, self.nodes, shares)
-        for node in np.flatnonzero(np.bincount(self.nodes) > self.most):
-            own = np.sort(shares[self.nodes == node], axis=0)
-            sums[node] = own[-self.most[node] :].sum(axis=0)
-        return shares / np.maximum(sums, 1e-300)[self.nodes]
-
-    def levels(self, shares: Numbers, unit: Any) -> Numbers:
-        """Return the prompt tokens that each request pays for in each interval, times the unit."""
-        found: Numbers = np.zeros((len(self.private), len(self.borders) - 1), dtype=shares.dtype)
-        found += (unit * self.private).astype(shares.dtype)[:, None]
-        np.add.at(found, self.owners, self.weights[self.nodes][:, None] * shares)
-        return found
 
 
 @compiled
@@ -180,32 +124,69 @@ def _used(
                 gained[row, interval[t]] += paid[t] - paid[t - 1]
 
 
-class _Shares:
-    """Shares that follow prices: each evaluation takes a step of them; remembers the best."""
+class PrefixScanner(Scanner):
+    """Evaluates prices of tokens with shares that follow them, and remembers the best of both.
 
-    def __init__(self, users: Users, last: int) -> None:
-        self.users, self.factor, self.value = users, 0.0, -np.inf
-        self.shares = users.within_limits(np.ones((len(users.owners), len(users.borders) - 1)))
-        self._interval = np.maximum(np.searchsorted(users.borders, np.arange(last + 1)) - 1, 0)
-        self._rows = np.searchsorted(users.owners, np.arange(len(users.arrivals) + 1))
+    Each evaluation takes a step of the shares.  Rows of these are nodes of requests, in order of
+    requests and from the root, except nodes of all requests.
+
+    Parameters
+    ----------
+    instance
+        The problem, of which the nodes of all requests are left out.
+    borders
+        Times between which shares are constant.
+    """
+
+    def __init__(self, instance: Instance, borders: Integers) -> None:
+        forest, ones = instance.forest, np.ones(len(instance), dtype=np.int64)
+        super().__init__(Kinds(*columns_of(instance.requests), ones, ones))
+        rows = ((i, v) for i, path in enumerate(forest.paths) for v in path)
+        owners, nodes = zip(*rows, strict=True)
+        self._owners, self._nodes = np.array(owners), np.array(nodes)
+        self._private, self._weights = np.array(forest.private), np.array(forest.weights)
+        self._most = most_together(instance)
+        self._borders, last = borders, int(borders[-1])
+        self._interval = np.maximum(np.searchsorted(borders, np.arange(last + 1)) - 1, 0)
+        self._rows = np.searchsorted(self._owners, np.arange(len(instance) + 1))
+        self.factor, self.value = 0.0, -np.inf
+        self.shares = self._within_limits(np.ones((len(owners), len(borders) - 1)))
         self._towards = np.zeros_like(self.shares)
         self.best = np.zeros(last), self.shares
 
-    def cheapest(
-        self, prices: Numbers, shares: Numbers, scale: Any, unit: Any, step: int
-    ) -> tuple[Numbers, Integers, Numbers, Numbers]:
-        """Return least costs and cheapest starts, sums of prices, and levels."""
-        users, kind = self.users, prices.dtype
-        levels = users.levels(shares, unit)
+    def _within_limits(self, shares: Floats) -> Floats:
+        """Return shares scaled to the largest that can be paid together."""
+        is_there = self.kinds.arrivals[self._owners][:, None] < self._borders[1:]
+        shares = np.where(is_there, shares, 0.0)
+        sums: Floats = np.zeros((len(self._weights), shares.shape[1]))
+        np.add.at(sums, self._nodes, shares)
+        for node in np.flatnonzero(np.bincount(self._nodes) > self._most):
+            own = np.sort(shares[self._nodes == node], axis=0)
+            sums[node] = own[-self._most[node] :].sum(axis=0)
+        scaled: Floats = shares / np.maximum(sums, 1e-300)[self._nodes]
+        return scaled
+
+    def _levels(self, shares: Numbers, unit: Any) -> Numbers:
+        """Return the prompt tokens that each request pays for in each interval, times the unit."""
+        levels: Numbers = np.zeros((len(self.kinds), shares.shape[1]), dtype=shares.dtype)
+        levels += (unit * self._private).astype(shares.dtype)[:, None]
+        np.add.at(levels, self._owners, self._weights[self._nodes][:, None] * shares)
+        return levels
+
+    def _cheapest(
+        self, prices: Numbers, levels: Numbers, scale: Any, unit: Any, step: int
+    ) -> tuple[Numbers, Integers, Numbers]:
+        """Return least costs and cheapest starts, and sums of prices."""
+        kinds, kind = self.kinds, prices.dtype
         paid, moment = np.zeros((2, len(prices) + 1), dtype=kind)
         np.cumsum(prices, out=paid[1:])
         np.cumsum(prices * np.arange(1, len(prices) + 1, dtype=kind), out=moment[1:])
-        costs: Numbers = np.zeros(len(users.arrivals), dtype=kind)
+        costs: Numbers = np.zeros(len(kinds), dtype=kind)
         starts = np.zeros(len(costs), dtype=np.int64)
         _cheapest(
-            (users.arrivals, users.outputs),
+            (kinds.arrivals, kinds.outputs),
             levels,
-            users.borders,
+            self._borders,
             self._interval,
             paid,
             moment,
@@ -215,72 +196,74 @@ class _Shares:
             costs,
             starts,
         )
-        return costs, starts, paid, levels
+        return costs, starts, paid
 
-    def __call__(self, prices: Floats) -> tuple[float, Integers, Floats]:
+    def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
         """Return the value of prices, the cheapest starts, and tokens above the memory."""
-        users = self.users
         grown = np.maximum(self.shares, _LEAST) * np.exp(self.factor * self._towards)
-        self.shares = users.within_limits(grown)
-        costs, starts, paid, levels = self.cheapest(prices, self.shares, 1.0, 1.0, _STEP)
-        load, gained = np.full(len(prices), -float(users.memory)), np.zeros_like(self.shares)
-        _used(starts, users.outputs, levels, self._interval, paid, self._rows, load, gained)
-        whole = np.maximum(np.diff(paid[users.borders]), 1e-9)
+        self.shares = self._within_limits(grown)
+        levels = self._levels(self.shares, 1.0)
+        costs, starts, paid = self._cheapest(prices, levels, 1.0, 1.0, _STEP)
+        load, gained = np.full(len(prices), -float(memory)), np.zeros_like(self.shares)
+        outputs = self.kinds.outputs
+        _used(starts, outputs, levels, self._interval, paid, self._rows, load, gained)
+        whole = np.maximum(np.diff(paid[self._borders]), 1e-9)
         self._towards = _KEPT * self._towards + (1 - _KEPT) * gained / whole
-        value = float(costs.sum() - users.memory * paid[-1])
+        value = float(costs.sum() - memory * paid[-1])
         if value > self.value:
             self.value, self.best = value, (prices, self.shares)
         return value, starts, load
 
-    def proof(self) -> tuple[int, SharedPrices]:
-        """Return the bound of the best prices, in integers, and its proof."""
+    def rounded(self, _: Floats) -> PriceProof:
+        """Return the best prices and shares in integers."""
         values, shares = self.best
-        users, last = self.users, len(values)
-        most = float(users.levels(shares, 1.0).max(initial=0.0) + users.outputs.max())
-        longest = float(users.outputs.max())
+        longest = float(self.kinds.longest)
         paid = min(values.sum(), values.max(initial=0.0) * longest)
-        denominator = finest_denominator(_UNIT * (last + longest + 1 + most * paid))
-        prices = rounded_prices(values, denominator)
-        numerators = np.zeros(last, dtype=np.int64)
-        numerators[: len(prices.numerators)] = prices.numerators
-        parts = np.floor(shares * _UNIT).astype(np.int64)
-        costs, *_ = self.cheapest(numerators, parts, _UNIT * denominator, _UNIT, 1)
-        total = sum(costs.tolist()) - users.memory * _UNIT * sum(prices.numerators)
-        rows = tuple(map(tuple, parts.tolist()))
-        proof = SharedPrices(prices, tuple(users.borders.tolist()), _UNIT, rows)
-        return -(-total // (_UNIT * denominator)), proof
+        most = float(self._levels(shares, 1.0).max(initial=0.0)) + longest
+        most = _UNIT * (len(values) + longest + 1 + most * paid)
+        rows = np.floor(shares * _UNIT).astype(np.int64).tolist()
+        prefixes = Prefixes(_UNIT, tuple(self._borders.tolist()), tuple(map(tuple, rows)))
+        return rounded_prices(values, finest_denominator(most), [prefixes])
+
+    def integer_costs(self, prices: Numbers, proof: PriceProof, _: Steps | None) -> Numbers:
+        """Return the least cost of every request in integers, times the unit of the proof."""
+        (prefixes,) = (each for each in proof.resources if isinstance(each, Prefixes))
+        unit = prefixes.denominator
+        levels = self._levels(np.array(prefixes.numerators, dtype=np.int64), unit)
+        paying = replace(self.kinds, prompts=-(-levels.max(axis=1) // unit))
+        if not fits_int64(paying, proof):
+            raise TooLarge("costs at these prices and shares may need more than 64 bits")
+        padded = np.zeros(int(self._borders[-1]), dtype=np.int64)
+        padded[: len(prices)] = prices
+        return self._cheapest(padded, levels, proof.unit, unit, 1)[0]
 
 
 class _Climb(Ascent):
     """Ascent that restores shares together with prices; their steps shrink with its aim."""
 
-    def __init__(self, shares: _Shares, prices: Floats) -> None:
-        self._shares = shares
-        super().__init__(shares, prices, pace=_PACE)
+    def __init__(self, scanner: PrefixScanner, memory: int, prices: Floats) -> None:
+        self._scanner = scanner
+        super().__init__(scanner.at(memory), prices, pace=_PACE)
 
     def step(self) -> bool:
         """Take one step of prices and shares."""
         size = max(abs(self.value), 1.0)
-        self._shares.factor = _FACTOR * min(1.0, self._aim / (_NEAR * size))
+        self._scanner.factor = _FACTOR * min(1.0, self._aim / (_NEAR * size))
         return super().step()
 
     def _from_the_best(self) -> None:
         super()._from_the_best()
-        self._shares.shares = self._shares.best[1]
+        self._scanner.shares = self._scanner.best[1]
 
 
 def offer_shared_prices(search: Search, budget: Budget) -> None:
     """Offer better and better prices with shares of nodes, while time is left."""
-    plain = shared_out(search.instance)
+    plain, instance = shared_out(search.instance), search.instance.without_common_prefix()
     refuse_long(search, plain)
     prices = first_prices(plain.pooled())
     last = len(prices)
     borders = np.unique((np.linspace(0, 1, _INTERVALS + 1) ** _BEND * last).astype(np.int64))
-    shares = _Shares(Users.of(search.instance, borders), last)
-
-    def offer(_: Floats) -> None:
-        value, proof = shares.proof()
-        sure = sum((request.weight - 1) * request.output for request in search.instance)
-        search.offer_checked(value + sure, "prices of shared blocks", proof)
-
-    ascend(_Climb(shares, prices), offer, budget)
+    scanner = PrefixScanner(instance, borders)
+    ascent = _Climb(scanner, instance.total_memory, prices)
+    offer = partial(offer_prices, search, instance, "prices of shared blocks", scanner)
+    ascend(ascent, offer, budget)

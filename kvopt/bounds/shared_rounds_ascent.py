@@ -86,7 +86,7 @@ def shared_rounds_bound(
     scope: Scope | str = Scope.PAUSES,
     budget: Budget | None = None,
     threads: int = 1,
-) -> SecondsBound | None:
+) -> SecondsBound[SharedRoundsProof] | None:
     """Return a proved lower bound on total latency in nanoseconds, by prices of shared rounds.
 
     None without requests, if rounds have no fixed part, or without time for a first step.

@@ -14,7 +14,7 @@ needs at time t, for several c, and
         - m M sum_t p_t - m sum_c c sum_t q_{c,t}
 
 is at most the total latency of any schedule.  ``w_c(h)`` rises by one at each multiple of
-``(M + 1) / (c + 1)``, so a charge is a price of tokens and some steps (`kvopt.bounds.scan.Steps`).
+``(M + 1) / (c + 1)``, so a charge is a price of tokens and `kvopt.bounds.prices.Steps`.
 
 First prices are those of coarse programs (`kvopt.bounds.coarse`), finer ones while there is time.
 They climb as prices of tokens do (`kvopt.bounds.lagrangian`), which gains most for few
@@ -27,23 +27,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import pairwise
-from operator import mul
 
 import numpy as np
 
-from kvopt.bounds.coarse import CoarsePrices, coarse_prices, thresholds
+from kvopt.bounds.coarse import CoarsePrices, coarse_prices
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import Ascent, ascend, refuse_long
-from kvopt.bounds.prices import finest_denominator, rounded_prices
-from kvopt.bounds.scan import Scanner, Steps
+from kvopt.bounds.lagrangian import Ascent, ascend, offer_prices, refuse_long
+from kvopt.bounds.prices import (
+    finest_denominator,
+    rounded,
+    rounded_prices,
+    steps_of,
+    thresholds,
+)
+from kvopt.bounds.scan import Scanner
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import SlotPrices
+from kvopt.incumbent.proofs import PriceProof, Slots
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
-from kvopt.kernels.magnitudes import fits
-from kvopt.problem.arrays import Floats, Integers, Numbers
+from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 
 _SLOTS = (1, 2, 3)
@@ -68,21 +71,28 @@ def offer_slot_bound(search: Search, budget: Budget | None = None, least_gain: f
     budget = budget or search.budget
     if search.schedule is None or search.budget.over():
         return False
-    search.budget.refuse(_BYTES * refuse_long(search, search.instance))
-    best: Ascent | None = None
+    instance = search.instance
+    search.budget.refuse(_BYTES * refuse_long(search, instance))
+    best: tuple[Ascent, SlotScanner] | None = None
     with suppress(Stopped):
         for coarse in _finer_and_finer(search, budget):
             if coarse.share_of_slots < _LEAST_WORTH:
                 return False
-            scanner = SlotScanner(search.instance, coarse, search.limits.threads, search.budget)
-            first = first_prices(search.instance, coarse)
-            found = Ascent(scanner.at(search.instance.total_memory), first)
-            if best is None or found.value > best.value:
-                best, offer = found, partial(_offer, search, scanner)
-                offer(found.prices, reach=0)
+            scanner = SlotScanner(instance, coarse, search.limits.threads, search.budget)
+            first = first_prices(instance, coarse)
+            ascent = Ascent(scanner.at(instance.total_memory), first)
+            if best is None or ascent.value > best[0].value:
+                best = ascent, scanner
+                offer_prices(search, instance, "slots", scanner, ascent.prices)
         if best is not None:
-            offer = partial(offer, reach=int(scanner.borders[-1]) // _MEANS)
-            ascend(best, offer, budget, least_gain)
+            ascent, scanner = best
+            scanner.reach = int(scanner.borders[-1]) // _MEANS
+            ascend(
+                ascent,
+                partial(offer_prices, search, instance, "slots", scanner),
+                budget,
+                least_gain,
+            )
     return best is not None
 
 
@@ -128,8 +138,20 @@ class SlotScanner(Scanner):
         budget: Budget | None = None,
     ) -> None:
         super().__init__(Kinds.of(instance), threads, budget)
-        self.slots, self.borders = coarse.slots, coarse.halves()
-        self._memory = instance.memory
+        self.slots, self.borders, self.reach = coarse.slots, coarse.halves(), 0
+        self._memory, self._total = instance.memory, instance.total_memory
+
+    def rounded(self, values: Floats) -> PriceProof:
+        """Return prices in integers; those of tokens are means over so many rounds around each."""
+        rows, longest = values.reshape(len(self.slots) + 1, -1), self.kinds.longest
+        worth = self._total * float(rows.max(axis=1).sum())
+        denominator = finest_denominator(rows.shape[1] + longest + 1 + longest * worth)
+        slots = []
+        for count, row in zip(self.slots, rows[1:], strict=True):
+            prices = rounded(at_borders(row, self.borders) * self._memory / count, denominator)
+            numbers = prices.astype(np.int64).tolist()
+            slots.append(Slots(count, tuple(self.borders.tolist()), tuple(numbers)))
+        return rounded_prices(_means(rows[0], self.reach), denominator, slots)
 
     def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
         """Return ``L`` of prices, the cheapest starts, and the use above the capacity."""
@@ -138,7 +160,7 @@ class SlotScanner(Scanner):
         for row in rows[1:]:
             row[:] = self._straight(at_borders(row, self.borders), last)
         each = self._memory / np.array(self.slots)
-        steps = steps_of(self._memory, self.slots, rows[1:] * each[:, None])
+        steps = steps_of(self._memory, self.slots, [*(rows[1:] * each[:, None])])
         costs, starts = self.least_costs(rows[0], 1, steps)
         value = float(self.kinds.counts @ costs) - memory * float(rows.sum())
         excess = np.empty_like(rows)
@@ -165,10 +187,9 @@ class SlotScanner(Scanner):
         kinds, change = self.kinds, np.zeros(last + 1)
         ends = np.minimum(starts + kinds.outputs, last)
         for step in steps:
-            begins = np.minimum(starts + np.maximum(step - kinds.prompts, 1) - 1, last)
-            some = begins < ends
-            change += np.bincount(begins[some], kinds.counts[some], last + 1)
-            change -= np.bincount(ends[some], kinds.counts[some], last + 1)
+            begins = np.minimum(starts + np.maximum(step - kinds.prompts, 1) - 1, ends)
+            change += np.bincount(begins, kinds.counts, last + 1)
+            change -= np.bincount(ends, kinds.counts, last + 1)
         return np.asarray(change.cumsum()[:last])
 
 
@@ -178,92 +199,9 @@ def at_borders(row: Floats, borders: Integers) -> Floats:
     return found
 
 
-def steps_of(memory: int, slots: Sequence[int], prices: Numbers) -> Steps:
-    """Return the payments of requests for slots, for prices of each number at all times."""
-    rows: dict[int, Numbers] = {}
-    for count, row in zip(slots, prices, strict=True):
-        for threshold in thresholds(memory, count):
-            rows[threshold] = rows[threshold] + row if threshold in rows else row
-    order = sorted(rows)
-    table = np.array([rows[threshold] for threshold in order], dtype=prices.dtype)
-    return Steps(np.array(order, dtype=np.int64), table.reshape(len(order), prices.shape[1]))
-
-
-def _offer(search: Search, scanner: SlotScanner, values: Floats, reach: int) -> None:
-    instance, borders = search.instance, scanner.borders
-    rows = values.reshape(len(scanner.slots) + 1, -1)
-    longest = scanner.kinds.longest
-    worth = instance.total_memory * float(rows.max(axis=1).sum())
-    denominator = finest_denominator(rows.shape[1] + longest + 1 + longest * worth)
-    proof = SlotPrices(
-        rounded_prices(_means(rows[0], reach), denominator),
-        tuple(borders.tolist()),
-        tuple(
-            (count, _rounded(at_borders(row, borders) * instance.memory / count, denominator))
-            for count, row in zip(scanner.slots, rows[1:], strict=True)
-        ),
-    )
-    search.offer_checked(slot_bound(instance, proof, scanner), "slots", proof)
-
-
 def _means(row: Floats, reach: int) -> Floats:
     """Return means over so many rounds before and after each."""
     around = np.concatenate((np.full(reach, row[0]), row, np.zeros(reach + 1)))
     sums = around.cumsum() - around
     means: Floats = (sums[2 * reach + 1 :] - sums[: len(row)]) / (2 * reach + 1)
     return means
-
-
-def _rounded(values: Floats, denominator: int) -> tuple[int, ...]:
-    return tuple(np.maximum(np.rint(values * denominator), 0.0).astype(np.int64).tolist())
-
-
-def slot_bound(instance: Instance, proof: SlotPrices, scanner: Scanner | None = None) -> int:
-    """Return the lower bound that prices of tokens and slots prove, rounded up.
-
-    Raises
-    ------
-    OverflowError
-        If some cost may need more than 64 bits.
-    """
-    scanner = Scanner(Kinds.of(instance)) if scanner is None else scanner
-    numerators, unit = proof.prices.numerators, proof.prices.denominator
-    last = max(len(numerators), *proof.borders)
-    if not fits(_most(proof, instance, last, scanner.kinds.longest)):
-        raise OverflowError("costs at these prices may need more than 64 bits")
-    tokens = np.zeros(last, dtype=np.int64)
-    tokens[: len(numerators)] = numerators
-    slots = [count for count, _ in proof.slots]
-    table = [prices_between(proof.borders, values, last) for _, values in proof.slots]
-    rows = np.array(table, dtype=np.int64).reshape(-1, last)
-    costs, _ = scanner.least_costs(tokens, unit, steps_of(instance.memory, slots, rows))
-    least: int = sum(map(mul, scanner.kinds.counts.tolist(), costs.tolist()))
-    a_worker: int = sum(map(mul, slots, map(sum, rows.tolist())))
-    a_worker += instance.memory * sum(numerators)
-    return -((instance.used_workers * a_worker - least) // unit)
-
-
-def _most(proof: SlotPrices, instance: Instance, last: int, longest: int) -> int:
-    """Return an upper limit on the cost of a start: waiting, and all memory of each round."""
-    worth = instance.memory * max(proof.prices.numerators, default=0)
-    for count, values in proof.slots:
-        worth += count * (max(values) + max(map(int.__sub__, proof.borders[1:], proof.borders)))
-    return proof.prices.denominator * (last + longest + 1) + worth * longest
-
-
-def prices_between(borders: Sequence[int], values: Sequence[int], last: int) -> Integers:
-    """Return the prices at the times ``1 .. last``; from border to border they change evenly.
-
-    The change in each round is rounded up, so a price is never negative.
-
-    Examples
-    --------
-    >>> prices_between([2, 5], [0, 8], last=7).tolist()
-    [0, 0, 3, 6, 9, 0, 0]
-    """
-    prices = np.zeros(last, dtype=np.int64)
-    for (begin, value), (end, after) in pairwise(zip(borders, values, strict=True)):
-        step, rounds = -((value - after) // (end - begin)), np.arange(begin + 1, end + 1)
-        inside = (rounds >= 1) & (rounds <= last)
-        prices[rounds[inside] - 1] = value + (rounds[inside] - begin) * step
-    return prices

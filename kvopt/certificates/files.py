@@ -1,4 +1,4 @@
-"""Certificate files: ``kvopt.certificate/3``, described in ``docs/certificates.md``.
+"""Certificate files: ``kvopt.certificate/4``, described in ``docs/certificates.md``.
 
 A file that is read is checked by `kvopt.verify` first, as if it were new.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import convert, to_builtins
 
 import kvopt.verify as checker
 from kvopt.errors import FalseClaim, InvalidInput, TooLarge
@@ -17,23 +19,7 @@ from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime
-from kvopt.incumbent.proofs import (
-    BlockPrices,
-    CheckedBound,
-    ConfigurationProof,
-    PartProof,
-    Prices,
-    Proof,
-    SearchProof,
-    SharedPrices,
-    SharedRoundsProof,
-    SharesProof,
-    SloPrices,
-    SlotPrices,
-    SplitProof,
-    StatePrices,
-    VolumeProof,
-)
+from kvopt.incumbent.proofs import CheckedBound, Proof, SloPrices
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA
 from kvopt.problem.hardware.batch_time_files import batch_time_from_json
@@ -48,7 +34,7 @@ from kvopt.timetable.work import Chunks, Lost
 from kvopt.verify.reading import LARGEST_FILE
 from kvopt.verify.work import MOST_STATED
 
-SCHEMA = "kvopt.certificate/3"
+SCHEMA = "kvopt.certificate/4"
 
 Json = dict[str, Any]
 
@@ -199,7 +185,7 @@ def _optimum(value: Json, instance: Instance, clock: Clock, provenance: Json) ->
     lower = None
     if bound is not None:
         method = str(provenance.get("bounded_by") or bound["proof"]["kind"])
-        proof, steps = _whole_proof(bound["proof"], instance), tuple(bound.get("relaxations", ()))
+        proof, steps = proof_from_json(bound["proof"]), tuple(bound.get("relaxations", ()))
         lower = CheckedBound(bound["value"], method, proof, steps)
     return Optimum(Scope.parse(value["scope"]), upper, lower)
 
@@ -268,7 +254,7 @@ def _slo_to_json(in_time: InTime) -> dict[str, Any]:
         "limits": in_time.slo.limits,
         "ceiling": in_time.ceiling,
         **_steps_to_json(in_time.relaxations),
-        "proof": {"times": (), "numerators": (), **_members(in_time.proof, 0)},
+        "proof": to_builtins(in_time.proof),
         "attained": in_time.attained,
     }
 
@@ -279,7 +265,7 @@ def _in_time(value: dict[str, Any], best: PolicyRun | None, count: int) -> InTim
         slo=Slo(**value["limits"]),
         count=count,
         ceiling=value["ceiling"],
-        proof=_made(SloPrices, value["proof"], 0),
+        proof=convert(value["proof"], SloPrices),
         sure_misses=None,
         best=best,
         attained=tuple(value["attained"]),
@@ -289,120 +275,16 @@ def _in_time(value: dict[str, Any], best: PolicyRun | None, count: int) -> InTim
 
 # ---- proofs -----------------------------------------------------------------------------
 
-_KINDS: dict[str, type[Any]] = {
-    "prices": Prices,
-    "slot-prices": SlotPrices,
-    "block-prices": BlockPrices,
-    "shared-prices": SharedPrices,
-    "search": SearchProof,
-    "volume": VolumeProof,
-    "configurations": ConfigurationProof,
-    "shares": SharesProof,
-    "shared-rounds": SharedRoundsProof,
-    "split": SplitProof,
-}
-"""Names of proofs in files; their members are the fields of these classes."""
+
+def proof_to_json(proof: Proof) -> Json:
+    """Return the JSON object of a proof."""
+    members: Json = to_builtins(proof)
+    return members
 
 
-def proof_to_json(proof: Proof, begin: int = 0) -> Json:
-    """Return the JSON object of a proof whose times count from ``begin``.
-
-    A proof with one part becomes the proof of that part.
-    """
-    if isinstance(proof, SplitProof) and len(proof.parts) == 1:
-        return proof_to_json(proof.parts[0].proof, proof.parts[0].begin)
-    kind = next(name for name, made in _KINDS.items() if type(proof) is made)
-    return {"kind": kind, **_members(proof, begin)}
-
-
-def _members(proof: object, begin: int) -> Json:
-    """Return the fields of a proof; prices begin with the first that is not 0.
-
-    Empty members are left out, except slots.
-    """
-    found: Json = {}
-    if isinstance(proof, Prices):
-        first = next((t for t, price in enumerate(proof.numerators, 1) if price), 1)
-        numerators = list(proof.numerators[first - 1 :])
-        return {"denominator": proof.denominator, "first": begin + first, "numerators": numerators}
-    for field in fields(proof):  # type: ignore[arg-type]
-        value = getattr(proof, field.name)
-        if (value == () and field.name != "slots") or (field.name == "parts" and not value):
-            continue
-        if field.name == "by_memory" and value == field.default:
-            continue
-        match field.name:
-            case "prices":
-                found |= _members(value, begin)
-                continue
-            case "borders" | "times":
-                value = [begin + time for time in value]
-            case "stages":
-                value = [_members(stage, begin) for stage in value]
-            case "slots":
-                value = [{"count": many, "numerators": prices} for many, prices in value]
-            case "parts" if isinstance(proof, SplitProof):
-                value = [{"from": p.begin, "proof": proof_to_json(p.proof, p.begin)} for p in value]
-        found[field.name] = value
-    return found
-
-
-def _whole_proof(proof: Json, instance: Instance) -> Any:
-    """Return the proof of a bound on all requests; its times count from the first arrival.
-
-    Otherwise there would be a price for each of perhaps many earlier rounds.
-    """
-    first = instance.first_arrival
-    whole = ("volume", "shares", "shared-rounds", "block-prices", "shared-prices", "split")
-    if not first or proof["kind"] in whole:
-        return proof_from_json(proof)
-    return SplitProof((_part({"from": first, "proof": proof}),))
-
-
-def proof_from_json(said: Json, begin: int = 0) -> Any:
-    """Return the proof whose JSON object `proof_to_json` gave.
-
-    Prices of times up to ``begin`` are left out: nothing is active then, and the bound is the
-    same without them.
-    """
-    return _made(_KINDS[said["kind"]], said, begin)
-
-
-def _made(kind: type[Any], said: Json, begin: int) -> Any:
-    """Return a proof, or a part of one, from its members."""
-    if kind is Prices:
-        gap = said["first"] - begin - 1
-        return Prices((*(0,) * gap, *said["numerators"][max(0, -gap) :]), said["denominator"])
-    known: Json = {}
-    for field in fields(kind):
-        if field.name == "prices":
-            known["prices"] = _made(Prices, said, begin)
-            continue
-        if field.name not in said:
-            continue
-        value = said[field.name]
-        match field.name:
-            case "borders" | "times":
-                value = [time - begin for time in value]
-            case "stages":
-                value = [_made(StatePrices, stage, begin) for stage in value]
-            case "slots":
-                value = [(each["count"], each["numerators"]) for each in value]
-            case "parts" if kind is SplitProof:
-                value = map(_part, value)
-        known[field.name] = _tuples(value)
-    return kind(**known)
-
-
-def _part(part: Json) -> PartProof:
-    return PartProof(part["from"], proof_from_json(part["proof"], part["from"]))
-
-
-def _tuples(value: Any) -> Any:
-    """Replace lists by tuples in a value, at all depths."""
-    if isinstance(value, list | tuple | map):
-        return tuple(map(_tuples, value))
-    return value
+def proof_from_json(members: Json) -> Any:
+    """Return the proof of a JSON object."""
+    return convert(members, Proof)
 
 
 # ---- the instance -----------------------------------------------------------------------

@@ -1,95 +1,127 @@
-"""Proofs of checked lower bounds: data that proves them from the instance alone."""
+"""Proofs of checked lower bounds: data that proves them from the instance alone.
+
+Certificates have them as they are: fields are members of objects in JSON.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Integer prices of one token at the times ``1, 2, ...``, over a denominator.
-
-    `kvopt.bounds.prices` evaluates and explains the bound.
+class Tokens(Struct, frozen=True, tag_field="name", tag="tokens"):
+    """Prices of a token, at all times from the first one on; 0 before and after.
 
     Parameters
     ----------
-    numerators
-        Price of time t times ``denominator``, at position t - 1; none is negative.
-    denominator
+    first
         At least 1.
+    numerators
+        None is negative.
     """
 
+    first: int
     numerators: tuple[int, ...]
-    denominator: int
-
-    def __post_init__(self) -> None:
-        if self.denominator < 1 or min(self.numerators, default=0) < 0:
-            raise ValueError("prices must not be negative, and their denominator is at least 1")
 
 
-@dataclass(frozen=True, slots=True)
-class BlockPrices:
-    """Prices of tokens paid for whole blocks, whose size is that of the instance.
-
-    `kvopt.bounds.prices` evaluates the bound.
-    """
-
-    prices: Prices
-
-
-@dataclass(frozen=True, slots=True)
-class SlotPrices:
-    """Integer prices of tokens, and of slots by which large requests are counted.
-
-    `kvopt.bounds.slots` evaluates and explains the bound.
+class Slots(Struct, frozen=True, tag_field="name", tag="slots"):
+    """Prices of slots, by which large requests are counted, see `kvopt.bounds.slots`.
 
     Parameters
     ----------
-    prices
-        Prices of tokens.
-    borders
-        Ascending times at which prices of slots are given; in between they change evenly.
-    slots
-        Pairs (c, prices): prices of one of c slots at the borders, over the same denominator.
+    capacity
+        Number of slots of each machine.
+    times
+        Ascending times at which prices are given; in between they change evenly.
+    numerators
+        Prices of one slot at these times.
     """
 
-    prices: Prices
-    borders: tuple[int, ...]
-    slots: tuple[tuple[int, tuple[int, ...]], ...]
+    capacity: int
+    times: tuple[int, ...]
+    numerators: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SharedPrices:
-    """Integer prices of tokens, and shares of each node of prefixes that its users pay for.
-
-    `kvopt.bounds.shared_prices` evaluates and explains the bound.
+class Prefixes(Struct, frozen=True, tag_field="name", tag="prefixes"):
+    """Shares of nodes of prefixes that users pay for, see `kvopt.bounds.shared_prices`.
 
     Parameters
     ----------
-    prices
-        Prices of tokens.
-    borders
-        Ascending times; shares are those of an interval after one of them, up to the next one.
-    unit
-        Denominator of shares.
-    shares
+    denominator
+        That of shares.
+    times
+        Ascending; shares are those of an interval after one of them, up to the next one.
+    numerators
         For each node of each request, from the root, without those on all paths: its share in each
         interval.
     """
 
-    prices: Prices
-    borders: tuple[int, ...]
-    unit: int
-    shares: tuple[tuple[int, ...], ...]
+    denominator: int
+    times: tuple[int, ...]
+    numerators: tuple[tuple[int, ...], ...]
+
+
+class PriceProof(Struct, frozen=True, tag_field="kind", tag="prices"):
+    """Integer prices of resources over time.
+
+    `kvopt.bounds.prices` evaluates and explains the bound.  Where memory has a block size, whole
+    blocks are paid for.
+
+    Parameters
+    ----------
+    denominator
+        That of all prices, at least 1.
+    resources
+        Tokens once, others perhaps.
+    """
+
+    denominator: int
+    resources: tuple[Tokens | Slots | Prefixes, ...]
+
+    def __post_init__(self) -> None:
+        if self.denominator < 1 or min(self.tokens.numerators, default=0) < 0:
+            raise ValueError("prices must not be negative, and their denominator is at least 1")
+
+    @property
+    def tokens(self) -> Tokens:
+        """Prices of tokens."""
+        (tokens,) = (each for each in self.resources if isinstance(each, Tokens))
+        return tokens
+
+    @property
+    def numerators(self) -> tuple[int, ...]:
+        """Prices of a token at the times 1, 2, ..., times the denominator."""
+        return (0,) * (self.tokens.first - 1) + self.tokens.numerators
+
+    @property
+    def unit(self) -> int:
+        """Denominator of payments, for shares of prefixes too."""
+        shares = (each.denominator for each in self.resources if isinstance(each, Prefixes))
+        return math.prod(shares, start=self.denominator)
+
+
+def token_prices(
+    numerators: Sequence[int], denominator: int, others: Sequence[Slots | Prefixes] = ()
+) -> PriceProof:
+    """Return the proof by prices of a token at the times 1, 2, ..., and of other resources.
+
+    Examples
+    --------
+    >>> token_prices([0, 0, 5, 0], 9).resources
+    (Tokens(first=3, numerators=(5, 0)),)
+    """
+    first = next((t for t, price in enumerate(numerators, 1) if price), 1)
+    return PriceProof(denominator, (Tokens(first, tuple(numerators[first - 1 :])), *others))
 
 
 Staircase = tuple[int, ...]
 """Thresholds, ascending, from 1 to M: see `kvopt.bounds.staircases`."""
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeProof:
+class VolumeProof(Struct, frozen=True, tag_field="kind", tag="volume", omit_defaults=True):
     """A bound by volumes, see `kvopt.bounds.volume`: it needs no data except the instance.
 
     Parameters
@@ -101,8 +133,7 @@ class VolumeProof:
     staircases: tuple[Staircase, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StatePrices:
+class StatePrices(Struct, frozen=True):
     """Integer prices of states at some times; in between they are interpolated.
 
     A state (h, r) is an active request that holds h tokens and has r more rounds to go.
@@ -126,8 +157,7 @@ class StatePrices:
     numerators: tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationProof:
+class ConfigurationProof(Struct, frozen=True, tag_field="kind", tag="configurations"):
     """Stages of state prices; each removes starts, which raises the bounds of later stages.
 
     Parameters
@@ -150,12 +180,11 @@ class ConfigurationProof:
     stages: tuple[StatePrices, ...]
     target: int | None = None
     searched: bool = False
-    kept: tuple[int, ...] = field(default=(), compare=False)
+    kept: tuple[int, ...] = ()
     cuts: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SearchProof:
+class SearchProof(Struct, frozen=True, tag_field="kind", tag="search"):
     """An exhaustive search under prices of tokens found no schedule below a target.
 
     Parameters
@@ -168,14 +197,13 @@ class SearchProof:
         As in `ConfigurationProof`.
     """
 
-    prices: Prices
+    prices: PriceProof
     target: int
-    kept: tuple[int, ...] = field(default=(), compare=False)
+    kept: tuple[int, ...] = ()
     cuts: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PartProof:
+class PartProof(Struct, frozen=True, rename={"begin": "from"}):
     """The proof of the bound of a part of the requests, see `kvopt.problem.parts`.
 
     Parameters
@@ -188,11 +216,10 @@ class PartProof:
     """
 
     begin: int
-    proof: Prices | SlotPrices | VolumeProof | ConfigurationProof | SearchProof
+    proof: PriceProof | VolumeProof | ConfigurationProof | SearchProof
 
 
-@dataclass(frozen=True, slots=True)
-class SplitProof:
+class SplitProof(Struct, frozen=True, tag_field="kind", tag="split"):
     """The bounds of parts of the requests, which add up.
 
     Parameters
@@ -204,8 +231,7 @@ class SplitProof:
     parts: tuple[PartProof, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SharesProof:
+class SharesProof(Struct, frozen=True, tag_field="kind", tag="shares", omit_defaults=True):
     """The proof of a bound in seconds, with the instance and the model.
 
     Parameters
@@ -234,8 +260,9 @@ class SharesProof:
     by_memory: int = 64
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRoundsProof:
+class SharedRoundsProof(
+    Struct, frozen=True, tag_field="kind", tag="shared-rounds", omit_defaults=True
+):
     """Prices of rounds that active requests share, and of machine time, in seconds.
 
     `kvopt.bounds.shared_rounds` evaluates and explains the bound.
@@ -272,10 +299,7 @@ class SharedRoundsProof:
 
 
 Proof = (
-    Prices
-    | SlotPrices
-    | BlockPrices
-    | SharedPrices
+    PriceProof
     | VolumeProof
     | ConfigurationProof
     | SearchProof
@@ -288,21 +312,23 @@ _MOST_TIMES = 10_000_000
 """Limit of the times of prices of parts on one clock."""
 
 
-def prices_of(proof: Proof) -> Prices | None:
+def prices_of(proof: Proof | None) -> PriceProof | None:
     """Return the prices of tokens in a proof, those of its parts on one clock.
 
-    None without prices, or if they are too far apart for a list of all times.
+    None if other resources have prices too, or they are too far apart for a list of all times.
 
     Examples
     --------
-    >>> late = PartProof(3, Prices((1, 2), 2))
-    >>> prices_of(SplitProof((PartProof(0, Prices((1,), 3)), late)))
-    Prices(numerators=(2, 0, 0, 3, 6), denominator=6)
+    >>> late = PartProof(3, token_prices((1, 2), 2))
+    >>> prices_of(SplitProof((PartProof(0, token_prices((1,), 3)), late))).numerators
+    (2, 0, 0, 3, 6)
     """
-    if isinstance(proof, Prices):
-        return proof
+    if isinstance(proof, PriceProof):
+        is_near = proof.tokens.first <= _MOST_TIMES
+        return proof if len(proof.resources) == 1 and is_near else None
     parts = proof.parts if isinstance(proof, SplitProof) else ()
-    priced = [(part.begin, part.proof) for part in parts if isinstance(part.proof, Prices)]
+    begun = ((part.begin, prices_of(part.proof)) for part in parts)
+    priced = [(begin, prices) for begin, prices in begun if prices is not None]
     if not priced:
         return None
     longest = max(begin + len(prices.numerators) for begin, prices in priced)
@@ -313,7 +339,7 @@ def prices_of(proof: Proof) -> Prices | None:
     for begin, prices in priced:
         for after, numerator in enumerate(prices.numerators):
             numerators[begin + after] += numerator * (over // prices.denominator)
-    return Prices(tuple(numerators), over)
+    return token_prices(numerators, over)
 
 
 def lines_of(proof: Proof) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvopt.errors import InvalidInput
-from kvopt.incumbent.proofs import Prices, Proof, prices_of
+from kvopt.incumbent.proofs import PriceProof, Proof, prices_of
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.search.bounding import bound
@@ -28,7 +28,7 @@ class Bound:
 
     value: int
     proof: Proof
-    prices: Prices | None
+    prices: PriceProof | None
 
 
 def _bounded(given: Problem | Instance | str | Path, method: str, budget: float | None) -> Bound:

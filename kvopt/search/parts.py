@@ -16,16 +16,15 @@ from kvopt.bounds.prices import bound_by
 from kvopt.bounds.volume import volume_bound
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import (
-    BlockPrices,
     CheckedBound,
     PartProof,
-    Prices,
+    PriceProof,
     Proof,
-    SharedPrices,
     SharedRoundsProof,
     SharesProof,
     SplitProof,
     VolumeProof,
+    prices_of,
 )
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.budget import Budget
@@ -149,7 +148,7 @@ class Divided:
         rows = zip(begins, (bound.proof for bound in checked), strict=True)
         for plain, group in groupby(rows, lambda row: row[1] == _PLAIN):
             for begin, proof in islice(group, 1) if plain else group:
-                whole = SplitProof | SharesProof | SharedRoundsProof | BlockPrices | SharedPrices
+                whole = SplitProof | SharesProof | SharedRoundsProof
                 assert not isinstance(proof, whole), "a part has rounds"
                 yield PartProof(begin, proof)
 
@@ -157,7 +156,7 @@ class Divided:
 class _Side:
     """Results of a part: starts on its own clock, and bounds."""
 
-    def __init__(self, part: Part, whole: Search, prices: Prices | None) -> None:
+    def __init__(self, part: Part, whole: Search, prices: PriceProof | None) -> None:
         self.part = part
         self.starts: Sequence[int] | None = (0,) if len(part.members) == 1 else None
         self.workers: Sequence[int] = (0,) * len(part.members)
@@ -230,12 +229,12 @@ class _Side:
                 self.claimed, self.claimed_by = claimed, by
 
 
-def _prices_of_parts(proof: Proof | None) -> dict[int, Prices]:
+def _prices_of_parts(proof: Proof | None) -> dict[int, PriceProof]:
     """Return the prices in a proof by parts, for each first round of a part that has some."""
     if not isinstance(proof, SplitProof):
         return {}
-    begun = ((part.begin, part.proof) for part in proof.parts)
-    return {begin: proof for begin, proof in begun if isinstance(proof, Prices)}
+    begun = ((part.begin, prices_of(part.proof)) for part in proof.parts)
+    return {begin: prices for begin, prices in begun if prices is not None}
 
 
 def _named(names: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
-from kvopt.incumbent.proofs import Prices, Proof
+from kvopt.incumbent.proofs import PriceProof, Proof, prices_of
 from kvopt.incumbent.result import BoundResult, SolveResult
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, load_cp_model, require_solver
@@ -151,7 +151,7 @@ def solve(
             plan.offer_nothing(search)
         elif quick_start or problem.is_restricted:
             driver.begin()
-        if isinstance(prices, Prices) and not driver.is_reduced:
+        if isinstance(prices, PriceProof) and prices_of(prices) and not driver.is_reduced:
             search.offer_bound(bound_by(search.instance, prices, search.limits.threads))
         search.engine = engine
         _work(driver, search, engine, work)

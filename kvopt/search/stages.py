@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
@@ -22,7 +23,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_anot
 from kvopt.heuristics.seconds.runs import offer_one_by_one
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.proofs import Prices, VolumeProof, lines_of
+from kvopt.incumbent.proofs import VolumeProof, lines_of, prices_of, token_prices
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
@@ -214,7 +215,7 @@ def bound_in_seconds(search: Search, budget: Budget) -> None:
 
 
 def _offer_in_seconds(
-    search: Search, name: str, method: Callable[..., SecondsBound | None], budget: Budget
+    search: Search, name: str, method: Callable[..., SecondsBound[Any] | None], budget: Budget
 ) -> bool:
     """Offer a bound of the wider problem in seconds; return whether more time gains nothing."""
     (names,) = chains(search.problem)
@@ -269,8 +270,7 @@ def search_layers_with_pauses(search: Search, _: Budget) -> None:
     """Search all schedules with pauses that are better than the known one."""
     from kvopt.search.exact.paused_layers import search_layers  # loads numba
 
-    proof = search.proof
-    prices = proof if isinstance(proof, Prices) else Prices((), 1)
+    prices = prices_of(search.proof) or token_prices((), 1)
     upper = search.objective
     if upper is None:  # a schedule with less latency exists
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, repeat
 from operator import add
 from typing import Any
 
@@ -40,10 +40,12 @@ def by_configurations(problem: Problem, proof: dict[str, Any], work: Work) -> Pr
     if proof["kind"] != "search":
         stages = _stages(problem, proof, work)
         return sum(stage.steps() for stage in stages), lambda: _value(problem, proof, stages, work)
-    check_prices(proof)
+    prices = proof["prices"]
+    check_prices(prices)
+    refuse(len(prices["resources"]) > 1, "lower: a search is under prices of tokens alone")
     early = min((request.arrival for request in problem.requests), default=0)
-    steps = (200 * len(problem.requests) + 2000) * max(0, reach(proof)[1] - early)
-    return steps, lambda: _value(problem, proof, [TokenStage(problem, proof, work)], work)
+    steps = (200 * len(problem.requests) + 2000) * max(0, reach(prices)[1] - early)
+    return steps, lambda: _value(problem, proof, [TokenStage(problem, prices, work)], work)
 
 
 def _value(
@@ -127,11 +129,12 @@ class Stage(ABC):
 class TokenStage(Stage):
     """Prices of a token: F is that of the tokens that a state holds, R that of M tokens."""
 
-    def __init__(self, problem: Problem, proof: dict[str, Any], work: Work) -> None:
-        super().__init__(problem, proof["denominator"], work)
-        early = self.offset - proof["first"]
-        prices = proof["numerators"][max(0, early) :]
-        self.prices = [0] * max(0, -early) * bool(prices) + prices or [0]
+    def __init__(self, problem: Problem, prices: dict[str, Any], work: Work) -> None:
+        super().__init__(problem, prices["denominator"], work)
+        (tokens,) = prices["resources"]
+        early = self.offset - tokens["first"]
+        line = tokens["numerators"][max(0, early) :]
+        self.prices = [*repeat(0, max(0, -early) * bool(line)), *line] or [0]
         self.last, self.most = len(self.prices) - 1, [self.memory * price for price in self.prices]
 
     def price(self, time: int, peak: int, r: int) -> int:

@@ -1,4 +1,4 @@
-"""Evaluate proofs by prices of tokens, of whole blocks, of slots, and of shared nodes."""
+"""Evaluate proofs by prices of resources: of tokens, and perhaps of slots and prefixes."""
 
 from __future__ import annotations
 
@@ -12,115 +12,199 @@ from operator import add, mul, sub
 from typing import Any
 
 from kvopt.verify.problem import Problem, held_together
-from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, pairwise, refuse
+from kvopt.verify.work import (
+    Invalid,
+    Prepared,
+    Work,
+    ascend,
+    paired,
+    pairwise,
+    refuse,
+    resources_of,
+)
 
 SMALL = 6
 """The starts of a block of 2^6 are evaluated one by one."""
-CHUNK = 1024
-"""Fewest starts of shared prefixes that are evaluated together."""
+NO_PREFIX: dict[str, Any] = {"denominator": 1, "times": [0, 1], "numerators": []}
+"""Shares of no prefix."""
 
 
 def check_prices(proof: dict[str, Any]) -> None:
-    """Refuse prices of tokens, borders, and prices of slots of a wrong form."""
-    if proof["denominator"] < 1 or proof["first"] < 1 or min(proof["numerators"], default=0) < 0:
-        raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
-    borders = proof.get("borders", [0, 1])
-    if len(borders) < 2 or borders[0] < 0 or not ascend(borders):
-        raise Invalid("lower: needs two borders of prices or more, which ascend from 0 on")
-    for each in proof.get("slots", ()):
-        prices = each["numerators"]
-        if each["count"] < 1 or len(prices) != len(borders) or min(prices) < 0:
-            raise Invalid("lower: there is a slot, and at each border its price, not negative")
+    """Refuse prices of a wrong form."""
+    names = resources_of(proof)
+    if names.count("tokens") != 1 or names.count("prefixes") > 1:
+        raise Invalid("lower: needs prices of tokens once, and shares of prefixes once at most")
+    for each in (proof, *proof["resources"]):
+        if min(each.get(field, 1) for field in ("denominator", "first", "capacity")) < 1:
+            raise Invalid("lower: denominators, capacities and first times are at least 1")
+    for each in proof["resources"]:
+        times, rows = each.get("times", [0, 1]), [each["numerators"]]
+        if len(times) < 2 or times[0] < 0 or not ascend(times):
+            raise Invalid("lower: needs two times of prices or more, which ascend from 0 on")
+        length = len(times) if "times" in each else len(rows[0])
+        if each["name"] == "prefixes":  # one share for each interval
+            rows, length = each["numerators"], length - 1
+        if any(len(row) != length or min(row, default=0) < 0 for row in rows):
+            raise Invalid("lower: a price is negative or missing")
 
 
 def reach(proof: dict[str, Any]) -> tuple[int, int]:
-    """Return the time before the first price, and that of the last, those of slots included."""
-    begin, borders = proof["first"] - 1, proof.get("borders", [])
-    return min([begin, *borders]), max([begin + len(proof["numerators"]), *borders])
+    """Return the time before the first price, and that of the last."""
+    spans = [_span(each) for each in proof["resources"] if each["name"] != "prefixes"]
+    return min(begin for begin, _ in spans), max(end for _, end in spans)
+
+
+def _span(resource: dict[str, Any]) -> tuple[int, int]:
+    if "times" in resource:
+        return resource["times"][0], resource["times"][-1]
+    begin = resource["first"] - 1
+    return begin, begin + len(resource["numerators"])
 
 
 def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
-    """Prepare the bound of prices of tokens, of whole blocks, or of tokens and slots.
+    """Prepare the bound of prices of resources.
 
-    Let a token held at time t cost p_t >= 0.  The cost of a request started at k is
+    At each time a schedule uses no more of a resource than its capacity.  Let a unit of it cost
+    q_t >= 0 at time t.  A request that starts at k costs its latency, times its weight, and the
+    price of all that it uses.  The costs of a schedule sum to at most its total latency, and the
+    prices of all capacities.  Hence no total latency is below the sum of the *least* costs of
+    requests, less these prices.  In a fleet each worker has as much of all.
 
-        (k + o - a) + sum_{j=1..o} p_{k+j} (s + j),
+    *Tokens.*  There are M.  A request holds s + j of them at time k + j; in whole blocks it holds
+    ``B ceil((s + j) / B)``.
 
-    its latency and the price of its tokens.  A schedule holds at most M tokens at each time, so
-    its costs sum to at most its total latency + M sum_t p_t.  Hence no total latency is below
-    the sum of the *least* costs - M sum_t p_t.  In a fleet M is the memory of all workers together.
-    The latency of a request of weight w counts w times.  For whole blocks it is the same with
-    ``B ceil((s + j) / B)`` for ``s + j``.
+    *Slots.*  There are c, and a request that holds h tokens needs ``(c + 1) h // (M + 1)`` of them.
+    Requests that hold at most M tokens together need at most ``(c + 1) M // (M + 1) <= c``.
 
-    *Slots.*  Let a request which holds h tokens need ``(c + 1) h // (M + 1)`` of c slots.
-    Requests that hold at most M tokens together need at most ``(c + 1) M // (M + 1) <= c`` slots
-    together.  So the cost of a start may add a price for each slot at each time, and M sum_t p_t
-    becomes that plus the prices of all c slots.  In a fleet each worker has its own.
+    *Prefixes.*  Of tokens a request holds its private ones, u + j, and the share l_iv(t) >= 0 of
+    each node v of its prefix, of w_v tokens.  The shares of users that can be active together sum
+    to 1 at most.  So active requests A hold
+
+        sum over A of (u_i + t - k_i + sum_v l_iv(t) w_v)  <=  M
+
+    of these.  Users that are active at time t have arrived before t, and at most K users of v can
+    be active together, see `held_together`.  So it suffices that the K largest shares of those that
+    arrive before the end of an interval sum to 1 at most.
     """
     check_prices(proof)
-    (begin, end), slots, requests = reach(proof), proof.get("slots", ()), problem.requests
+    (begin, end), resources, requests = reach(proof), proof["resources"], problem.requests
+    slots = [each for each in resources if each["name"] == "slots"]
+    prefixes = next((each for each in resources if each["name"] == "prefixes"), NO_PREFIX)
     # A request that can complete before the first price costs o, the least cost.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
     weights = problem.weights or (1,) * len(requests)
-    rows = paired(weights, requests)
-    kinds = Counter((w, r) for w, r in rows if r.arrival + r.output > begin)
-    first = min([begin, *(request.arrival for _, request in kinds)])
-    longest = max((request.output for _, request in kinds), default=0)
+    pays = [request.arrival + request.output > begin for request in requests]
+    paying = [(weight, r) for weight, r, does in zip(weights, requests, pays) if does]
+    first = min([begin, *(request.arrival for _, request in paying)])
+    longest = max((request.output for _, request in paying), default=0)
     steps = 60 * len(slots) * (end - begin)
-    if kinds:  # tables of prices of tokens, and of each threshold of slots
+    steps += 200 * (len(prefixes["times"]) + 9) * len(prefixes["numerators"])
+    if paying:  # tables of prices of tokens, and of each threshold of slots
         length = end - first + min(longest, end - first)
-        tables = len({weight for weight, _ in kinds})
-        steps += (50 + 15 * (length >> SMALL).bit_length()) * length * tables + 30 * len(kinds)
-        steps += (500 + 60 * length) * sum(1 + each["count"] for each in slots)
+        tables = len({weight for weight, _ in paying})
+        steps += (50 + 15 * (length >> SMALL).bit_length()) * length * tables + 30 * len(paying)
+        steps += (500 + 60 * length) * sum(1 + each["capacity"] for each in slots)
 
     def value() -> int:
-        scale: int = proof["denominator"]
-        lines = [(each["count"], _slot_prices(proof, each)) for each in slots]
-        paid = problem.memory * sum(proof["numerators"])
-        paid += sum(many * sum(line) for many, line in lines)
+        memory, private, most = held_together(problem)
+        levels = _levels(problem, prefixes, most)
+        (tokens,), unit = _lines(resources, "tokens", first, end), prefixes["denominator"]
+        scale: int = unit * proof["denominator"]  # prices count in 1 / (D unit)
+        counts = [each["capacity"] for each in slots]
+        lines = [[unit * q for q in line] for line in _lines(resources, "slots", first, end)]
         outputs = sum(weight * request.output for weight, request in paired(weights, requests))
+        paid = memory * unit * sum(tokens) + sum(map(mul, counts, map(sum, lines)))
         total: int = scale * outputs - problem.used * paid
-        if not kinds:
-            return -(-total // scale)
-        prices = [0] * (proof["first"] - 1 - first) + proof["numerators"]
-        prices += [0] * (end - first - len(prices))
-        stairs: dict[int, list[int]] = {}
-        for many, line in lines:
-            line = [0] * (proof["borders"][0] - first) + line
-            for number in range(1, many + 1):
-                threshold = -(-number * (problem.memory + 1) // (many + 1))
-                stairs[threshold] = list(map(add, stairs.get(threshold, repeat(0)), line))
-        steps = sorted(stairs.items())
-        for weight in sorted({weight for weight, _ in kinds}):
-            costs = Costs(scale * weight, prices, longest, work, problem.block, steps)
-            for (own, (arrival, prompt, output)), times in kinds.items():
+        rows = zip(weights, requests, private, levels)
+        kinds = Counter(row for row, does in zip(rows, pays) if does)
+        stairs = _stairs(memory, paired(counts, lines)) if kinds else []
+        units = [unit * price for price in tokens]
+        for weight in sorted({weight for weight, *_ in kinds}):
+            costs = Costs(scale * weight, units, longest, work, problem.block, stairs)
+            for (own, (arrival, _, output), prompt, level), times in kinds.items():
                 if own == weight:
-                    least = costs.least(arrival - first, prompt, output)
+                    work.spend(4 * len(costs.prices) * bool(level))
+                    shares = _shares(prefixes["times"], level, first, tokens, len(costs.prices))
+                    least = costs.least(arrival - first, prompt, output, shares)
                     if problem.pauses:
                         least = costs.paused(arrival - first, prompt, output, least)
                     total += times * least
         return -(-total // scale)
 
-    how = "prices" + " of tokens and slots" * (proof["kind"] == "slot-prices")
+    *others, final = dict.fromkeys(resources_of(proof))
+    how = "prices" + (f" of {', '.join(others)} and {final}" if others else "")
     how += " of whole blocks" * (problem.block > 1)
     return steps, lambda: (value(), how)
 
 
-def _slot_prices(proof: dict[str, Any], slot: dict[str, Any]) -> list[int]:
-    """Return the prices of a slot at the times after the first border, up to the last.
+def _lines(resources: list[dict[str, Any]], name: str, first: int, end: int) -> list[list[int]]:
+    """Return the prices of resources of a name at the times ``first + 1 .. end``.
 
-    Between the borders b and b' with the prices q and q' the price at t is
+    Between the times b and b' with the prices q and q' the price at t is
 
         q + (t - b) ceil((q' - q) / (b' - b))    for b < t <= b',
 
     which is at least the straight line from q to q', so it is not negative.
     """
-    prices = []
-    pairs = paired(pairwise(proof["borders"]), pairwise(slot["numerators"]))
-    for (begin, end), (low, high) in pairs:
-        slope = -((low - high) // (end - begin))
-        prices += [low + n * slope for n in range(1, end - begin + 1)]
-    return prices
+    lines = []
+    for each in resources:
+        if each["name"] != name:
+            continue
+        prices, (begin, last) = each["numerators"], _span(each)
+        if "times" in each:
+            pairs, prices = paired(pairwise(each["times"]), pairwise(prices)), []
+            for (before, after), (low, high) in pairs:
+                slope = -((low - high) // (after - before))
+                prices += [low + n * slope for n in range(1, after - before + 1)]
+        lines.append([*repeat(0, begin - first), *prices, *repeat(0, end - last)])
+    return lines
+
+
+def _stairs(memory: int, lines: Iterable[tuple[int, list[int]]]) -> list[tuple[int, list[int]]]:
+    """Return thresholds of tokens, and the prices of passing them, of pairs (c, prices)."""
+    stairs = dict[int, list[int]]()
+    for many, line in lines:
+        for number in range(1, many + 1):
+            threshold = -(-number * (memory + 1) // (many + 1))
+            stairs[threshold] = list(map(add, stairs.get(threshold, repeat(0)), line))
+    return sorted(stairs.items())
+
+
+def _levels(
+    problem: Problem, prefixes: dict[str, Any], most: dict[int, int]
+) -> list[tuple[int, ...]]:
+    """Return the tokens of nodes that each request pays for in each interval, times the unit."""
+    rows, users, levels = iter(prefixes["numerators"]), defaultdict(list), []
+    ends = prefixes["times"][1:]
+    for request, path in paired(problem.requests, problem.paths or [()] * len(problem.requests)):
+        level = [0] * len(ends)
+        for v in path:
+            if v in most:
+                row = next(rows, None)
+                if row is None:
+                    raise Invalid("lower: has not a share of each node for each of its users")
+                users[v].append([part * (request.arrival < end) for part, end in paired(row, ends)])
+                level = [known + part * problem.nodes[v] for known, part in paired(level, row)]
+        levels.append(tuple(level) if any(level) else ())
+    refuse([*rows], "lower: has not a share of each node for each of its users")
+    for v, shares in users.items():
+        for interval in zip(*shares):
+            if sum(sorted(interval)[-most[v] :]) > prefixes["denominator"]:
+                raise Invalid("lower: shares of users that can be active together pass 1")
+    return levels
+
+
+def _shares(
+    times: list[int], level: tuple[int, ...], first: int, prices: list[int], length: int
+) -> list[tuple[int, list[int]]]:
+    """Return sums of the payments for so many tokens in each interval, as a step that all reach."""
+    if not level:
+        return []
+    ends = [min(max(time - first, 0), len(prices)) for time in times]
+    lengths = map(sub, ends, [0, *ends])
+    tokens = chain.from_iterable(map(repeat, (0, *level), lengths))
+    sums = [*accumulate(map(mul, prices, tokens), initial=0)]
+    return [(0, sums + sums[-1:] * (length + 1 - len(sums)))]
 
 
 class Sums:
@@ -218,8 +302,13 @@ class Costs(Sums):
         rough = list(map(sub, sums, count(mean, mean)))
         return slope, min(rest), mean, max(0, max(rough)) - min(0, min(rough))
 
-    def least(self, arrival: int, prompt: int, output: int) -> int:
-        """Return the least cost of a request over all its starts, its output left out."""
+    def least(
+        self, arrival: int, prompt: int, output: int, shares: Sequence[tuple[int, list[int]]] = ()
+    ) -> int:
+        """Return the least cost of a request over all its starts, its output left out.
+
+        Shares are sums of prices that it pays besides, as those of steps.
+        """
         if arrival >= self.last:
             return 0
         output = min(output, self.last)  # after it no start pays
@@ -229,7 +318,7 @@ class Costs(Sums):
         wait = self.scale << self.shift
         best = wait * (self.last - arrival)
         blocks = [(0, arrival, self.last + 1)]
-        steps = self._steps(prompt, peak)
+        steps = [*self._steps(prompt, peak), *shares]
         looked = 0
         while blocks and blocks[0][0] < best:
             _, begin, end = heappop(blocks)
@@ -304,98 +393,3 @@ class Costs(Sums):
             made = list(map(add, accumulate(made, min), paid))
         best: int = min(map(add, made, count(0, self.scale)))
         return min(best, most)
-
-    def shared(self, arrival: int, output: int, unit: int, line: Sequence[int]) -> int:
-        """Return the least cost if ``line`` are the prompt tokens that it pays for at each time.
-
-        These tokens h_t, and the cost, count in 1 / U.  So a start at k costs
-
-            U (D (k - a) + sum_j p_{k+j} j) + sum_j p_{k+j} h_{k+j}.
-
-        No start is cheaper than its wait.  After the last price a later start only costs more.
-        """
-        scale, output = unit * self.scale, min(output, self.last)
-        best, size = scale * max(0, self.last - arrival), max(CHUNK, output)
-        for begin in range(arrival, self.last, size):
-            if scale * (begin - arrival) >= best:
-                break
-            end = min(begin + size, self.last)
-            self.work.spend(12 * (end - begin) + 5 * output)
-            there = slice(begin, end + output)
-            paid = [*accumulate(map(mul, self.prices[there], line[there]), initial=0)]
-            costs = map(mul, repeat(unit), self.of_starts(begin, end, arrival, 0, output))
-            best = min(best, *map(add, costs, map(sub, paid[output:], paid)))
-        return best
-
-
-def by_shared_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
-    """Prepare the bound of prices of tokens and shares of nodes.
-
-    Let user i of node v pay for the share l_iv(t) >= 0 at time t.  Let the shares of all of its
-    users that can be active together at a time sum to 1 at most.  Then active requests A, started
-    at k_i, pay at time t for
-
-        sum over A of (u_i + t - k_i + sum_v l_iv(t) w_v)  <=  what they hold  <=  M
-
-    tokens: with a price p_t >= 0 for each, no more than M p_t.  Hence no total latency is below
-    the sum of the least costs of all requests, latency and payment, less M sum_t p_t.
-
-    Users that are active at time t have arrived before t, and at most K users of v can be active
-    together, see `held_together`.  So it suffices that the K largest shares of those that have
-    arrived before the end of an interval sum to 1 at most.
-    """
-    check_prices(proof)
-    borders, unit = proof["borders"], proof["unit"]
-    if unit < 1 or any(len(row) != len(borders) - 1 or min(row) < 0 for row in proof["shares"]):
-        raise Invalid("lower: shares have a unit of at least 1, and none is negative or missing")
-    before, requests = proof["first"] - 1, problem.requests
-    begin = min([before, *(request.arrival for request in requests)])
-    last = before + len(proof["numerators"]) - begin
-
-    def value() -> int:
-        memory, private, most = held_together(problem)
-        levels, scale = _levels(problem, proof, private, most), int(unit * proof["denominator"])
-        total: int = -problem.used * memory * unit * sum(proof["numerators"])
-        prices = [0] * (before - begin) + proof["numerators"]
-        longest = max((request.output for request in requests), default=0)
-        costs = Costs(proof["denominator"], prices, longest, work)
-        end = len(costs.prices)
-        ends = [min(max(border - begin, 0), end) for border in borders]
-        lengths = list(map(sub, [*ends, end], [0, *ends]))
-        for (arrival, _, output), own, row in paired(requests, private, levels):
-            total += scale * output
-            if any(row):
-                work.spend(end)
-                tokens = [unit * own, *(unit * own + more for more in row), unit * own]
-                line = list(chain.from_iterable(map(repeat, tokens, lengths)))
-                total += costs.shared(arrival - begin, output, unit, line)
-            else:
-                total += unit * costs.least(arrival - begin, own, output)
-        return -(-total // scale)
-
-    steps = 200 * (last + len(requests) + (len(borders) + 9) * len(proof["shares"]))
-    return steps, lambda: (value(), "prices of tokens and shared blocks")
-
-
-def _levels(
-    problem: Problem, proof: dict[str, Any], private: list[int], most: dict[int, int]
-) -> list[list[int]]:
-    """Return the tokens of nodes that each request pays for in each interval, times the unit."""
-    rows, users, levels = iter(proof["shares"]), defaultdict(list), list[list[int]]()
-    ends = proof["borders"][1:]
-    for request, path in paired(problem.requests, problem.paths or [()] * len(private)):
-        level = [0] * len(ends)
-        for v in path:
-            if v in most:
-                row = next(rows, None)
-                if row is None:
-                    raise Invalid("lower: has not a share of each node for each of its users")
-                users[v].append([part * (request.arrival < end) for part, end in paired(row, ends)])
-                level = [known + part * problem.nodes[v] for known, part in paired(level, row)]
-        levels.append(level)
-    refuse([*rows], "lower: has not a share of each node for each of its users")
-    for v, shares in users.items():
-        for interval in zip(*shares):
-            if sum(sorted(interval)[-most[v] :]) > proof["unit"]:
-                raise Invalid("lower: shares of users that can be active together pass 1")
-    return levels

@@ -8,40 +8,34 @@ from dataclasses import replace
 from typing import Any
 
 from kvopt.verify.configurations import by_configurations
-from kvopt.verify.prices import by_prices, by_shared_prices
+from kvopt.verify.prices import by_prices
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.relaxations import relaxed
 from kvopt.verify.seconds import by_shares
 from kvopt.verify.shared_rounds import by_shared_rounds
 from kvopt.verify.volume import by_volume
-from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, refuse
+from kvopt.verify.work import Invalid, Prepared, Work, ascend, paired, refuse, resources_of
 
 Proof = dict[str, Any]
 KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
     "prices": ("prices", by_prices),
-    "slot-prices": ("prices", by_prices),
-    "block-prices": ("prices", by_prices),
     "volume": ("volume", by_volume),
     "configurations": ("configurations prices", by_configurations),
     "search": ("configurations prices", by_configurations),
-    "shared-prices": ("prices", by_shared_prices),
     "shares": ("seconds volume", by_shares),
     "shared-rounds": ("shared_rounds", by_shared_rounds),
 }
 """For each kind of proof the modules to read, and the function that prepares its evaluation."""
-_OF_RUNS = ("configurations", "search", "slot-prices", "shared-prices")
-"""Proofs about runs without pauses."""
 _TIMED = ("shares", "shared-rounds")
 """Proofs on a clock in seconds."""
 _KNOWN = {
     "volume": ("limit",),
-    "prices": ("weights",),
-    "block-prices": ("tokens", "weights"),
-    "shared-prices": ("shares", "limit"),
+    "prices": ("tokens", "weights"),
+    "prefixes": ("shares", "limit", "weights"),
     "shares": ("limit", "weights"),
     "shared-rounds": ("limit", "weights"),
 }
-"""Of the relaxations those that a kind of proof can do without."""
+"""Of the relaxations those that a kind of proof, or prices of prefixes, can do without."""
 
 
 def _alone(proof: Proof) -> list[Proof]:
@@ -69,37 +63,41 @@ def value_of_proof(
     return value + more, how + f", with {words}," * bool(words)
 
 
-def missing(problem: Problem, kind: str) -> list[str]:
-    """Return the relaxations that lead from a problem to one that a kind of proof knows."""
+def missing(problem: Problem, proof: Proof) -> list[str]:
+    """Return the relaxations that lead from a problem to one that a proof knows."""
+    known = _KNOWN.get("prefixes" if "prefixes" in resources_of(proof) else proof["kind"], ())
     used = {
         "tokens": problem.block > 1,
         "shares": bool(problem.paths),
         "limit": problem.most is not None,
         "weights": bool(problem.weights),
     }
-    return [name for name, is_used in used.items() if is_used and name not in _KNOWN.get(kind, ())]
+    return [name for name, is_used in used.items() if is_used and name not in known]
+
+
+def _is_of_runs(proof: Proof) -> bool:
+    """Whether a proof does not cover pauses."""
+    is_looking_ahead = proof["kind"] in ("configurations", "search") or proof.get("staircases")
+    return bool(is_looking_ahead or {"slots", "prefixes"} & {*resources_of(proof)})
 
 
 def _value(problem: Problem, proof: Proof, work: Work) -> tuple[int, str]:
-    """Return the bound and description of a proof about a problem.
-
-    Configurations, searches, slots and staircases are about whole runs: they do not cover pauses.
-    """
+    """Return the bound and description of a proof about a problem."""
     kind = proof["kind"]
     if any((own["kind"] in _TIMED) != (problem.clock is not None) for own in _alone(proof)):
         raise Invalid(
             "lower: shares of the machine and shared rounds are of a clock in seconds, all else of "
             "rounds"
         )
-    for name in missing(problem, kind):
+    for name in missing(problem, proof):
         raise Invalid(f"lower: {kind} of this problem need the relaxation {name}")
     memory = problem.memory - problem.memory % problem.block
     problem = replace(problem, memory=memory)
     parts = [*_parts(problem, proof)] if kind == "split" else [(problem, proof)]
     for part, own in parts:
-        if part.pauses and (own["kind"] in _OF_RUNS or own.get("staircases")):
+        if part.pauses and _is_of_runs(own):
             raise Invalid(
-                "lower: shared prices, configurations, searches, slots and "
+                "lower: configurations, searches, slots, prefixes and "
                 "staircases do not cover pauses"
             )
     work.part = f"lower: {kind}: "
@@ -122,15 +120,17 @@ def _parts(problem: Problem, proof: Proof) -> Iterator[tuple[Problem, Proof]]:
 
     A part has the requests that arrive from its ``from`` on, before that of the next one.  A
     feasible schedule of all requests, less those of other parts, is one of the part; and total
-    latency is a sum over requests.  Without requests the bound is 0.
+    latency is a sum over requests.  Times of a part count from its begin.  Without requests the
+    bound is 0.
     """
     borders = [part["from"] for part in proof["parts"]]
-    refuse(not (borders and ascend(borders)), "lower: must have a part, and their begins ascend")
+    if not ascend([-1, *borders]) or not borders:
+        raise Invalid("lower: must have a part, and their begins ascend from 0 on")
     shares: list[list[Request]] = [[] for _ in borders]
     for request in problem.requests:
         place = bisect_right(borders, request.arrival) - 1
         refuse(place < 0, "lower: a request arrives before the first part")
-        shares[place].append(request)
+        shares[place].append(request._replace(arrival=request.arrival - borders[place]))
     for part, own in paired(proof["parts"], shares):
         if own:
             yield replace(problem, requests=own), part["proof"]

@@ -40,21 +40,22 @@ _MODEL = {
     "kv_ns": int, "prompt_ns": int,
 }  # fmt: skip
 _STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
-_PRICES = {"kind": "prices", "denominator": int, "first": int, "numerators": [int]}
+_RESOURCES = (
+    {"name": "tokens", "first": int, "numerators": [int]},
+    {"name": "slots", "capacity": int, "times": [int], "numerators": [int]},
+    {"name": "prefixes", "denominator": int, "times": [int], "numerators": [[int]]},
+)
+_PRICES = {"kind": "prices", "denominator": int, "resources": [_RESOURCES]}
 _PARTS = (
     _PRICES,
     {"kind": "volume", "staircases?": [[int]]},
     {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE],
      "kept?": [int], "cuts?": [int]},
-    {**_PRICES, "kind": "search", "target": int, "kept?": [int], "cuts?": [int]},
-    {**_PRICES, "kind": "slot-prices", "borders": [int],
-     "slots": [{"count": int, "numerators": [int]}]},
+    {"kind": "search", "prices": _PRICES, "target": int, "kept?": [int], "cuts?": [int]},
 )  # fmt: skip
 _PROOFS = (
     *_PARTS,
     {"kind": "split", "parts": [{"from": int, "proof": _PARTS}]},
-    {**_PRICES, "kind": "block-prices"},
-    {**_PRICES, "kind": "shared-prices", "borders": [int], "unit": int, "shares": [[int]]},
     {"kind": "shares", "lines": [int], "weights?": [int], "company?": [int], "mix?": [int],
      "parts?": int, "by_memory?": int},
     {"kind": "shared-rounds", "rows": [[int]], "unit": int, "cell": int, "fixed": [int],
@@ -72,7 +73,7 @@ _SIDES = {
     "lower": (None, {"value": int, "relaxations?": [RELAXATIONS], "proof": _PROOFS}),
 }
 _CERTIFICATE = {
-    "schema": "kvopt.certificate/3",
+    "schema": "kvopt.certificate/4",
     "hash": str,
     "clock": ("rounds", _MODEL),
     **_SIDES,
@@ -98,7 +99,7 @@ _LEFT = {"deadlines": "deadlines are service levels now: certify again, with --s
          "after": "an order of requests is not checked any more",
          "slower": "slower machines are not checked any more: certify again"}  # fmt: skip
 """Fields of earlier versions, which are refused by name."""
-_OLDER = [f"kvopt.{kind}certificate/{n}" for kind in ("", "seconds-") for n in (1, 2)]
+_OLDER = [f"kvopt.{kind}certificate/{n}" for kind in ("", "seconds-") for n in (1, 2, 3)]
 
 
 def text_of(path: str | os.PathLike[str]) -> str:

@@ -122,6 +122,11 @@ def refuse(is_false: object, reason: str) -> None:
         raise Invalid(reason)
 
 
+def resources_of(proof: dict[str, Any]) -> list[str]:
+    """Return the names of the resources in a proof, none if it is not one by prices of these."""
+    return [each["name"] for each in proof.get("resources", ())]
+
+
 def ascend(values: Iterable[int]) -> bool:
     """Whether each value is larger than the one before."""
     return all(a < b for a, b in pairwise(values))

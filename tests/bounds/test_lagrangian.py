@@ -25,7 +25,7 @@ from kvopt.bounds.scan import Scanner
 from kvopt.bounds.volume import fluid_completions, volume_bound
 from kvopt.errors import Stopped
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Prices, VolumeProof
+from kvopt.incumbent.proofs import PriceProof, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.budget import Budget
 from kvopt.search import stages
@@ -145,7 +145,7 @@ def test_it_reaches_the_lp_bound(family: str, n: int, memory: int | None) -> Non
 def test_rounding_loses_less_than_a_millionth() -> None:
     instance = generate("conversation", 300, 4000, seed=2)
     values = fluid_prices(instance)
-    coarse = rounded_prices(values, denominator_for(instance, values))
+    coarse = rounded_prices(values, denominator_for(Kinds.of(instance), values))
     fine = rounded_prices(values, 2**60)
     loss = Fraction(price_value(instance, fine), 2**60) - Fraction(
         price_value(instance, coarse), coarse.denominator
@@ -174,7 +174,7 @@ def test_it_reports_progress_and_keeps_what_it_has_at_a_limit() -> None:
     assert values == sorted(values)
     assert result.seconds < 3.0
     assert result.checked is not None
-    assert isinstance(result.checked.proof, Prices)
+    assert isinstance(result.checked.proof, PriceProof)
     assert price_bound(instance, result.checked.proof) == result.value
 
 
@@ -184,7 +184,7 @@ def test_a_short_limit_gives_the_fluid_bound_without_compiling() -> None:
     result = bound(instance, "lagrangian", time_limit=0.4)
     assert result.seconds < 2.0
     prices = fluid_prices(instance)
-    fluid = rounded_prices(prices, denominator_for(instance, prices))
+    fluid = rounded_prices(prices, denominator_for(Kinds.of(instance), prices))
     assert known(result.value) == price_bound(instance, fluid)
 
 

@@ -18,7 +18,7 @@ from kvopt.bounds.prices import denominator_for, price_bound, price_value, round
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.proofs import token_prices
 from kvopt.kernels.budget import Budget
 
 pytestmark = pytest.mark.usefixtures("few_steps")
@@ -30,7 +30,7 @@ WORKED: list[tuple[Problem, int, int]] = [
 """Problem, optimum without pauses, optimum with them."""
 
 RISING = instance_of(3, [(0, 0, 3), (0, 1, 2), (1, 2, 1)])
-RISING_PRICES = Prices((0, 7, 4, 1), 9)
+RISING_PRICES = token_prices((0, 7, 4, 1), 9)
 
 
 @pytest.mark.parametrize(("problem", "runs", "pauses"), WORKED)
@@ -63,7 +63,7 @@ def test_the_ascent_passes_the_volume_bound() -> None:
     ascent = Ascent(scanner.at(instance.total_memory), first_prices(instance))
     for _ in range(200):
         ascent.step()
-    prices = rounded_prices(ascent.prices, denominator_for(instance, ascent.prices))
+    prices = rounded_prices(ascent.prices, denominator_for(Kinds.of(instance), ascent.prices))
     proved = price_bound(instance, prices, pauses=True)
     assert ascent.value - 1e-3 <= proved
     assert volume_bound(instance) < proved

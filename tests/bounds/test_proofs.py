@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections import Counter
@@ -24,11 +25,10 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.paused_scan import PausedScanner
 from kvopt.bounds.prices import price_value, rounded_prices
 from kvopt.bounds.scan import Scanner
-from kvopt.bounds.slots import slot_bound
 from kvopt.bounds.staircases import staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates.files import proof_from_json, proof_to_json
-from kvopt.incumbent.proofs import BlockPrices, Prices
+from kvopt.incumbent.proofs import PriceProof, token_prices
 
 Content = dict[str, Any]
 
@@ -57,35 +57,35 @@ class Kind(NamedTuple):
     """Instances, and what proves a bound of them."""
 
     instances: Callable[[int, int], Iterator[Instance]]
-    kind: str = "prices"
+    resource: str = "tokens"
     pauses: bool = False
 
 
 KINDS = {
     "runs": Kind(alone),
     "pauses": Kind(few, pauses=True),
-    "blocks": Kind(blocks, "block-prices"),
-    "blocks and pauses": Kind(blocks, "block-prices", pauses=True),
-    "slots": Kind(alone, "slot-prices"),
+    "blocks": Kind(blocks),
+    "blocks and pauses": Kind(blocks, pauses=True),
+    "slots": Kind(alone, "slots"),
     "fleets": Kind(fleets),
-    "slots of fleets": Kind(fleets, "slot-prices"),
+    "slots of fleets": Kind(fleets, "slots"),
 }
 
 
-def drawn(source: random.Random, instance: Instance, kind: str) -> Content:
+def drawn(source: random.Random, instance: Instance, resource: str) -> Content:
     """Return any prices, or some that are about the best there are, and maybe prices of slots."""
     proof = random_proof(source, 9)
     if source.random() < 0.5:
         proof = proof_to_json(rounded_prices(fluid_prices(instance), 60))
-    if kind != "slot-prices":
-        return {**proof, "kind": kind}
-    borders = sorted(source.sample(range(25), source.randint(2, 6)))
+    if resource == "tokens":
+        return proof
+    times = sorted(source.sample(range(25), source.randint(2, 6)))
     level = proof["denominator"] // source.choice((1, 9))
-    slots = [
-        {"count": count, "numerators": [source.randint(0, level) for _ in borders]}
-        for count in source.sample(range(1, 8), source.choice((0, 1, 3)))
-    ]
-    return {**proof, "kind": kind, "borders": borders, "slots": slots}
+    for count in source.sample(range(1, 8), source.choice((0, 1, 3))):
+        numbers = [source.randint(0, level) for _ in times]
+        slots = {"name": "slots", "capacity": count, "times": times, "numerators": numbers}
+        proof["resources"] += [slots]
+    return proof
 
 
 def defined(instance: Instance, proof: Content, pauses: bool) -> Fraction:
@@ -94,13 +94,9 @@ def defined(instance: Instance, proof: Content, pauses: bool) -> Fraction:
     return bound_of(memory, requests, proof, block=block, workers=workers, pauses=pauses)
 
 
-def evaluated(instance: Instance, proof: Content, pauses: bool) -> Iterator[Fraction | int]:
-    """Yield the value of a proof in all ways in which kvopt finds it; of slots it is rounded."""
-    made = proof_from_json(proof)
-    if proof["kind"] == "slot-prices":
-        yield slot_bound(instance, made)
-        return
-    prices: Prices = made if isinstance(made, Prices) else made.prices
+def evaluated(instance: Instance, proof: Content, pauses: bool) -> Iterator[Fraction]:
+    """Yield the value of a proof in all ways in which kvopt finds it."""
+    prices: PriceProof = proof_from_json(proof)
     yield Fraction(price_value(instance, prices, pauses=pauses), prices.denominator)
     for threads in (1, 2):
         scanner = (PausedScanner if pauses else Scanner)(Kinds.of(instance), threads=threads)
@@ -115,15 +111,14 @@ def least(instance: Instance, pauses: bool) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_every_evaluation_is_the_definition_and_no_schedule_is_below_it(name: str) -> None:
-    (instances, kind, pauses), counts = KINDS[name], Counter[str]()
+    (instances, resource, pauses), counts = KINDS[name], Counter[str]()
     for seed in range(3):
         source = random.Random(seed)
         for instance in instances(many(150), seed):
-            proof = drawn(source, instance, kind)
+            proof = drawn(source, instance, resource)
             exact, best = defined(instance, proof, pauses), least(instance, pauses)
             value = math.ceil(exact)
-            wanted = value if kind == "slot-prices" else exact
-            assert {*evaluated(instance, proof, pauses)} == {wanted}, (instance, proof)
+            assert {*evaluated(instance, proof, pauses)} == {exact}, (instance, proof)
             assert proved(instance, proof, pauses=pauses) == value <= best
             counts.update(tight=value == best, raised=value > instance.total_output)
             counts["paused"] += pauses and exact < defined(instance, proof, False)
@@ -201,8 +196,8 @@ def test_the_last_priced_time_is_a_start_too() -> None:
 
 def test_a_proof_of_prices_begins_with_the_first_that_is_not_zero() -> None:
     for numerators, first in (((0, 0, 5, 0), 3), ((5,), 1), ((0, 0), 1), ((), 1)):
-        written = proof_to_json(Prices(numerators, 9))
-        assert written == prices_proof(9, first, numerators[first - 1 :])
+        written = json.dumps(proof_to_json(token_prices(numerators, 9)))
+        assert json.loads(written) == prices_proof(9, first, numerators[first - 1 :])
 
 
 def test_counting_blocks_raises_the_bound() -> None:
@@ -211,4 +206,4 @@ def test_counting_blocks_raises_the_bound() -> None:
     found = bound(instance, "lagrangian", threads=1)
     inside = bound(instance.in_tokens(), "lagrangian", threads=1)
     assert known(found.value) >= known(inside.value)
-    assert isinstance(known(found.checked).proof, BlockPrices)
+    assert isinstance(known(found.checked).proof, PriceProof)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from certificates import prices_proof
 from definitions import by_definition
 from drawn_claims import shared_prices
 from effort import many
@@ -21,7 +22,7 @@ from kvopt.certificates.files import certificate_text, proof_from_json, proof_to
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import limits_of
-from kvopt.incumbent.proofs import CheckedBound, SharedPrices
+from kvopt.incumbent.proofs import CheckedBound, PriceProof
 from kvopt.kernels.budget import Budget
 from kvopt.problem.problem import as_problem
 from kvopt.verify.problem import Problem, problem_of
@@ -92,40 +93,44 @@ PAIR = Instance(
     13, [Request(0, 8, 2, prefix=("a",)), Request(5, 9, 2, prefix=("a",)), Request(0, 3, 9)],
     block_tokens=6,
 )  # fmt: skip
-PROOF = {
-    "kind": "shared-prices", "denominator": 4, "first": 1, "numerators": [1] * 8,
-    "borders": [0, 5, 9], "unit": 2, "shares": [[2, 1], [9, 1]],
+SHARES: dict[str, Any] = {
+    "name": "prefixes", "denominator": 2, "times": [0, 5, 9], "numerators": [[2, 1], [9, 1]],
 }  # fmt: skip
 
 
+def by_shares(**changed: Any) -> dict[str, Any]:
+    """Return prices of tokens, with shares of prefixes."""
+    proof = prices_proof(4, 1, [1] * 8)
+    return {**proof, "resources": [*proof["resources"], {**SHARES, **changed}]}
+
+
 def test_a_user_pays_for_all_until_the_next_one_comes() -> None:
-    value, _ = value_of_proof(problem_from(PAIR), PROOF, Work())
-    halves = {**PROOF, "shares": [[1, 1], [1, 1]]}
+    value, _ = value_of_proof(problem_from(PAIR), by_shares(), Work())
+    halves = by_shares(numerators=[[1, 1], [1, 1]])
     assert value > value_of_proof(problem_from(PAIR), halves, Work())[0]
 
 
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"shares": [[2, 2], [9, 1]]}, "active together pass 1"),
-        ({"borders": [0, 6, 9]}, "active together pass 1"),
-        ({"shares": [[2, 1]]}, "has not a share of each node"),
-        ({"shares": [[2, 1], [0, 1], [0, 0]]}, "has not a share of each node"),
-        ({"shares": [[2, 1], [0]]}, "none is negative or missing"),
-        ({"shares": [[2, -1], [0, 1]]}, "none is negative or missing"),
-        ({"unit": 0}, "a unit of at least 1"),
-        ({"borders": [5, 0, 9]}, "ascend from 0"),
-        ({"numerators": [-1]}, "no negative price"),
+        ({"numerators": [[2, 2], [9, 1]]}, "active together pass 1"),
+        ({"times": [0, 6, 9]}, "active together pass 1"),
+        ({"numerators": [[2, 1]]}, "has not a share of each node"),
+        ({"numerators": [[2, 1], [0, 1], [0, 0]]}, "has not a share of each node"),
+        ({"numerators": [[2, 1], [0]]}, "negative or missing"),
+        ({"numerators": [[2, -1], [0, 1]]}, "negative or missing"),
+        ({"denominator": 0}, "denominators, .* are at least 1"),
+        ({"times": [5, 0, 9]}, "ascend from 0"),
     ],
 )
 def test_wrong_shares_are_refused(changed: dict[str, Any], reason: str) -> None:
     with pytest.raises(Invalid, match=reason):
-        value_of_proof(problem_from(PAIR), {**PROOF, **changed}, Work())
+        value_of_proof(problem_from(PAIR), by_shares(**changed), Work())
 
 
 def test_users_that_do_not_fit_together_pay_for_all_each() -> None:
     together = replace(PAIR, requests=[replace(r, arrival=0) for r in PAIR])
-    both = {**PROOF, "shares": [[2, 2], [2, 2]]}
+    both = by_shares(numerators=[[2, 2], [2, 2]])
     with pytest.raises(Invalid, match="pass 1"):
         value_of_proof(problem_from(together), both, Work())
     for apart in (replace(together, memory=12), replace(together, max_active=1)):
@@ -148,9 +153,9 @@ def test_sessions_are_bounded_by_shares_that_change(tmp_path: Path) -> None:
     assert found.value > 1.03 * plain.value
     best = bound(instance, time_limit=1.0)
     assert best.checked is not None
-    assert isinstance(best.checked.proof, SharedPrices)
+    assert isinstance(best.checked.proof, PriceProof)
     certificate = Certificate(instance, None, found, scope=Scope.SHARING)
     (tmp_path / "c.json").write_text(certificate_text(certificate))
     lines = verify(tmp_path / "c.json").lines
     assert lines[-1] == "VALID"
-    assert any("prices of tokens and shared blocks" in line for line in lines)
+    assert any("prices of tokens and prefixes" in line for line in lines)

@@ -93,7 +93,7 @@ def verified(instance: Instance, server: Server, scope: str, proof: SharedRounds
         weights=weights if max(weights) > 1 else (),
         most=instance.max_active,
     )
-    assert not missing(problem, "shared-rounds")
+    assert not missing(problem, {"kind": "shared-rounds"})
     written = json.loads(json.dumps(proof_to_json(proof)))
     assert proof_from_json(written) == proof
     return value_of_proof(problem, written, Work())[0]

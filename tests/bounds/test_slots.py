@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from known import known
 
 from kvopt import Instance, Request, bound, generate, run, verify
-from kvopt.bounds.coarse import coarse_prices, sampled, thresholds
-from kvopt.bounds.slots import slot_bound
+from kvopt.bounds.coarse import coarse_prices, sampled
+from kvopt.bounds.prices import price_bound, thresholds
 from kvopt.certificates.files import (
     certificate_text,
     proof_to_json,
@@ -26,21 +26,21 @@ from kvopt.certificates.files import (
 )
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Prices, SlotPrices
+from kvopt.incumbent.proofs import PriceProof, Slots, token_prices
 
 
-def random_slot_prices(source: random.Random, last: int) -> SlotPrices:
+def random_slot_prices(source: random.Random, last: int) -> PriceProof:
     borders = tuple(sorted(source.sample(range(last + 1), source.randint(2, 7))))
     level = source.choice((3, 50, 2000))
     slots = tuple(
-        (count, tuple(source.randint(0, level) for _ in borders))
+        Slots(count, borders, tuple(source.randint(0, level) for _ in borders))
         for count in source.sample(range(1, 6), source.randint(1, 3))
     )
     tokens = tuple(source.randint(0, 6) for _ in range(source.randint(0, last)))
-    return SlotPrices(Prices(tokens, source.randint(1, 90)), borders, slots)
+    return token_prices(tokens, source.randint(1, 90), slots)
 
 
-def verified(instance: Instance, proof: SlotPrices) -> int:
+def verified(instance: Instance, proof: PriceProof) -> int:
     return proved(instance, json.loads(json.dumps(proof_to_json(proof))))
 
 
@@ -66,7 +66,7 @@ def test_evaluations_agree_over_long_times() -> None:
             Request(source.choice((0, source.randint(0, last))), *shape) for shape in shapes
         ]
         instance, proof = Instance(memory, requests), random_slot_prices(source, last)
-        assert slot_bound(instance, proof) == verified(instance, proof)
+        assert price_bound(instance, proof) == verified(instance, proof)
 
 
 def crowded(n: int, seed: int = 0) -> Instance:
@@ -83,7 +83,8 @@ def test_large_requests_are_told_apart_from_what_fits() -> None:
     assert slots.value is not None
     assert slots.value > 1.5 * known(tokens.value)
     assert slots.checked is not None
-    assert isinstance(slots.checked.proof, SlotPrices)
+    assert isinstance(slots.checked.proof, PriceProof)
+    assert len(slots.checked.proof.resources) > 1
     assert verified(instance, slots.checked.proof) == slots.value
     reached = known(run(instance, "svf").objective)
     assert 0.9 * reached < slots.value <= reached
@@ -110,19 +111,23 @@ def test_threads_do_not_change_the_bound() -> None:
     assert len({bound(crowded(12), "slots", threads=k).value for k in (1, 2)}) == 1
 
 
-def by_slots(instance: Instance, proof: SlotPrices) -> dict[str, Any]:
+PROOF = token_prices(
+    (1, 2, 1), 60, (Slots(1, (0, 10, 40), (40, 30, 2)), Slots(2, (0, 10, 40), (0, 5, 0)))
+)
+
+
+def by_slots(instance: Instance, proof: PriceProof) -> dict[str, Any]:
     """Return a valid certificate with such a proof."""
     return certificate(
         instance,
         random.Random(0),
-        lower={"value": slot_bound(instance, proof), "proof": proof_to_json(proof)},
+        lower={"value": price_bound(instance, proof), "proof": proof_to_json(proof)},
     )
 
 
 def test_a_certificate_says_how_it_was_proved_and_cannot_claim_more(tmp_path: Path) -> None:
     instance = crowded(8)
-    proof = SlotPrices(Prices((1, 2, 1), 60), (0, 10, 40), ((1, (40, 30, 2)), (2, (0, 5, 0))))
-    content = by_slots(instance, proof)
+    content = by_slots(instance, PROOF)
     said = judged(tmp_path / "valid.json", content)
     assert said.valid
     assert "its proof by prices of tokens and slots" in "\n".join(said.lines)
@@ -133,50 +138,46 @@ def test_a_certificate_says_how_it_was_proved_and_cannot_claim_more(tmp_path: Pa
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("borders", [0], "needs two borders"),
-        ("borders", [0, 40, 10], "which ascend"),
-        ("borders", [0, 10, 10], "which ascend"),
-        ("borders", [-1, 10, 40], "ascend from 0 on"),
-        ("borders", [0, 10, 40, 50], "at each border its price"),
-        ("borders", [0, 10, 10**12], "slot-prices: needs about"),
-        ("slots", [{"count": 0, "numerators": [1, 1, 1]}], "there is a slot"),
-        ("slots", [{"count": 10**12, "numerators": [1, 1, 1]}], "times the default budget"),
-        ("slots", [{"count": 1, "numerators": [1, -1, 1]}], "not negative"),
-        ("slots", [{"count": 1, "numerators": []}], "not negative"),
-        ("slots", [{"count": 1, "numerators": [1, 1]}], "at each border its price"),
-        ("slots", [{"count": 1}], "must be an object with the fields"),
-        ("denominator", 0, "needs a denominator"),
+        ("times", [0], "needs two times"),
+        ("times", [0, 40, 10], "which ascend"),
+        ("times", [0, 10, 10], "which ascend"),
+        ("times", [-1, 10, 40], "ascend from 0 on"),
+        ("times", [0, 10, 40, 50], "negative or missing"),
+        ("times", [0, 10, 10**12], "prices: needs about"),
+        ("capacity", 0, "capacities and first times are at least 1"),
+        ("capacity", 10**12, "times the default budget"),
+        ("numerators", [1, -1, 1], "negative or missing"),
+        ("numerators", [], "negative or missing"),
+        ("numerators", [1, 1], "negative or missing"),
+        ("numerators", None, "must be a list"),
     ],
 )
 def test_what_is_no_proof_by_slots_is_refused(
     tmp_path: Path, field: str, value: object, words: str
 ) -> None:
-    proof = SlotPrices(Prices((1, 2, 1), 60), (0, 10, 40), ((1, (40, 30, 2)),))
-    content = by_slots(crowded(8), proof)
-    content["lower"]["proof"][field] = value
+    content = by_slots(crowded(8), PROOF)
+    content["lower"]["proof"]["resources"][1][field] = value
     said = judged(tmp_path / "changed.json", content)
     assert not said.valid
     assert words in "\n".join(said.lines)
 
 
 def test_slots_do_not_cover_pauses(tmp_path: Path) -> None:
-    proof = SlotPrices(Prices((1, 2, 1), 60), (0, 10, 40), ((1, (40, 30, 2)),))
-    content = by_slots(crowded(8), proof) | {"scope": "pauses"}
+    content = by_slots(crowded(8), PROOF) | {"scope": "pauses"}
     said = judged(tmp_path / "pauses.json", content)
     assert not said.valid
-    assert "slots and staircases do not cover pauses" in "\n".join(said.lines)
+    assert "slots, prefixes and staircases do not cover pauses" in "\n".join(said.lines)
 
 
 def test_certificates_are_written_as_they_were_read(tmp_path: Path) -> None:
-    proof = SlotPrices(Prices((1, 2, 1), 60), (0, 10, 40), ((1, (40, 30, 2)), (2, (0, 5, 0))))
     instance, path = crowded(8), tmp_path / "read.json"
     for begin in (0, 3):
         later = [Request(begin + r.arrival, r.prompt, r.output) for r in instance]
-        content = by_slots(Instance(instance.memory, later), proof)
+        content = by_slots(Instance(instance.memory, later), PROOF)
         path.write_text(json.dumps(content))
         found = read_certificate(path)
         write_certificate(found, path)
-        assert json.loads(path.read_text())["schema"] == "kvopt.certificate/3"
+        assert json.loads(path.read_text())["schema"] == "kvopt.certificate/4"
         assert path.read_text() == certificate_text(read_certificate(path))
         assert verify(path).valid
 

@@ -23,9 +23,9 @@ from kvopt.bounds.configurations.evaluation import CLOSED
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.certificates import Certificate
-from kvopt.certificates.files import proof_to_json
+from kvopt.certificates.files import proof_from_json, proof_to_json
 from kvopt.errors import TooLarge
-from kvopt.incumbent.proofs import CheckedBound, Prices, SearchProof
+from kvopt.incumbent.proofs import CheckedBound, PriceProof, SearchProof, token_prices
 from kvopt.verify.work import Invalid
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
@@ -33,12 +33,13 @@ pytestmark = pytest.mark.usefixtures("processor_clock")
 LIMIT = 100_000
 
 
-def drawn_prices(source: random.Random) -> Prices:
+def drawn_prices(source: random.Random) -> PriceProof:
     proof = random_proof(source)
-    return Prices((*[0] * (proof["first"] - 1), *proof["numerators"]), proof["denominator"])
+    prices: PriceProof = proof_from_json(proof)
+    return prices
 
 
-def priced(instance: Instance, prices: Prices) -> PricedTokens:
+def priced(instance: Instance, prices: PriceProof) -> PricedTokens:
     last = max(len(prices.numerators), max(r.arrival + r.output for r in instance))
     return PricedTokens(instance, prices, last)
 
@@ -89,14 +90,14 @@ def test_the_optimum_is_found_below_targets_above_it_and_proved_at_it() -> None:
 
 def test_denominators_that_would_leave_64_bits_are_made_smaller() -> None:
     instance = instance_of(2**40, [(0, 2**39, 3), (0, 2**39, 3), (1, 5, 2)])
-    prices = Prices((2**30, 2**29, 2**29, 7), 2**50)
+    prices = token_prices((2**30, 2**29, 2**29, 7), 2**50)
     tokens = priced(instance, prices)
     assert tokens.prices.denominator < prices.denominator
     found = tokens.evaluate()
     exact = sum(tokens.prices.numerators) * 2**40
     assert found.largest.sum() == exact
     with pytest.raises(TooLarge, match="leave the range"):
-        priced(instance_of(2**53 - 1, [(0, 2**50, 3)]), Prices((2**40,), 1))
+        priced(instance_of(2**53 - 1, [(0, 2**50, 3)]), token_prices((2**40,), 1))
 
 
 LARGE = instance_of(
@@ -139,10 +140,15 @@ def test_the_engine_agrees_with_brute_force_in_large_caches() -> None:
     assert sources["SearchProof"] > 1
 
 
+def tokens(first: int, numerators: list[int]) -> dict[str, object]:
+    return {"name": "tokens", "first": first, "numerators": numerators}
+
+
 FORGED = [
     ({"denominator": 0}, "denominator"),
-    ({"first": 0}, "times of at least 1"),
-    ({"numerators": [-1]}, "negative"),
+    ({"resources": [tokens(0, [1])]}, "first times are at least 1"),
+    ({"resources": [tokens(1, [-1])]}, "negative"),
+    ({"resources": [tokens(1, [1])] * 2}, "prices of tokens once"),
     ({"target": 10**6}, "budget|a schedule has"),
 ]
 
@@ -151,12 +157,13 @@ FORGED = [
 def test_forged_proofs_are_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
     instance = generate("uniform", n=4, seed=1)
     best = solve(instance).objective
-    proof = PricedTokens(instance, Prices((1, 1), 9), 9).proof(best or 0, searched=True)
+    made = PricedTokens(instance, token_prices((1, 1), 9), 9).proof(best or 0, searched=True)
     path = tmp_path / "c.json"
-    write_certificate(claim(instance, best or 0, proof), path)
+    write_certificate(claim(instance, best or 0, made), path)
     assert verify(path).valid
     content = json.loads(path.read_text())
-    content["lower"]["proof"].update(change)
+    proof = content["lower"]["proof"]
+    (proof if "target" in change else proof["prices"]).update(change)
     path.write_text(json.dumps(content))
     verdict = verify(path, budget=0.01)
     assert not verdict.valid
@@ -165,7 +172,7 @@ def test_forged_proofs_are_refused(change: dict[str, object], words: str, tmp_pa
 
 def test_it_covers_neither_pauses_nor_fleets(tmp_path: Path) -> None:
     instance = generate("uniform", n=3, seed=1)
-    proof = PricedTokens(instance, Prices((1,), 9), 9).proof(1, searched=True)
+    proof = PricedTokens(instance, token_prices((1,), 9), 9).proof(1, searched=True)
     path = tmp_path / "c.json"
     write_certificate(claim(instance, 1, proof), path)
     content = json.loads(path.read_text())

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from certificates import prices_proof
 from known import known
 
 from kvopt import Instance, Request, certify, read_certificate, verify, write_certificate
-from kvopt.incumbent.proofs import BlockPrices
+from kvopt.incumbent.proofs import PriceProof
 from kvopt.problem.scopes import Scope
 from kvopt.verify.problem import hash_of
 
@@ -30,7 +31,7 @@ def test_a_certificate_says_that_it_counts_blocks(scope: str, tmp_path: Path) ->
     assert again.upper is not None
     assert known(again.lower_bound) <= known(again.objective)
     if again.scope is Scope.PAUSES:
-        assert isinstance(known(again.lower).proof, BlockPrices)
+        assert isinstance(known(again.lower).proof, PriceProof)
         assert "prices of whole blocks" in "".join(verdict.lines)
 
 
@@ -42,7 +43,7 @@ def certificate(block: int | None, **more: Any) -> dict[str, Any]:
         instance["block_size"] = block
     steps = {} if block is None else {"relaxations": ["tokens"]}
     said = {
-        "schema": "kvopt.certificate/3",
+        "schema": "kvopt.certificate/4",
         "clock": "rounds",
         "scope": "runs",
         "instance": instance,
@@ -84,17 +85,19 @@ def test_blocks_of_which_a_request_needs_too_many(tmp_path: Path) -> None:
 
 def test_prices_of_blocks_are_paid_for_all_blocks_and_no_more(tmp_path: Path) -> None:
     """Three requests pay four tokens each for their first time, of eight: 5 + (12 - 8) / 8."""
-    prices = {"kind": "block-prices", "denominator": 8, "first": 1, "numerators": [1]}
+    prices = prices_proof(8, 1, [1])
     proof = {"value": 6, "proof": prices}
     assert judged(tmp_path, certificate(4, upper=None, lower=proof)) == "VALID"
     more = {"value": 7, "proof": prices}
     assert "the proof gives 6" in judged(tmp_path, certificate(4, upper=None, lower=more))
-    tokens = {"value": 6, "relaxations": ["tokens"], "proof": {**prices, "kind": "prices"}}
+    tokens = {"value": 6, "relaxations": ["tokens"], "proof": prices}
     assert "the proof gives 5" in judged(tmp_path, certificate(4, upper=None, lower=tokens))
-    negative = {"value": 5, "proof": {**prices, "numerators": [-1]}}
-    assert "no negative price" in judged(tmp_path, certificate(4, upper=None, lower=negative))
+    negative = {"value": 5, "proof": prices_proof(8, 1, [-1])}
+    assert "is negative" in judged(tmp_path, certificate(4, upper=None, lower=negative))
     inside = {"value": 5, "proof": {"kind": "split", "parts": [{"from": 0, "proof": prices}]}}
-    assert judged(tmp_path, certificate(4, upper=None, lower=inside)).startswith("UNREADABLE")
+    assert "need the relaxation tokens" in judged(
+        tmp_path, certificate(4, upper=None, lower=inside)
+    )
 
 
 def test_a_bound_of_tokens_says_so(tmp_path: Path) -> None:

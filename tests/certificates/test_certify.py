@@ -196,7 +196,7 @@ class TestCommands:
         assert "'mc-sf' is at most" in out
         assert "no schedule of these 4 requests has total latency below" in out
         content = json.loads(target.read_text())
-        assert content["schema"] == "kvopt.certificate/3"
+        assert content["schema"] == "kvopt.certificate/4"
         assert content["provenance"]["command"].startswith("kvopt certify ")
 
     def test_json(self, run: Run, uneven: Path, tmp_path: Path) -> None:

@@ -147,9 +147,9 @@ def test_prices_that_are_none_are_invalid(tmp_path: Path, proof: dict[str, Any])
 
 
 WRONG: list[tuple[Place, Any]] = [
-    (("schema",), "kvopt.certificate/1"),
+    (("schema",), "kvopt.certificate/3"),
     (("schema",), "kvopt.seconds-certificate/2"),
-    (("schema",), "kvopt.certificate/4"),
+    (("schema",), "kvopt.certificate/5"),
     (("clock",), "seconds"),
     (("clock",), {}),
     (("scope",), "all"),
@@ -172,9 +172,9 @@ WRONG: list[tuple[Place, Any]] = [
     (("lower", "proof", "cuts"), []),
     (("lower", "proof", "tree"), {}),
     (("lower", "proof", "denominator"), None),
-    (("lower", "proof", "first"), 1.5),
-    (("lower", "proof", "numerators"), [1, [2]]),
-    (("lower", "proof", "numerators"), "12"),
+    (("lower", "proof", "resources", 0, "first"), 1.5),
+    (("lower", "proof", "resources", 0, "numerators"), [1, [2]]),
+    (("lower", "proof", "resources", 0, "name"), "slots"),
     (("policies",), {}),
     (("policies", 0, "outcome"), "won"),
     (("policies", 0, "outcome"), "livelock"),
@@ -257,7 +257,7 @@ HOSTILE = {
     "NaN": VALID.replace('"seed": 7', '"seed": NaN'),
     "Infinity": VALID.replace('"seed": 7', '"seed": -Infinity'),
     "a key twice": VALID.replace('"seed": 7', '"seed": 7, "seed": 7'),
-    "the schema twice": VALID.replace("{", '{"schema": "kvopt.certificate/3", ', 1),
+    "the schema twice": VALID.replace("{", '{"schema": "kvopt.certificate/4", ', 1),
     "the end cut off": VALID[:-20],
     "something after it": VALID + "{}",
     "a comment": "// kvopt\n" + VALID,
@@ -325,7 +325,7 @@ class TestHostile:
         instance = Instance(4000, [Request(0, s, 40) for s in range(1, 3000)])
         prices = prices_proof(10**6, 1, [source.randint(0, 10**4) for _ in range(20_000)])
         content = {
-            "schema": "kvopt.certificate/3",
+            "schema": "kvopt.certificate/4",
             "clock": "rounds",
             "scope": "runs",
             "instance": instance_to_json(instance),

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from certificates import EC1, certificate, paused_certificate, with_slo
+from certificates import EC1, certificate, paused_certificate, prices_proof, with_slo
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 SOURCES = sorted(PROOFS.glob("*.v"))
@@ -72,16 +72,17 @@ def test_both_checkers_of_good_false_and_uncovered_certificates(
     plain = certificate(EC1, random.Random(1))
     paused = with_slo(paused_certificate(EC1, random.Random(2)), random.Random(4))
     false = {**plain, "lower": {**plain["lower"], "value": plain["lower"]["value"] + 1}}
-    slots = {"kind": "slot-prices", "denominator": 1, "first": 1, "numerators": [],
-             "borders": [0, 1], "slots": []}  # fmt: skip
-    uncovered = {**plain, "lower": {"value": 0, "proof": slots}}
+    proof, slots = prices_proof(1, 1, []), {"name": "slots", "capacity": 1}
+    slots |= {"times": [0, 1], "numerators": [0, 0]}
+    proof["resources"].append(slots)
+    uncovered = {**plain, "lower": {"value": 0, "proof": proof}}
     again = "checked again by the program that is proved in Coq:"
     for number, (content, status, last) in enumerate(
         (
             (plain, 0, "VALID"),
             (paused, 0, "VALID"),
             (false, 1, "INVALID: lower: says "),
-            (uncovered, 2, "NOT COVERED: this kind of proof"),
+            (uncovered, 2, "NOT COVERED: prices of slots or prefixes"),
         )
     ):
         path = tmp_path / f"{number}.json"

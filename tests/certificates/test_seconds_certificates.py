@@ -213,7 +213,7 @@ class TestHostile:
                     {"arrival": 0, "prompt": 0, "output": 1, "arrival_seconds": 0}]  # fmt: skip
         instance = {"schema": "kvopt.instance/1", "memory": 2**53 - 1, "requests": requests}
         found = {
-            "schema": "kvopt.certificate/3",
+            "schema": "kvopt.certificate/4",
             "scope": "runs",
             "instance": instance,
             "hash": instance_from_json(instance).hash,

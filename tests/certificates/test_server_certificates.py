@@ -106,7 +106,7 @@ def refusal(instance: Instance, made: PolicyRun, claim: dict[str, Any]) -> str:
     model = made.clock.model
     assert model is not None
     certificate = {
-        "schema": "kvopt.certificate/3", "clock": model.to_json(), "hash": instance.hash,
+        "schema": "kvopt.certificate/4", "clock": model.to_json(), "hash": instance.hash,
         "scope": "sharing+" * ("prefix" in instance.extras) + "pauses+chunks",
         "upper": None, "lower": None, "policies": [claim],
         "instance": instance_to_json(instance),

@@ -10,7 +10,7 @@ from known import known
 
 from kvopt import Instance, Request, bound, certify, solve, verify
 from kvopt.certificates import write_certificate
-from kvopt.incumbent.proofs import ConfigurationProof, Prices, SplitProof
+from kvopt.incumbent.proofs import ConfigurationProof, PriceProof, SplitProof
 from kvopt.search import stages
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ def test_each_part_keeps_the_best_proof_of_all_stages(tmp_path: Path) -> None:
     assert found.lower is not None
     assert isinstance(found.lower.proof, SplitProof)
     first, last = (part.proof for part in found.lower.proof.parts)
-    assert isinstance(first, Prices)
+    assert isinstance(first, PriceProof)
     assert isinstance(last, ConfigurationProof)
     at_first, quickly = bound(large, time_limit=20).value, bound(small, "volume").value
     assert at_first is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import judged
+from certificates import judged, prices_proof
 from commands import Run
 
 import kvopt
@@ -41,7 +41,7 @@ def claimed(
     """Return a certificate of nothing but a lower bound."""
     instance = {"schema": "kvopt.instance/1", "memory": memory, "requests": requests}
     return {
-        "schema": "kvopt.certificate/3",
+        "schema": "kvopt.certificate/4",
         "clock": "rounds",
         "scope": "runs",
         "instance": instance,
@@ -91,7 +91,7 @@ def a_repeated_line() -> dict[str, Any]:
 
 def a_long_gap() -> dict[str, Any]:
     """Return ten million rounds between an arrival and the first price."""
-    proof = {"kind": "prices", "denominator": 1, "first": 10**7, "numerators": [1]}
+    proof = prices_proof(1, 10**7, [1])
     return claimed(2**52, rows((0, 1, 10**7)), proof)
 
 
@@ -112,17 +112,13 @@ def pieces_between_pauses() -> dict[str, Any]:
 
 def of_slots(borders: int, count: int, outputs: list[int]) -> dict[str, Any]:
     """Return prices of slots with many thresholds, borders or requests."""
+    proof, times = prices_proof(1000, 1, [1]), [*range(0, 3 * borders, 3)]
+    numbers = [i % 9 for i in range(borders)]
+    slots = {"name": "slots", "capacity": count, "times": times, "numerators": numbers}
     return claimed(
         10**9,
         rows(*((0, 5 * 10**8 + i, output) for i, output in enumerate(outputs))),
-        {
-            "kind": "slot-prices",
-            "denominator": 1000,
-            "first": 1,
-            "numerators": [1],
-            "borders": list(range(0, 3 * borders, 3)),
-            "slots": [{"count": count, "numerators": [i % 9 for i in range(borders)]}],
-        },
+        {**proof, "resources": [*proof["resources"], slots]},
     )
 
 
@@ -162,7 +158,7 @@ class TestSmallFiles:
             (a_repeated_line, 0, "VALID"),
             (a_long_gap, 2, "steps: verify --budget "),
             (pieces_between_pauses, 0, "VALID"),
-            (many_slots, 2, "lower: slot-prices: needs about"),
+            (many_slots, 2, "lower: prices: needs about"),
             (many_thresholds, 0, "VALID"),
             (many_borders, 0, "VALID"),
         ],
@@ -198,7 +194,7 @@ class TestSmallFiles:
 
     def test_prices_far_after_requests_that_are_done_cost_nothing(self) -> None:
         for first in (10**9, 10**15, 10**298):
-            proof = {"kind": "prices", "denominator": 1, "first": first, "numerators": [5]}
+            proof = prices_proof(1, first, [5])
             work = Work()
             problem = Problem(7, [Request(a, 1, 10**6) for a in range(9)])
             assert value_of_proof(problem, proof, work)[0] == 9 * 10**6 - 35

@@ -15,7 +15,7 @@ from kvopt.bounds.prices import price_value
 from kvopt.heuristics.dispatch import Rule, Trace, advance, cost_of_waiting, room_for
 from kvopt.heuristics.nodes import COME, FIRST, FRONT, NOW, STOP, requests_of
 from kvopt.heuristics.reduced_costs import worth_of
-from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.proofs import PriceProof, token_prices
 from kvopt.problem.arrays import Integers
 
 pytestmark = pytest.mark.interpreted
@@ -27,7 +27,7 @@ LONG = 10**6
 
 
 def passed_over(
-    instance: Instance, prices: Prices, rule: Rule, rounds: int = 7
+    instance: Instance, prices: PriceProof, rule: Rule, rounds: int = 7
 ) -> tuple[Integers, float]:
     """Run to the end in pieces of so many rounds; return starts and cost above the bound."""
     requests, keys = requests_of(instance)
@@ -45,7 +45,7 @@ def passed_over(
 def test_compiled_scheduler_is_the_policy(instance: Instance, window: int, patience: int) -> None:
     assume(len(instance) > 0)
     rule = Rule(window, patience, FIRST)
-    starts, _ = passed_over(instance, Prices((), 1), rule, rounds=LONG)
+    starts, _ = passed_over(instance, token_prices((), 1), rule, rounds=LONG)
     policy = run(instance, f"patient:window={window},patience={patience}")
     assert starts.tolist() == list(policy.starts)
 
@@ -56,7 +56,7 @@ def test_cost_is_latency_less_the_bound_of_the_prices(
     instance: Instance, numerators: list[int], fill: float, allowed: float
 ) -> None:
     assume(len(instance) > 0)
-    prices = Prices(tuple(numerators), 7)
+    prices = token_prices(tuple(numerators), 7)
     starts, cost = passed_over(instance, prices, Rule(4, 2, FIRST, fill, allowed))
     schedule = Schedule(instance, starts.tolist())
     assert schedule.check().feasible
@@ -65,7 +65,7 @@ def test_cost_is_latency_less_the_bound_of_the_prices(
 
 
 def gaining(
-    instance: Instance, prices: Prices, window: int, fill: float, allowed: float
+    instance: Instance, prices: PriceProof, window: int, fill: float, allowed: float
 ) -> list[int]:
     """Start again and again the one of the first in line that gains most, by the definition.
 
@@ -117,7 +117,7 @@ def test_what_gains_most_is_started(
     instance: Instance, numerators: list[int], window: int, fill: float, allowed: float
 ) -> None:
     assume(len(instance) > 0)
-    prices, rule = Prices(tuple(numerators), 8), Rule(window, LONG, FIRST, fill, allowed)
+    prices, rule = token_prices(tuple(numerators), 8), Rule(window, LONG, FIRST, fill, allowed)
     starts, _ = passed_over(instance, prices, rule, rounds=LONG)
     assert starts.tolist() == gaining(instance, prices, window, fill, allowed)
 
@@ -126,7 +126,7 @@ def test_what_gains_most_is_started(
 def test_one_that_is_kept_back_holds_nobody_up(fill: float) -> None:
     """The first in line costs 12 at once and 3 three rounds later; the other one comes and goes."""
     instance = Instance(10, [Request(0, 3, 3), Request(0, 7, 2)])
-    prices = Prices((0, 0, 2), 1)
+    prices = token_prices((0, 0, 2), 1)
     starts, _ = passed_over(instance, prices, Rule(9, 0, FIRST, fill, allowed=1.0), rounds=1)
     assert starts.tolist() == [3, 0]
     starts, _ = passed_over(instance, prices, Rule(9, 0, FIRST, fill), rounds=1)
@@ -139,7 +139,7 @@ def test_without_patience_the_first_in_line_is_next_in_any_case(
     instance: Instance, window: int
 ) -> None:
     assume(len(instance) > 0)
-    prices = Prices((8, 4, 2, 1), 8)
+    prices = token_prices((8, 4, 2, 1), 8)
     starts, _ = passed_over(instance, prices, Rule(window, 0, FIRST, 1.0))
     assert starts.tolist() == passed_over(instance, prices, Rule(1, 0, FIRST))[0].tolist()
 

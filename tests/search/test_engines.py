@@ -31,7 +31,7 @@ from kvopt.errors import SolverFault
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
-from kvopt.incumbent.proofs import Prices, VolumeProof
+from kvopt.incumbent.proofs import PriceProof, VolumeProof
 from kvopt.incumbent.result import BoundSource, Progress, StopReason
 from kvopt.kernels.budget import Budget
 from kvopt.search.solvers.pyomo_worker import _EXACT
@@ -268,7 +268,7 @@ def test_prices_to_begin_from_are_evaluated_again(
     instance = generate("conversation", n=60, memory=1_500, seed=1)
     proof = bound(instance, "lagrangian", time_limit=1).checked
     assert proof is not None
-    assert isinstance(proof.proof, Prices)
+    assert isinstance(proof.proof, PriceProof)
     if compiled:
         monkeypatch.setattr("kvopt.bounds.prices._FEW_COSTS", 0)
     result = solve(instance, time_limit=0, prices=proof.proof)

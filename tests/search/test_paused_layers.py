@@ -14,7 +14,7 @@ from strategies import instance_of, plain, random_instances
 from kvopt import generate
 from kvopt.bounds.prices import price_value
 from kvopt.errors import TooLarge
-from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.proofs import token_prices
 from kvopt.search.exact import paused_groups as groups
 from kvopt.search.exact import paused_layers as layers
 from kvopt.search.exact.paused_groups import fill, groups_of
@@ -34,7 +34,7 @@ def test_it_finds_what_is_below_a_value_and_nothing_else() -> None:
         best = brute_force.optimum(*plain(instance), scope="pauses")
         unit = source.choice((1, 7, 30))
         numbers = [source.choice((0, source.randint(0, unit))) for _ in range(source.randint(0, 9))]
-        prices = Prices(tuple(numbers), unit)
+        prices = token_prices(tuple(numbers), unit)
         for upper in (best + 1, best + source.randint(2, 20)):
             found = search_layers(instance, prices, upper, go_on)
             assert found is not None
@@ -48,31 +48,31 @@ def test_it_finds_what_is_below_a_value_and_nothing_else() -> None:
 def test_labels_are_few_where_prices_are_good() -> None:
     """The first request may not wait, so under a tight value only one way is left."""
     instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
-    found = search_layers(instance, Prices((), 1), 13, go_on)
+    found = search_layers(instance, token_prices((), 1), 13, go_on)
     assert found is not None
     assert (known(found.schedule).objective, found.labels < 25) == (12, True)
 
 
 def test_it_stops_when_asked() -> None:
-    assert search_layers(instance_of(3, [(0, 0, 3)]), Prices((), 1), 9, lambda: True) is None
+    assert search_layers(instance_of(3, [(0, 0, 3)]), token_prices((), 1), 9, lambda: True) is None
 
 
 def test_rounds_with_too_many_labels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "LARGEST_LAYER", 5)
     instance = generate("arrival-1", n=5, seed=1)
     with pytest.raises(TooLarge, match="has more than 5 labels with pauses"):
-        search_layers(instance, Prices((), 1), 10**6, go_on)
+        search_layers(instance, token_prices((), 1), 10**6, go_on)
 
 
 def test_too_many_tokens_for_a_label_are_refused() -> None:
     instance = instance_of(200, [(0, 0, 100)] * 9)
     with pytest.raises(TooLarge, match="9 requests have too many tokens"):
-        search_layers(instance, Prices((), 1), 10**6, go_on)
+        search_layers(instance, token_prices((), 1), 10**6, go_on)
 
 
 def test_costs_beyond_64_bits_are_refused() -> None:
     with pytest.raises(TooLarge, match="costs do not fit into 64 bits"):
-        search_layers(instance_of(3, [(0, 0, 3)]), Prices((2**60,), 2**60), 9, go_on)
+        search_layers(instance_of(3, [(0, 0, 3)]), token_prices((2**60,), 2**60), 9, go_on)
 
 
 # ---- prices with groups of requests prove more than with single ones, and less than s
@@ -86,7 +86,7 @@ def test_groups_prove_no_less_than_single_requests_and_no_more_than_the_optimum(
     ):
         unit = source.choice((1, 7, 30))
         numbers = [source.choice((0, source.randint(0, unit))) for _ in range(source.randint(3, 9))]
-        prices = Prices(tuple(numbers), unit)
+        prices = token_prices(tuple(numbers), unit)
         groups = groups_of(instance, len(numbers))
         value = fill(groups, instance.memory, np.array(numbers, dtype=np.int64), unit)
         assert price_value(instance, prices, pauses=True) <= value

@@ -14,7 +14,7 @@ from kvopt import Instance, InvalidInput, Request, generate, solve, write_instan
 from kvopt.bounds.volume import volume_bound
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.proofs import token_prices
 from kvopt.problem.scopes import Scope
 from kvopt.search.exact import paused_layers as layers
 from kvopt.search.stages import as_longer_prompts
@@ -101,7 +101,7 @@ def test_what_observers_see_are_schedules_with_pauses() -> None:
 
 def test_prices_to_begin_from_are_refused() -> None:
     with pytest.raises(InvalidInput, match="prices: cannot be given with the scope pauses"):
-        solve_paused(instance_of(3, [(0, 0, 1)]), prices=Prices((1,), 1))
+        solve_paused(instance_of(3, [(0, 0, 1)]), prices=token_prices((1,), 1))
 
 
 # ---- searches in whole blocks

@@ -35,12 +35,8 @@ LOST = {
 
 
 def prices_proof(denominator: int, first: int, numerators: Sequence[int]) -> dict[str, Any]:
-    return {
-        "kind": "prices",
-        "denominator": denominator,
-        "first": first,
-        "numerators": list(numerators),
-    }
+    tokens = {"name": "tokens", "first": first, "numerators": list(numerators)}
+    return {"kind": "prices", "denominator": denominator, "resources": [tokens]}
 
 
 def problem_of(instance: Instance, **more: Any) -> Problem:
@@ -75,7 +71,7 @@ def certificate(instance: Instance, source: random.Random, **members: Any) -> di
     value = sum(k + r.output - r.arrival for k, r in zip(starts, instance, strict=True))
     proof = random_proof(source)
     return {
-        "schema": "kvopt.certificate/3",
+        "schema": "kvopt.certificate/4",
         "clock": "rounds",
         "scope": "runs",
         "instance": instance_to_json(instance),

@@ -260,7 +260,7 @@ def content_of(problem: Problem, proof: Proof, value: int) -> dict[str, Any]:
     """Return a certificate of nothing but a proof."""
     instance = instance_of(*problem)
     return {
-        "schema": "kvopt.certificate/3",
+        "schema": "kvopt.certificate/4",
         "clock": "rounds",
         "scope": "runs",
         "instance": instance_to_json(instance),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kvopt.verify import configurations, proofs, seconds, slo, volume
-from kvopt.verify.prices import _levels
+from kvopt.verify.prices import NO_PREFIX, _levels
 from kvopt.verify.problem import Clock, Problem, Request, held_together
 from kvopt.verify.slo import TimePrices
 from kvopt.verify.work import Invalid, Prepared, Work, pairwise
@@ -23,21 +23,29 @@ Evaluator = Callable[[Problem, Proof, Work], Prepared]
 
 
 def prices(problem: Problem, proof: dict[str, Any]) -> int:
-    """Return the bound of prices: least costs of all requests less the price of all memory."""
-    memory, block = problem.memory, problem.block
-    scale: int = proof["denominator"]
-    token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
+    """Return the bound of prices: least costs of all requests less the price of all capacities."""
+    (memory, private, most), block = held_together(problem), problem.block
+    prefixes = next((r for r in proof["resources"] if r["name"] == "prefixes"), NO_PREFIX)
+    levels, token = _levels(problem, prefixes, most), _of_tokens(proof)
     slots = [
-        (each["count"], _line(proof["borders"], each["numerators"]))
-        for each in proof.get("slots", ())
+        (each["capacity"], _line(each["times"], each["numerators"]))
+        for each in proof["resources"]
+        if each["name"] == "slots"
     ]
+    unit: int = prefixes["denominator"]
+    scale: int = unit * proof["denominator"]
     last = max([0, *token, *(time for _, line in slots for time in line)])
 
-    def cost(request: Request, times: Sequence[int], weight: int) -> int:
-        paid: int = scale * weight * (times[-1] - request.arrival)
-        for held, time in enumerate(times, request.prompt + 1):
-            paid += token[time] * -(-held // block) * block
-            paid += sum((many + 1) * held // (memory + 1) * line[time] for many, line in slots)
+    def shared(i: int, time: int) -> int:
+        x = bisect_left(prefixes["times"], time) - 1
+        return levels[i][x] if 0 <= x < len(levels[i]) else 0
+
+    def cost(i: int, times: Sequence[int], weight: int) -> int:
+        paid: int = scale * weight * (times[-1] - problem.requests[i].arrival)
+        for held, time in enumerate(times, private[i] + 1):
+            paid += token[time] * (unit * -(-held // block) * block + shared(i, time))
+            taken = ((many + 1) * held // (memory + 1) * line[time] for many, line in slots)
+            paid += unit * sum(taken)
         return paid
 
     def runs(request: Request) -> Iterator[Sequence[int]]:
@@ -48,11 +56,16 @@ def prices(problem: Problem, proof: dict[str, Any]) -> int:
         return (range(k + 1, k + output + 1) for k in range(arrival, end - output + 1))
 
     worth = memory * sum(token.values()) + sum(many * sum(line.values()) for many, line in slots)
-    total: int = -problem.used * worth
+    total: int = -problem.used * unit * worth
     weights = problem.weights or (1,) * len(problem.requests)
-    for request, weight in zip(problem.requests, weights, strict=True):
-        total += min(cost(request, times, weight) for times in runs(request))
+    for i, (request, weight) in enumerate(zip(problem.requests, weights, strict=True)):
+        total += min(cost(i, times, weight) for times in runs(request))
     return -(-total // scale)
+
+
+def _of_tokens(proof: Proof) -> Counter[int]:
+    (tokens,) = (each for each in proof["resources"] if each["name"] == "tokens")
+    return Counter(dict(enumerate(tokens["numerators"], tokens["first"])))
 
 
 def _line(borders: list[int], values: list[int]) -> Counter[int]:
@@ -63,27 +76,6 @@ def _line(borders: list[int], values: list[int]) -> Counter[int]:
         for n in range(1, borders[x + 1] - borders[x] + 1):
             line[borders[x] + n] = values[x] + n * slope
     return line
-
-
-def shared_prices(problem: Problem, proof: dict[str, Any]) -> int:
-    """Return the bound of prices of tokens and of shares of nodes."""
-    memory, private, most = held_together(problem)
-    levels = _levels(problem, proof, private, most)
-    unit, borders = proof["unit"], proof["borders"]
-    scale: int = unit * proof["denominator"]
-    token: Counter[int] = Counter(dict(enumerate(proof["numerators"], proof["first"])))
-    last = max([0, *token])
-    total: int = -problem.used * memory * unit * sum(token.values())
-    for i, (arrival, _, output) in enumerate(problem.requests):
-        costs = []
-        for k in range(arrival, max(arrival, last) + 1):
-            costs.append(scale * (k + output - arrival))
-            for t in range(k + 1, k + output + 1):
-                x = bisect_left(borders, t) - 1
-                more = levels[i][x] if 0 <= x < len(levels[i]) else 0
-                costs[-1] += token[t] * (unit * (private[i] + t - k) + more)
-        total += min(costs)
-    return -(-total // scale)
 
 
 def fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
@@ -328,9 +320,8 @@ def by_definition() -> Iterator[None]:
     """Let the checker evaluate proofs by these definitions, in this process."""
     with pytest.MonkeyPatch.context() as patch:
         for kind, (modules, fast) in proofs.KINDS.items():
-            if "prices" in kind:
-                value = shared_prices if kind == "shared-prices" else prices
-                patch.setitem(proofs.KINDS, kind, (modules, whole(value, fast)))
+            if kind == "prices":
+                patch.setitem(proofs.KINDS, kind, (modules, whole(prices, fast)))
         for module, name, definition in (
             (volume, "_passed", passed),
             (volume, "_fluid", fluid),

@@ -13,7 +13,7 @@ from kvopt.verify.proofs import missing
 
 Content = dict[str, Any]
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")
-KINDS = ("prices", "volume", "staircases", "configurations", "search", "slots", "split", "blocks")
+KINDS = ("prices", "volume", "staircases", "configurations", "search", "slots", "split")
 LINES = ([(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(0, 4)])
 FOREST = (["a"], ["a", 1], ["a", 1, 2], ["a", 3], ["b", "c"])
 """Paths of blocks that requests share."""
@@ -37,7 +37,7 @@ def drawn(source: random.Random) -> Content:
         instance["block_size"] = block
     elif source.random() < 0.4:
         instance["workers"] = source.choice((2, 3))
-    content = {"schema": "kvopt.certificate/3", "clock": "rounds", "instance": instance,
+    content = {"schema": "kvopt.certificate/4", "clock": "rounds", "instance": instance,
                "hash": hash_of(instance), "scope": source.choice(SCOPES), "upper": None,
                "lower": None}  # fmt: skip
     if timed:
@@ -73,7 +73,7 @@ def restricted(source: random.Random) -> Content:
     if any("prefix" in row for row in rows):
         instance["block_tokens"] = size
         scope = f"sharing+{scope}".replace("+runs", "")
-    return {"schema": "kvopt.certificate/3", "clock": model(source) if timed else "rounds",
+    return {"schema": "kvopt.certificate/4", "clock": model(source) if timed else "rounds",
             "instance": instance, "hash": hash_of(instance), "scope": scope, "upper": None,
             "lower": None}  # fmt: skip
 
@@ -86,7 +86,7 @@ def model(source: random.Random) -> Content:
 
 def bound_of(content: Content, proof: Content, value: int) -> Content:
     """Return the claim of a lower bound, with the relaxations that its proof needs."""
-    steps = missing(problem_of(content).within(content["scope"]), proof["kind"])
+    steps = missing(problem_of(content).within(content["scope"]), proof)
     return {"value": value, **({"relaxations": steps} if steps else {}), "proof": proof}
 
 
@@ -124,12 +124,8 @@ def proof_of(content: Content, source: random.Random) -> Content:
         return configurations(rows, source)
     proof = random_proof(source)
     if kind == "search":
-        return {**proof, "kind": "search", "target": source.randint(1, 30)}
-    if kind == "slots":
-        return with_slots(proof, source)
-    if kind == "blocks" and "block_size" in content["instance"]:
-        proof["kind"] = "block-prices"
-    return proof
+        return {"kind": "search", "prices": proof, "target": source.randint(1, 30)}
+    return with_slots(proof, source) if kind == "slots" else proof
 
 
 def shared_rounds(content: Content, source: random.Random) -> Content:
@@ -143,7 +139,7 @@ def shared_rounds(content: Content, source: random.Random) -> Content:
     prices = [
         [source.choice((0, 0, unit // 2, unit)) for _ in range(-(-longest // cell))] for _ in lines
     ]
-    proof = {"kind": "shared-rounds", "rows": [[line] for line in lines], "unit": unit,
+    proof: Content = {"kind": "shared-rounds", "rows": [[line] for line in lines], "unit": unit,
              "cell": cell, "fixed": fixed, "slopes": slopes, "interference": beside,
              "row_prices": prices}  # fmt: skip
     if "chunks" not in content["scope"] and source.random() < 0.5:
@@ -171,17 +167,19 @@ def shared_prices(problem: Problem, source: random.Random) -> Content:
                 continue
             for _ in range(unit + (source.random() < 0.2)):
                 source.choice(rows)[x] += 1
-    return {**random_proof(source), "kind": "shared-prices", "borders": borders, "unit": unit,
-            "shares": shares}  # fmt: skip
+    prefixes = {"name": "prefixes", "denominator": unit, "times": borders, "numerators": shares}
+    proof = random_proof(source)
+    proof = with_slots(proof, source) if source.random() < 0.3 else proof
+    return {**proof, "resources": [*proof["resources"], prefixes]}
 
 
 def with_slots(proof: Content, source: random.Random) -> Content:
-    borders = sorted(source.sample(range(12), source.randint(2, 5)))
-    slots = [
-        {"count": count, "numerators": [source.randint(0, 5) for _ in borders]}
-        for count in source.sample(range(1, 6), source.randint(0, 3))
-    ]
-    return {**proof, "kind": "slot-prices", "borders": borders, "slots": slots}
+    slots = []
+    for count in source.sample(range(1, 6), source.randint(1, 3)):
+        times = sorted(source.sample(range(12), source.randint(2, 5)))
+        numbers = [source.randint(0, 5) for _ in times]
+        slots.append({"name": "slots", "capacity": count, "times": times, "numerators": numbers})
+    return {**proof, "resources": [*proof["resources"], *slots]}
 
 
 def configurations(rows: list[Content], source: random.Random) -> Content:

@@ -36,14 +36,14 @@ def bound_of(
 ) -> Fraction:
     """Return what a proof gives before it is rounded, from every choice of active times."""
     unit: int = proof["denominator"]
-    slots: list[dict[str, Any]] = proof.get("slots", [])
-    tokens: dict[int, int] = dict(enumerate(proof["numerators"], proof["first"]))
-    last = max([*tokens, *proof.get("borders", [])], default=0)
+    first, *slots = proof["resources"]
+    tokens: dict[int, int] = dict(enumerate(first["numerators"], first["first"]))
+    last = max([*tokens, *(time for slot in slots for time in slot["times"])], default=0)
 
     def of_slots(time: int) -> Iterator[tuple[int, int]]:
         for slot in slots:
-            price = price_of_a_slot(proof["borders"], slot["numerators"], time)
-            yield slot["count"], price
+            price = price_of_a_slot(slot["times"], slot["numerators"], time)
+            yield slot["capacity"], price
 
     def paid(time: int, held: int) -> int:
         shares = ((count + 1) * held // (memory + 1) * price for count, price in of_slots(time))

@@ -15,7 +15,7 @@ from kvopt.bounds.configurations.evaluation import Evaluation, evaluation_of
 from kvopt.bounds.configurations.size import check_starts
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.errors import TooLarge
-from kvopt.incumbent.proofs import Prices, SearchProof
+from kvopt.incumbent.proofs import PriceProof, SearchProof, token_prices
 from kvopt.problem.instance import Instance
 
 _LARGEST_SUM = 2**58
@@ -40,7 +40,7 @@ class PricedTokens:
         If states and times take too much memory, or numbers are too large.
     """
 
-    def __init__(self, instance: Instance, prices: Prices, last: int) -> None:
+    def __init__(self, instance: Instance, prices: PriceProof, last: int) -> None:
         check_starts(instance, last)
         self.states, self._memory, self._last = States.of(instance), instance.memory, last
         numerators = prices.numerators[:last]
@@ -53,7 +53,7 @@ class PricedTokens:
         if denominator < 1:
             raise TooLarge("prices of tokens, times the tokens, leave the range of integers")
         scaled = (price * denominator // prices.denominator for price in numerators)
-        self.prices = Prices((*scaled, *[0] * (last - len(numerators))), denominator)
+        self.prices = token_prices((*scaled, *[0] * (last - len(numerators))), denominator)
 
     def evaluate(self) -> Evaluation:
         """Return the value of the prices and the reduced cost of every start."""

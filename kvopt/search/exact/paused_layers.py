@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kvopt.errors import TooLarge
-from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.proofs import PriceProof
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.magnitudes import fits
 from kvopt.problem.arrays import Flags, Integers
@@ -94,7 +94,7 @@ class Found(NamedTuple):
 
 
 def search_layers(
-    instance: Instance, prices: Prices, upper: int, should_stop: Callable[[], bool]
+    instance: Instance, prices: PriceProof, upper: int, should_stop: Callable[[], bool]
 ) -> Found | None:
     """Return the best schedule below a value, None if the search had to stop before its end."""
     given, groups = _given(instance, prices)
@@ -160,7 +160,7 @@ def _merged(labels: Integers, waits: Integers) -> tuple[Integers, Integers]:
     return labels[firsts], waits[firsts]
 
 
-def _given(instance: Instance, prices: Prices) -> tuple[Given, list[Group]]:
+def _given(instance: Instance, prices: PriceProof) -> tuple[Given, list[Group]]:
     last = max(len(prices.numerators), instance.last_arrival)
     if sum(request.output.bit_length() for request in instance) > _BITS:
         raise TooLarge(f"{len(instance)} requests have too many tokens for labels with pauses")
@@ -190,7 +190,7 @@ def _given(instance: Instance, prices: Prices) -> tuple[Given, list[Group]]:
     return given, groups
 
 
-def _largest_cost(instance: Instance, prices: Prices, last: int) -> int:
+def _largest_cost(instance: Instance, prices: PriceProof, last: int) -> int:
     """Return an upper limit on sums of costs: waiting of all, or the price of all memory."""
     waiting = prices.denominator * (last + instance.total_output + 1)
     dearest = instance.memory * max(prices.numerators, default=0)

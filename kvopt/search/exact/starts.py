@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from kvopt.errors import Stopped
-from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.proofs import token_prices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.copying import order_of
 from kvopt.problem.arrays import Integers
@@ -99,7 +99,7 @@ def _by_layers(
     from kvopt.search.exact.paused_layers import search_layers
 
     instance = Instance(memory, [Request(*each) for each in requests])
-    found = search_layers(instance, Prices((), 1), target, should_stop)
+    found = search_layers(instance, token_prices((), 1), target, should_stop)
     if found is None:
         raise Stopped
     if (best := found.schedule) is None:

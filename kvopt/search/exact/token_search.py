@@ -14,7 +14,7 @@ from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
 from kvopt.errors import Stopped, TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.proofs import Prices
+from kvopt.incumbent.proofs import PriceProof, prices_of
 from kvopt.incumbent.shares import CLIMB_OF_TOKENS
 from kvopt.kernels.budget import Budget
 from kvopt.search.exact.forward import FIRST_WIDTH, NAME, RISING_LABELS, Forward
@@ -35,17 +35,11 @@ def search_by_tokens(search: Search, budget: Budget) -> None:
         search.offer_claimed(search.schedule.objective, NAME)
 
 
-def _prices(search: Search, budget: Budget) -> Prices | None:
+def _prices(search: Search, budget: Budget) -> PriceProof | None:
     """Return the prices that prove the bound; if it has another proof, find some."""
-    if (known := _proving(search)) is not None:
+    if (known := prices_of(search.proof)) is not None:
         return known
     with suppress(TooLarge):
         return offer_lp_bound(search, QUICK_COLUMNS)
     offer_lagrangian_bound(search, budget)
-    return _proving(search)
-
-
-def _proving(search: Search) -> Prices | None:
-    """Return the prices that prove the bound, None if it has another proof."""
-    proof = search.proof
-    return proof if isinstance(proof, Prices) else None
+    return prices_of(search.proof)
