@@ -86,8 +86,7 @@ class Columns:
 
         With ``chunks`` prompts may be processed in pieces: then each row is one line, and a token
         of a prompt delays others by f(1) - f(0) only.  ``done`` are the prompt tokens that are
-        surely processed, if requests hold others as well; nodes are processed before the first
-        token of their first user, as its prompt is, and perhaps by others.
+        surely processed, if requests hold others as well.
         """
         prompts = _integers([request.prompt for request in instance])
         outputs = _integers([request.output for request in instance])
@@ -96,12 +95,7 @@ class Columns:
         token = _longest(model.lines, 1)
         own = model.prompt_ns * fresh
         chosen = [_of(model, row) for row in rows]
-        nodes = [()] * len(instance) if done is None else done.nodes
-        whole = own + model.prompt_ns * _integers([sum(row) for row in nodes])
-        works = [
-            whole + _longest_of(lines, fresh + 1) - _longest(lines, 1) + _of_nodes(lines, nodes)
-            for lines in chosen
-        ]
+        works = [_longest_of(lines, fresh + 1) - _longest(lines, 1) for lines in chosen]
         beside = fresh * (token - _longest(model.lines, 0))
         if not chunks:
             beside = _longest_of(model.lines, fresh + 1) - token
@@ -117,7 +111,7 @@ class Columns:
             shortest=token + model.kv_ns * (prompts + 1),
             held=prompts + 1,
             growth=grown,
-            prompts=np.array([*works, beside + own], dtype=object),
+            prompts=np.array([work + own for work in (*works, beside)], dtype=object),
             counts=_integers([request.weight for request in instance]),
         )
 
@@ -501,12 +495,6 @@ def _integers(values: Sequence[int]) -> Numbers:
 def _of(model: BatchTime, row: Sequence[int]) -> list[Line]:
     """Return the lines of a row."""
     return [model.lines[place] for place in row]
-
-
-def _of_nodes(lines: Sequence[Line], nodes: Sequence[Sequence[int]]) -> Numbers:
-    """Return the work by some lines of the nodes that each request is the first user of."""
-    none = _longest(lines, 0)
-    return _integers([sum(_longest(lines, tokens) - none for tokens in row) for row in nodes])
 
 
 def _longest(lines: Sequence[Line], tokens: int) -> int:

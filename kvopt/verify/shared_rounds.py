@@ -39,9 +39,8 @@ def by_shared_rounds(problem: Problem, proof: dict[str, Any], work: Work) -> Pre
     *Pieces.*  With prompts in pieces a row is one line, so that works are linear; and in
     interference a token of a prompt counts f(1) - f(0).
 
-    *Prefixes.*  Requests hold shares of prefixes, and process private tokens.  Each node is
-    processed as well, after its first user arrived and before that user has a token: it is served
-    as a prompt of that user.
+    *Prefixes.*  Requests hold shares of prefixes, and process private tokens alone.  A node may be
+    processed at another time than the prompt of its first user: one minimum over both is no bound.
 
     Times are cut into cells with constant prices.  p_i is ``fixed`` at the arrival and ``slopes``
     less in each nanosecond, taken at the begin of a cell.  The first row is raised until prices of
@@ -158,14 +157,7 @@ class _Bound:
     def _prompts(self, i: int) -> list[int]:
         """Return the work of a prompt beyond that of a token, by each row, then in interference."""
         clock, fresh = self.clock, self.fresh[i]
-        nodes = self.problem.firsts[i] if self.problem.firsts else ()
-        works = [
-            clock.line(fresh + 1, row)
-            - clock.line(1, row)
-            + sum(clock.line(node, row) - none for node in nodes)
-            + clock.prompt * sum(nodes)
-            for row, none in paired(self.rows, (clock.line(0, row) for row in self.rows))
-        ]
+        works = [clock.line(fresh + 1, row) - clock.line(1, row) for row in self.rows]
         if self.problem.chunks:
             works.append(self.most * fresh)
         else:
