@@ -19,6 +19,7 @@ from kvopt.verify.problem import hash_of
 FIVE = Instance(20, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)
 
 
+@pytest.mark.usefixtures("processor_clock")
 @pytest.mark.parametrize("scope", ["runs", "pauses"])
 def test_a_certificate_says_that_it_counts_blocks(scope: str, tmp_path: Path) -> None:
     file = tmp_path / "certificate.json"
