@@ -11,6 +11,7 @@ import pytest
 from brute_force import Server, Triple, optimum
 from certificates import problem_of
 from effort import many
+from msgspec import structs
 from test_seconds_bounds import MODELS, batch_time
 
 from kvopt import BatchTime, Instance, Line, Request
@@ -132,17 +133,17 @@ def test_what_is_no_proof_is_refused() -> None:
     good = SharedRoundsProof(((0, 1),), 64, 5, (9, 9), (1, 1), (0, 0), ((0, 0),))
     assert verified(fleet, server, "runs", good) > 0
     spoiled = {
-        "multiple of 64": replace(good, unit=65),
-        "cell of 1": replace(good, cell=0),
-        "needs lines": replace(good, rows=((0, 2),)),
-        "needs lines of": replace(good, rows=((),)),
-        "two prices": replace(good, slopes=(1,)),
-        "each row and cell": replace(good, row_prices=((0, 0), (0, 0))),
-        "negative": replace(good, fixed=(9, -9)),
-        "0 .. 64 for each": replace(good, interference=(0, 65)),
-        "one worker": replace(good, interference=(0, 9)),
-        "by_memory": replace(good, by_memory=9),
-        "no fixed part": replace(good, rows=((1,),)),
+        "multiple of 64": structs.replace(good, unit=65),
+        "cell of 1": structs.replace(good, cell=0),
+        "needs lines": structs.replace(good, rows=((0, 2),)),
+        "needs lines of": structs.replace(good, rows=((),)),
+        "two prices": structs.replace(good, slopes=(1,)),
+        "each row and cell": structs.replace(good, row_prices=((0, 0), (0, 0))),
+        "negative": structs.replace(good, fixed=(9, -9)),
+        "0 .. 64 for each": structs.replace(good, interference=(0, 65)),
+        "one worker": structs.replace(good, interference=(0, 9)),
+        "by_memory": structs.replace(good, by_memory=9),
+        "no fixed part": structs.replace(good, rows=((1,),)),
     }
     for reason, proof in spoiled.items():
         with pytest.raises(Invalid, match=reason):
