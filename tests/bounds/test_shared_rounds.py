@@ -13,16 +13,20 @@ from certificates import problem_of
 from effort import many
 from msgspec import structs
 from test_seconds_bounds import MODELS, batch_time
+from test_seconds_sharing import drawn_in_seconds, least
 
-from kvopt import BatchTime, Instance, Line, Request
+from kvopt import BatchTime, Instance, Line, Request, Scope
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_rounds import shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
-from kvopt.certificates.files import proof_from_json, proof_to_json
+from kvopt.bounds.shares import processed, shared_out
+from kvopt.certificates.files import certificate_text, proof_from_json, proof_to_json
+from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
-from kvopt.problem.clocks import arrivals_ns
+from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.verify.problem import Clock
+from kvopt.verify.problem import problem_of as in_file
 from kvopt.verify.proofs import missing, value_of_proof
 from kvopt.verify.work import Invalid, Work
 
@@ -118,6 +122,34 @@ def test_whatever_proves_it_a_bound_is_below_the_optimum_and_verified() -> None:
             assert verified(instance, server, scope, found.proof) == found.value_ns <= best
             tight += found.value_ns > 0.9 * best
     assert tight > many(3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scope", ["sharing", "sharing+pauses+chunks"])
+def test_with_prefixes_private_tokens_count(scope: str) -> None:
+    source, bounds = random.Random(7), 0
+    for seed in range(many(12)):
+        instance, server, rows = drawn_in_seconds(seed, 3)
+        model, chunks = batch_time(server), "chunks" in scope
+        best = least(
+            instance, server, rows, scope=scope.removeprefix("sharing").lstrip("+") or "runs"
+        )
+        empty = Certificate(instance, None, None, scope=Scope(scope), clock=Seconds(model))
+        if "prefix" not in instance.extras:
+            continue
+        problem = in_file(json.loads(certificate_text(empty))).within(scope)
+        found, arrivals = shared_rounds_bound(instance, model, scope=scope), arrivals_ns(instance)
+        proofs = [random_proof(source, server, instance, chunks) for _ in range(9)]
+        for proof in [*proofs, *([found.proof] if found else [])]:
+            assert isinstance(proof, SharedRoundsProof)
+            value = shared_rounds_value(
+                shared_out(instance, chunks=chunks), model, proof, arrivals, chunks=chunks,
+                done=processed(instance, arrivals),
+            )  # fmt: skip
+            written = json.loads(json.dumps(proof_to_json(proof)))
+            assert value_of_proof(problem, written, Work(), ["shares"])[0] == value <= best, seed
+            bounds += value > best / 2
+    assert bounds > many(2)
 
 
 def test_a_roof_is_not_of_prompts_in_pieces() -> None:
