@@ -39,8 +39,6 @@ from kvopt.simulate.running import run
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
 
-_GRID = 0.3
-"""Share of the time for the grid."""
 _BY_LOAD = 0.5
 """Share of the rest of that time for settings by load."""
 _OVER_TIME = 0.9
@@ -58,18 +56,14 @@ OVER_TIME = "settings over time"
 
 
 def search_servers(search: Search, budget: Budget) -> None:
-    """Offer servers with the best settings of a grid, then with settings that change over time."""
+    """Offer servers with the best settings of a grid, and name these."""
     share = _share_of(search)
     if not len(share) or (server := _server_of(search, share.without_prefixes())) is None:
         return  # the simulator would take too long as well
-    first = budget.part(_GRID)
     if search.problem.is_fleet or "prefix" in share.extras:
-        made = _explored_by_runs(search, share, server, first)
+        _explored_by_runs(search, share, server, budget)
     else:
-        made = _explored_in_loops(search, server, first)
-    best = made.best()
-    if best is not None and (search.found_by or "").startswith(best.label) and not budget.over():
-        _search_over_time(search, best, budget)
+        _explored_in_loops(search, server, budget)
 
 
 def _server_of(search: Search, instance: Instance) -> OneServer | None:
@@ -98,7 +92,7 @@ def _in_loops(search: Search, server: OneServer) -> Latency:
     return latency
 
 
-def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Explored:
+def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> None:
     """Explore the grid on one machine, and offer the best run of each class."""
     instance = search.instance
     sample = sampled(instance, search.clock.arrivals(instance))
@@ -116,12 +110,9 @@ def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Exp
         by_load = settings_by_load(instance, search.clock, blind, budget.part(_BY_LOAD))
         if by_load is not None:
             search.note(by_load.sentence)
-    return made
 
 
-def _explored_by_runs(
-    search: Search, share: Instance, server: OneServer, budget: Budget
-) -> Explored:
+def _explored_by_runs(search: Search, share: Instance, server: OneServer, budget: Budget) -> None:
     """Explore the grid on the share of a machine, and run the best points of it."""
     grid, runs = _grid_of(search), _Runs(search, budget)
     if "prefix" not in share.extras:
@@ -135,7 +126,6 @@ def _explored_by_runs(
         made.tried(setting)
         runs.narrow()
     made.refine(grid, CLASSES["all"])
-    return made
 
 
 def _share_of(search: Search) -> Instance:
@@ -225,10 +215,11 @@ def _offer(search: Search, label: str, events: Sequence[Mapping[str, Any]]) -> N
     search.offer(made, label)
 
 
-def _search_over_time(search: Search, setting: ServerSetting, budget: Budget) -> None:
-    """Offer the best run with settings that change over time, from the machines of the best run."""
+def search_over_time(search: Search, budget: Budget) -> None:
+    """Offer the best run with settings that change over time, from the best settings of a grid."""
     best = search.best
     assert best is not None
+    setting = ServerSetting.of_policy(search.servers["all"].policy)
     is_fleet = search.problem.is_fleet
     parts = [part.instance for part in best.parts] if is_fleet else [search.instance]
     servers = [_server_of(search, part) for part in parts]
