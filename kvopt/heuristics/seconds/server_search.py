@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
-from kvopt.errors import Stopped
 from kvopt.heuristics.seconds.runs import offer_policy
 from kvopt.heuristics.seconds.server_grid import (
     CLASSES,
@@ -35,7 +32,6 @@ from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
-from kvopt.simulate.running import run
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
 
@@ -43,10 +39,8 @@ _BY_LOAD = 0.5
 """Share of the rest of that time for settings by load."""
 _OVER_TIME = 0.9
 """Share of the rest for settings that change over time; their run is checked after it."""
-_FEW = 300
-"""Requests of a sample for the simulator."""
-_FEW_ORDERS, _FEW_CAPS, _FEW_PROMPTS = ("total", "volume", "arrival"), (32, 128, 512), (None, 1)
-"""Points for the simulator."""
+_FIRST = ServerSetting("total", 1024, 512, 1), ServerSetting("prompt", 1024, 512)
+"""Settings with which the simulator begins."""
 _BEHIND_ROUTERS = 4
 """Settings of each class that the simulator runs."""
 _ROUTERS = ("least-requests", "least-volume", "longest-prefix", "round-robin")
@@ -115,17 +109,20 @@ def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Non
 def _explored_by_runs(search: Search, share: Instance, server: OneServer, budget: Budget) -> None:
     """Explore the grid on the share of a machine, and run the best points of it."""
     grid, runs = _grid_of(search), _Runs(search, budget)
-    if "prefix" not in share.extras:
-        coarse = explored(grid, _in_loops(search, server), None, budget.part(0.3))
+    if "prefix" in share.extras:
+        # A sample has other prefixes, and says little.
+        first = [
+            grid.allowed(replace(one, chunked=grid.chunked, block=grid.block)) for one in _FIRST
+        ]
     else:
-        few = sampled(share, search.clock.arrivals(share), _FEW) or share
-        coarse = Explored(partial(_run_on, search, few), budget.part(0.3))
-        coarse.try_all(grid.points(_FEW_ORDERS, _FEW_CAPS, _FEW_PROMPTS))
+        coarse = explored(grid, _in_loops(search, server), None, budget.part(0.3))
+        first = coarse.finalists(_BEHIND_ROUTERS)
     made = Explored(runs.latency, budget)
-    for setting in coarse.finalists(_BEHIND_ROUTERS):
+    for setting in first:
         made.tried(setting)
         runs.narrow()
-    made.refine(grid, CLASSES["all"])
+    for kind in CLASSES.values():
+        made.refine(grid, kind)
 
 
 def _share_of(search: Search) -> Instance:
@@ -136,15 +133,6 @@ def _share_of(search: Search) -> Instance:
     arrivals = search.clock.arrivals(instance)
     in_order = sorted(range(len(arrivals)), key=lambda i: (arrivals[i], i))
     return instance.of_one_worker(sorted(in_order[:: instance.workers]))
-
-
-def _run_on(search: Search, instance: Instance, setting: ServerSetting) -> float:
-    """Return the latency of a setting by the simulator, infinite if the time is over."""
-    with suppress(Stopped):
-        made = run(instance, setting.label, clock=search.clock, should_stop=search.budget.over)
-        if search.problem.scope.covers(made.scope):
-            return made.objective
-    return math.inf
 
 
 class _Runs:
