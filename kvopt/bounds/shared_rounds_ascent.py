@@ -6,6 +6,7 @@ is.  All prices climb together, each on its own scale.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
@@ -42,11 +43,13 @@ from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.problem.scopes import Scope
 
-UNIT = 2**18
-"""Denominator of prices."""
+_UNIT_BITS = (6, 18)
+"""Binary logarithms of the denominators of prices."""
+_LARGEST_BITS, _SPARE_BITS = 61, 5
+"""Bits of costs in compiled loops, and by how many these exceed the longest wait."""
 MOST_STEPS = 600
 """Limit of the steps of an ascent."""
-_PER_REQUEST = 16
+_PER_REQUEST = 32
 """Cells in the mean time of a request alone."""
 _MOST_CELLS = 40_000
 """Limit of the cells, which are in the file of a proof."""
@@ -66,8 +69,10 @@ _LOWEST = 0.02
 """Lowest height of prices of rounds: at 0 they would have no slope."""
 _NEVER = 1e300
 """Above all costs."""
-_HEIGHTS, _BESIDE, _FLUID = (0.1, 0.4, 0.8), (0.0, 0.3, 0.6), (0.0, 0.3, 0.6, 0.9, 1.0)
-"""First prices of rounds, shares of interference, and shares of the prices of the fluid."""
+_FIRST = ((0.1, 0.0), (0.5, 0.5))
+"""First prices of rounds, with shares of interference."""
+_FLUID = (0.0, 0.5, 1.0)
+"""First shares of the prices of the fluid."""
 _SPAN = 1.5
 """First time in which prices of rounds fall to 0, in times alone."""
 _BY_MEMORY = (FULL, 32, 0)
@@ -204,7 +209,9 @@ class _Ascent:
         waits = [prices.mean() * times[-1] for _, times, prices in found]
         visits = max([columns.alone.sum(), *waits])
         cell = max(columns.alone.mean() / _PER_REQUEST, last / _MOST_CELLS, visits / _MOST_VISITS)
-        grid = Grid(UNIT, float(max(1, round(cell))))
+        longest = math.log2(columns.counts.max() * (columns.alone.max() + cell))
+        bits = int(np.clip(_LARGEST_BITS - _SPARE_BITS - longest, *_UNIT_BITS))
+        grid = Grid(2**bits, float(max(1, round(cell))))
         middles = (np.arange(int(last // grid.cell) + 1) + 0.5) * grid.cell
         fluid = np.zeros((len(self._rows), len(middles)))
         for row, times, prices in found:
@@ -250,11 +257,8 @@ class _Ascent:
         """Return the best of some simple prices with its value."""
         best: tuple[float, _Point] | None = None
         choice = self._rates
-        for rates, (height, beside, share) in product(
-            self._choices, product(_HEIGHTS, _BESIDE, _FLUID)
-        ):
-            if beside and self._machines > 1:
-                continue
+        for rates, (height, beside), share in product(self._choices, _FIRST, _FLUID):
+            beside *= self._machines == 1
             self._rates = rates
             for row in range(len(self._rows) if share else 1):
                 if budget.over():
@@ -280,16 +284,16 @@ class _Ascent:
     def _shares(self, point: _Point) -> Shares:
         """Return a point in whole numbers, as in a proof."""
         columns = self._columns
-        fixed = np.rint(point.height * columns.shortest * columns.counts * UNIT)
+        fixed = np.rint(point.height * columns.shortest * columns.counts * self._grid.unit)
         beside = np.rint(point.beside * FULL * columns.counts)
         return Shares(fixed, np.rint(fixed / np.maximum(point.span, 1.0)), beside)
 
     def _value(self, point: _Point) -> float:
         """Return the bound at a point, and keep what requests pay there."""
         columns, grid, shares = self._columns, self._grid, self._shares(point)
-        prices = np.rint(point.rows * UNIT)
+        prices = np.rint(point.rows * self._grid.unit)
         cells = priced(self._rates, columns, grid, shares, prices)
-        requests = in_numbers(columns, UNIT, shares, float)
+        requests = in_numbers(columns, grid.unit, shares, float)
         answers = Answers.of(len(columns.arrivals), float)
         search = quick(find_cheapest, float)
         map_ranges(
@@ -300,7 +304,7 @@ class _Ascent:
         self._at = _At(shares, prices, cells, requests, answers)
         total = answers.values.sum() - self._machines * grid.cell * cells.rows[:-1].sum()
         added = (shares.interference * (columns.alone - self._works)).sum()
-        return float(total / UNIT + added / FULL)
+        return float(total / grid.unit + added / FULL)
 
     def _slope(self, point: _Point) -> _Point:
         """Return how the bound changes with each share at the last point."""
@@ -380,9 +384,9 @@ class _Ascent:
     def _proof(self, point: _Point) -> SharedRoundsProof:
         """Return the proof of a point."""
         fixed, slopes, beside = (tuple(map(int, column)) for column in self._shares(point))
-        prices = tuple(tuple(map(int, row)) for row in np.rint(point.rows * UNIT))
-        part, cell = self._rates.by_memory, int(self._grid.cell)
-        return SharedRoundsProof(self._rows, UNIT, cell, fixed, slopes, beside, prices, part)
+        prices = tuple(tuple(map(int, row)) for row in np.rint(point.rows * self._grid.unit))
+        part, unit, cell = self._rates.by_memory, self._grid.unit, int(self._grid.cell)
+        return SharedRoundsProof(self._rows, unit, cell, fixed, slopes, beside, prices, part)
 
 
 class _At(NamedTuple):

@@ -18,7 +18,7 @@ from kvopt.problem.instance import Instance
 
 _CELLS_OF_A_WINDOW = 32
 """Cells of equal prices in a typical window."""
-_LEAST_CELLS, _MOST_CELLS = 64, 1024
+_LEAST_CELLS, _MOST_CELLS = 64, 4096
 _BITS = 24
 """Bits of the largest numerator."""
 

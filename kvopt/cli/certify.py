@@ -87,6 +87,7 @@ class JudgedOptions:
     schedule: Path | None = option("Judge this schedule as well.", "SCHEDULE")
     router: common.Router
     slo: common.ServiceLevel
+    attain: common.Attain
 
 
 def certify_command(
@@ -107,6 +108,7 @@ def certify_command(
     when none was, 130 after Ctrl-C, 2 for input that is refused.  With --seconds both sides
     are on the clock of a batch-time model.
     """
+    common.refuse_attain(judged.attain, judged.slo)
     names = judged.policy or []
     for name in names:
         policy(name)  # refuse a wrong name before reading
@@ -139,7 +141,7 @@ def certify_command(
         if recorded is not None:
             found = _with_record(found, made[0], recorded, fits=not beyond)
         with written(output, write_certificate, found, CHECKED):
-            show(found.to_json(), _lines(found))
+            show(found.to_json(), _lines(found, judged.attain))
     finish(found.signal_number, common.NOTHING_FOUND * (found.upper is None))
 
 
@@ -195,7 +197,7 @@ def _measured(row: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _lines(found: Certificate) -> Iterator[str]:
+def _lines(found: Certificate, attain: str | None) -> Iterator[str]:
     in_rounds = found.clock.is_even
     what, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
     yield (
@@ -221,6 +223,8 @@ def _lines(found: Certificate) -> Iterator[str]:
         yield from _measured(found.provenance["measured"])
     if found.in_time is not None:
         yield found.in_time.sentence
+        if attain is not None:
+            yield found.in_time.verdict(attain)
     if found.eager_sentence is not None:
         yield found.eager_sentence
     if found.lower_bound is not None or found.in_time is not None:

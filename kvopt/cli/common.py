@@ -31,8 +31,9 @@ from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 from kvopt.problem.hardware.roofline import expected_error, is_roofline, parts, roofline
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance
+from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
-from kvopt.problem.slo import Slo
+from kvopt.problem.slo import Slo, allowed_misses
 
 FAILED = 1
 """Exit status when a checked file is wrong, or a part of the work failed."""
@@ -153,6 +154,8 @@ Params = Annotated[SolveParams | None, _read(_TOML, "FILE", SolveParams.from_tom
 Router = Annotated[str, option(_ROUTER, NAMED, default="central")]
 AllowedScope = Annotated[Scope | None, _read(_AS_GIVEN, "NAME", Scope.parse)]
 CoveredScope = Annotated[Scope | None, _read(_AS_POLICIES, "NAME", Scope.parse)]
+_ATTAIN = "With --slo: whether this share of the requests can attain it, 99%, or a number."
+Attain = Annotated[str | None, option(_ATTAIN, "P%")]
 ServiceLevel = Annotated[Slo | None, _read(_SLO, "LIMITS", Slo.parse)]
 Modules = Annotated[list[str] | None, option(_OWN, "FILE.py", "--module", callback=_imported)]
 
@@ -235,6 +238,13 @@ def refuse(option: str, reason: str, condition: bool) -> None:
     """Raise the error that names an option, on a condition."""
     if condition:
         raise InvalidInput(reason, field=option)
+
+
+def refuse_attain(attain: str | None, slo: Slo | None) -> None:
+    """Refuse a share of requests that is none, or that attain nothing."""
+    if attain is not None:
+        refuse("--attain", "goes with --slo", slo is None)
+        allowed_misses(attain, LARGEST_INTEGER)
 
 
 def say_idle_router(router: str, instance: Instance, file: Path) -> None:

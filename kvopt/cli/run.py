@@ -14,6 +14,7 @@ from kvopt.cli.common import blamed_on, label, option, refuse
 from kvopt.cli.printing import is_json, is_watched, say, show, table, write_output, written
 from kvopt.files.atomic import write_atomically
 from kvopt.incumbent.in_time import attained_in
+from kvopt.problem.slo import allowed_misses
 from kvopt.simulate.comparison import Comparison
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run as simulate
@@ -28,6 +29,7 @@ def run_command(
     timing: common.ClockOptions,
     router: common.Router,
     slo: common.ServiceLevel,
+    attain: common.Attain,
     _json: common.Json,
     output: common.OptionalOutput,
     timeline: Path | None = option("With --seconds: write memory over time.", "CSV"),
@@ -38,6 +40,7 @@ def run_command(
     Every run is checked in integers.  A run that would continue for ever is reported as a
     livelock.  Ctrl-C keeps the runs that are done.
     """
+    common.refuse_attain(attain, slo)
     refuse("-o", "goes with a single --policy", output is not None and len(names) > 1)
     chosen = [policy(name) for name in names]  # refuse a wrong name before reading
     way = router_from(router)
@@ -78,7 +81,8 @@ def run_command(
             said = [run.to_json() for run in runs]
             if slo is not None:
                 counts = [attained_in(run, slo) for run in runs]
-                rows = [_with_attained(*pair) for pair in zip(rows, counts, strict=True)]
+                pairs = zip(rows, counts, strict=True)
+                rows = [_with_attained(*pair, attain, len(instance)) for pair in pairs]
                 said = [{**row, "attained": n} for row, n in zip(said, counts, strict=True)]
             show({**made, "policies": said}, table(rows))
         if is_there and runs[0].evictions:
@@ -91,10 +95,16 @@ def run_command(
     common.finish(status=common.INTERRUPTED * interrupted)
 
 
-def _with_attained(row: dict[str, object], attained: int | None) -> dict[str, object]:
-    """Return a row with the number of requests that attain, after the name of the policy."""
+def _with_attained(
+    row: dict[str, object], attained: int | None, attain: str | None, requests: int
+) -> dict[str, object]:
+    """Return a row with the number of requests that attain, and whether it is a share of them."""
     (name, policy), *others = row.items()
-    return {name: policy, "in time": attained, **dict(others)}
+    cells: dict[str, object] = {name: policy, "in time": attained}
+    if attain is not None:
+        is_enough = requests - (attained or 0) <= allowed_misses(attain, requests)
+        cells[attain] = "yes" if is_enough else "no"
+    return {**cells, **dict(others)}
 
 
 def _write(run: PolicyRun, output: Path) -> None:

@@ -44,6 +44,7 @@ class EngineOptions:
     gap: float | None = option("Stop at this certified gap, 0.05 for 5%.", "G", min=0)
     scope: common.AllowedScope
     slo: common.ServiceLevel
+    attain: common.Attain
     explain: bool = option("Print the stages that apply, with their times, and end.")
 
 
@@ -65,6 +66,7 @@ def solve_command(
     """
     if len(files) > 1 and (how.start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
+    common.refuse_attain(how.attain, how.slo)
     clock, scope = timing.clock(), how.scope
     for name, path in {"--start": how.start, "--output": output}.items():
         no_seconds = "is in rounds, and goes without --seconds"
@@ -113,7 +115,7 @@ def solve_command(
             if found.signal_number is not None or signals:
                 break
         with written(output, write_schedule, results[0].schedule):
-            _report(work, results)
+            _report(work, results, how.attain)
     is_missing = any(result.objective is None for result in results)
     finish(results[-1].signal_number, common.NOTHING_FOUND * is_missing)
 
@@ -126,13 +128,13 @@ def _read(file: Path, problem: common.MemoryOptions, clock: Clock) -> Work:
     return file, instance, time.monotonic() - began
 
 
-def _report(work: list[Work], results: list[SolveResult]) -> None:
+def _report(work: list[Work], results: list[SolveResult], attain: str | None) -> None:
     done = [(file, each, found) for (file, each, _), found in zip(work, results, strict=False)]
     rows = [{"file": str(file), **found.to_json()} for file, _, found in done]
-    show(results[0].to_json() if len(work) == 1 else {"results": rows}, _lines(done))
+    show(results[0].to_json() if len(work) == 1 else {"results": rows}, _lines(done, attain))
 
 
-def _lines(done: list[tuple[Path, Instance, SolveResult]]) -> Iterator[str]:
+def _lines(done: list[tuple[Path, Instance, SolveResult]], attain: str | None) -> Iterator[str]:
     yield from table([_row(*each) for each in done])
     first = done[0][2]
     if not (first.clock.is_even and Scope.RUNS.covers(first.scope)):
@@ -141,6 +143,8 @@ def _lines(done: list[tuple[Path, Instance, SolveResult]]) -> Iterator[str]:
         yield from settings_table(found.settings)
         if found.in_time is not None:
             yield f"{label(file)}: {found.in_time.sentence}"
+            if attain is not None:
+                yield f"{label(file)}: {found.in_time.verdict(attain)}"
         if found.eager_sentence is not None:
             yield f"{label(file)}: {found.eager_sentence}"
         for line in (*found.faults, *found.notes):
@@ -175,6 +179,8 @@ def bound_command(
     limits: common.LimitOptions,
     method: str | None = option("One of {methods}.", "NAME"),
     scope: common.AllowedScope,
+    slo: common.ServiceLevel,
+    attain: common.Attain,
     _json: common.Json,
 ) -> None:
     """Prove that no schedule has a smaller total latency.
@@ -182,6 +188,7 @@ def bound_command(
     With no --method a table of all methods is printed; with --json it is auto, the best of
     them.  The time limit is for each method.
     """
+    common.refuse_attain(attain, slo)
     instance, file = problem.read(), problem.file
     methods = [method or "auto"]
     if method is None and not is_json():
@@ -190,15 +197,18 @@ def bound_command(
     with common.undisturbed() as signals:
         for name in methods:
             with searching(file, f"{label(file)}, {name}") as observer:
-                result = bound(instance, name, scope=scope, observer=observer, **vars(limits))
+                level = None if results else slo  # once is enough
+                result = bound(
+                    instance, name, scope=scope, slo=level, observer=observer, **vars(limits)
+                )
             results.append(result)
             if result.signal_number is not None or signals:
                 break
-        show(results[0].to_json(), _bounds(results, instance))
+        show(results[0].to_json(), _bounds(results, instance, attain))
     finish(results[-1].signal_number)
 
 
-def _bounds(results: list[BoundResult], instance: Instance) -> Iterator[str]:
+def _bounds(results: list[BoundResult], instance: Instance, attain: str | None) -> Iterator[str]:
     best = max((r.value for r in results if r.value is not None), default=None)
     rows = [
         {
@@ -211,6 +221,10 @@ def _bounds(results: list[BoundResult], instance: Instance) -> Iterator[str]:
         for result in results
     ]
     yield from table(rows)
+    if (in_time := results[0].in_time) is not None:
+        yield in_time.sentence
+        if attain is not None:
+            yield in_time.verdict(attain)
     if any(result.value is not None for result in results):
         say(results[0].scope.sentence)
     if instance.block_size > 1:

@@ -52,13 +52,15 @@ class Target:
 class Known(NamedTuple):
     """Results of a certificate for a number of machines: both sides, and schedulers.
 
-    No schedule is below ``lower``; ``found_by`` found one with ``upper``.
+    No schedule is below ``lower``, which ``bounded_by`` proves; ``found_by`` found one with
+    ``upper``.
     """
 
     lower: int | None
     upper: int | None
     found_by: str | None
     runs: dict[str, int | None]
+    bounded_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,9 @@ class Latency:
     def known(self, found: Certificate) -> Known:
         """Return the total latencies of a certificate."""
         runs = {run.policy: run.objective for run in found.runs}
-        return Known(found.lower_bound, found.objective, found.provenance.get("found_by"), runs)
+        bounded_by = None if found.lower is None else found.lower.bounded_by
+        found_by = found.provenance.get("found_by")
+        return Known(found.lower_bound, found.objective, found_by, runs, bounded_by)
 
     def mean(self, total: int) -> Fraction:
         """Return the mean of a total, in rounds or seconds, for a picture."""
@@ -251,7 +255,8 @@ class Misses:
         pairs = zip(found.runs, known.attained, strict=True)
         runs = {run.policy: self._late(count) for run, count in pairs}
         sides = self._late(known.ceiling), self._late(known.best_attained)
-        return Known(*sides, found.provenance.get("attained_by"), runs)
+        prices = f"prices of {'tokens' if self.clock.is_even else 'machine time'}"
+        return Known(*sides, found.provenance.get("attained_by"), runs, prices)
 
     def mean(self, misses: int) -> Fraction:
         """Return the share of all requests, in percent, for a picture."""

@@ -39,6 +39,8 @@ class Band:
     runs
         The value of each scheduler, by its name after that of its router; None if it did not
         complete.
+    bounded_by
+        The kind of the proof.
     """
 
     workers: int
@@ -48,6 +50,7 @@ class Band:
     upper_from: int | None
     found_by: str | None
     runs: Mapping[str, int | None]
+    bounded_by: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return an object of ``fleets`` that ``kvopt fleet --json`` prints."""
@@ -67,8 +70,10 @@ def bands_of(known: Mapping[int, Certificate], measure: Measure) -> tuple[Band, 
         lower, lower_from = max(bounds, default=(None, None))
         upper, upper_from = min(best, default=(None, None))
         found_by = None if upper_from is None else said[upper_from].found_by
+        bounded_by = None if lower_from is None else said[lower_from].bounded_by
+        runs = said[workers].runs
         bands.append(
-            Band(workers, lower, upper, lower_from, upper_from, found_by, said[workers].runs)
+            Band(workers, lower, upper, lower_from, upper_from, found_by, runs, bounded_by)
         )
     return tuple(bands)
 
@@ -152,8 +157,10 @@ class FleetSizes(Summarised):
         least, known = self.machines
         if least is None:
             return "Nothing is known yet."
+        proofs = {band.workers: band.bounded_by for band in self.bands}
+        what = self.target.said + (f", by {proof}" if (proof := proofs.get(least - 1)) else "")
         said = (
-            f"Any covered scheduler needs at least {self._counted(least)} for {self.target.said}"
+            f"Any covered scheduler needs at least {self._counted(least)} for {what}"
             if least > 1
             else f"No number of machines is ruled out for {self.target.said}"
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kvopt.incumbent.proofs import SloPrices
-from kvopt.problem.slo import Slo
+from kvopt.problem.slo import Slo, allowed_misses
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
@@ -81,11 +81,21 @@ class InTime:
     def sentence(self) -> str:
         """The proved claim, in words."""
         best = self.best_attained
-        known = "no schedule is known" if best is None else f"best known {best:,}"
-        said = f"{self.slo}: at most {self.ceiling:,} of {self.count:,} requests attain it, {known}"
+        said = f"{self.slo}: at most {self.ceiling:,} of {self.count:,} requests attain it"
+        said += "" if best is None else f", best known {best:,}"
         if self.sure_misses:
             said += f"; {self.sure_misses:,} cannot even alone: sure misses"
+        if self.slo.ttft is not None:
+            said += "; a first token that an eviction loses does not count"
         return said
+
+    def verdict(self, attain: str | int) -> str:
+        """Return whether a share of the requests, ``99%`` say, or a number can attain it."""
+        wanted = self.count - allowed_misses(attain, self.count)
+        if self.ceiling < wanted:
+            return f"{attain}: impossible"
+        is_reached = wanted <= (-1 if self.best_attained is None else self.best_attained)
+        return f"{attain}: {'a schedule is known' if is_reached else 'open'}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of ``certify --json`` and ``solve --json`` about a service level."""

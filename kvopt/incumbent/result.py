@@ -417,7 +417,7 @@ class BoundResult(Summarised):
     """A lower bound on total latency, proved in integers; ``value`` is None if unknown.
 
     ``value`` is in rounds, or in nanoseconds on such a clock.  ``seconds`` is wall time;
-    ``scope`` names the schedules that it covers.
+    ``scope`` names the schedules that it covers; ``in_time`` has the ceiling of a service level.
     """
 
     method: str
@@ -428,6 +428,7 @@ class BoundResult(Summarised):
     checked: CheckedBound | None = None
     scope: Scope = Scope.RUNS
     clock: Clock = ROUNDS
+    in_time: InTime | None = None
 
     @property
     def footnote(self) -> str:  # type: ignore[override]
@@ -442,6 +443,7 @@ class BoundResult(Summarised):
             "lower bound": "unknown" if value is None else value,
             "proved by": None if self.checked is None else self.checked.bounded_by,
             "seconds": round(self.seconds, 2),
+            "in time": self.in_time and self.in_time.sentence,
             "note": self.note,
         }
 
@@ -453,6 +455,7 @@ class BoundResult(Summarised):
             f"value{self.clock.suffix}": self.value,
             "seconds": round(self.seconds, 6),
             "note": self.note,
+            **({} if self.in_time is None else self.in_time.to_json()),
         }
 
 

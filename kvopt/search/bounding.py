@@ -21,6 +21,7 @@ from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope
+from kvopt.problem.slo import Slo
 from kvopt.search import plan, stages
 from kvopt.search.engines import Bound, method_of
 from kvopt.search.restricted import bound_by_prices, bound_by_relaxation, has_prices
@@ -83,6 +84,7 @@ def bound(
     method: str = "auto",
     *,
     scope: Scope | str | None = None,
+    slo: Slo | str | None = None,
     **options: Unpack[LimitOptions],
 ) -> BoundResult:
     """Return a proved lower bound on the total latency of every schedule of a scope.
@@ -97,6 +99,9 @@ def bound(
     scope
         Schedules to cover, by default ``runs``: with ``pauses`` requests may be interrupted and
         keep their tokens, and the methods are ``volume``, ``lagrangian`` and ``auto``.
+    slo
+        Also a ceiling on how many requests attain a service level, see `certify`; it is in
+        ``in_time`` of the result.
     options
         As of `Limits`.  A method that did not finish within ``time_limit`` gives None.  If idle
         gaps cut an instance into parts, volumes bound the parts that it did not finish.  Without a
@@ -116,14 +121,14 @@ def bound(
     >>> bound(instance, scope="pauses").value
     12
     """
-    problem = as_problem(instance, scope=scope)
+    problem = as_problem(instance, scope=scope, slo=slo)
     if problem.in_seconds and method != "auto":
         raise InvalidInput(f"must be auto in seconds, got {shown(method)}", field="method")
     work = method_of(method, problem.scope)
     search = Search(replace(problem, slo=None), limits_of(options), checkable=True)
-    if problem.slo is not None:
-        search.note("of latency alone: solve and certify count service levels")
+    timely = Search(problem, search.limits, budget=search.granted, checkable=True)
     with signals_interrupt(search):
+        plan.run(plan.CEILING, timely, timely.budget)
         if method == "auto":
             plan.bounding(search)
         elif problem.is_restricted and chains(problem) != [()]:
@@ -152,6 +157,7 @@ def bound(
         result.checked,
         problem.scope,
         problem.clock,
+        timely.in_time,
     )
 
 

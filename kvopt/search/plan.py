@@ -266,6 +266,9 @@ def _in_time(share: float, most: float) -> tuple[Stage, ...]:
 IN_TIME = _in_time(0.15, 10.0)
 """Both sides of the number of requests in time: they come first, and latency has the rest."""
 
+CEILING = IN_TIME[:1]
+"""Without a search for schedules."""
+
 ONLY_IN_TIME = _in_time(0.45, 600.0)
 """The same where latency does not matter."""
 

@@ -74,6 +74,7 @@ def check_in_time(
     limits = ",".join(f"{name}={limit}" for name, limit in claim["limits"].items())
     said = f"  at most {ceiling:,} of {len(due):,} requests can attain {limits}"
     said += f"; {misses:,} cannot even alone" if misses else ""
+    said += "; a first token that an eviction loses does not count" * ("ttft" in claim["limits"])
     lines = [said, *([f"  a schedule does for {best['attained']:,}"] if best else [])]
     for run, attained in paired(runs, claim["attained"]):
         if attained is not None:

@@ -73,6 +73,21 @@ def test_the_ceiling_is_printed_and_verified(run: Run, file: Path) -> None:
     assert "at most 2 of 3 requests can attain e2e=3" in out
 
 
+def test_every_command_says_how_many_attain(run: Run, file: Path) -> None:
+    slo = ("--slo", "e2e=3", "--attain", "99%", "-t", "5")
+    _, out, _ = run("bound", file, *slo)
+    assert "e2e=3: at most 2 of 3 requests attain it; 1 cannot even alone" in out
+    assert "99%: impossible" in out.splitlines()
+    _, out, _ = run("solve", file, "--slo", "e2e=3", "--attain", "2", "-t", "5")
+    assert "2: a schedule is known" in out
+    _, out, _ = run("run", file, "-P", "slo", *slo[:-2])
+    assert out.splitlines()[0].split()[:4] == ["policy", "in", "time", "99%"]
+    assert out.splitlines()[1].split()[:3] == ["slo", "2", "no"]
+    assert json.loads(run("bound", file, *slo, "--json")[1])["ceiling"] == 2
+    code, _, err = run("run", file, "-P", "slo", "--attain", "99%")
+    assert (code, "--attain: goes with --slo" in err) == (2, True)
+
+
 def test_json(run: Run, file: Path) -> None:
     options = ("--slo", "ttft=1,tpot=1", "-t", "20", "--json", "-o", file.with_name("c.json"))
     code, out, _ = run("certify", file, "-P", "svf", *options)

@@ -24,12 +24,12 @@ def test_the_first_due_goes_first_and_who_is_late_last() -> None:
 def test_a_batch_stays_small_enough_for_the_pace() -> None:
     """With pace 12 ms two are active at most, with a long prompt none beside them."""
     short = [Request(0, 0, 9, arrival_seconds=0.0)] * 4
-    found = run(Instance(999, short), "slo:care=1", clock=CLOCK, slo="tpot=12ms")
+    found = run(Instance(999, short), "slo", clock=CLOCK, slo="tpot=12ms")
     assert sorted(found.starts) == [0, 0, 9, 9]
     assert attained_in(found, Slo.parse("tpot=12ms")) == 4
     assert attained_in(run(Instance(999, short), "fcfs", clock=CLOCK), Slo(tpot="12ms")) == 0
     late = [*short[:2], Request(0, 100, 2, arrival_seconds=0.02)]
-    found = run(Instance(999, late), "slo:care=1", clock=CLOCK, slo="tpot=12ms,ttft=500ms")
+    found = run(Instance(999, late), "slo", clock=CLOCK, slo="tpot=12ms,ttft=500ms")
     assert found.starts == (0, 0, 9)
 
 

@@ -275,12 +275,14 @@ def wrong(asked: Case, door: str, answer: Answer) -> Iterator[str]:
         yield "has no schedule"
     if answer.lower is not None and answer.lower > asked.least:
         yield f"says {answer.lower} of an optimum of {asked.least}"
-    if answer.upper is not None and answer.upper < asked.least:
+    # Servers pause, which a narrower scope does not: then they may be better than its optimum.
+    is_comparable = door != "servers" or serves(asked.problem)
+    if is_comparable and answer.upper is not None and answer.upper < asked.least:
         yield f"has a schedule of {answer.upper}, below {asked.least}"
     if asked.most is not None and answer.in_time is not None:
         if answer.in_time.ceiling < asked.most:
             yield f"says that {answer.in_time.ceiling} attain, of {asked.most}"
-        if (answer.in_time.best_attained or 0) > asked.most:
+        if is_comparable and (answer.in_time.best_attained or 0) > asked.most:
             yield f"has more that attain than {asked.most}"
 
 

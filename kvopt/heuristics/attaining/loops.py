@@ -184,6 +184,7 @@ def serve(
                 lines.waiting[lines.ranks[i]] = 1
                 waiting += 1
         rank = seen = prompts = 0
+        soonest = NEVER  # when the first tokens of those that start now are due
         left = waiting
         while left > 0 and seen < window:
             while not lines.waiting[rank]:
@@ -204,7 +205,7 @@ def serve(
                 kept[i] = 0
             elif (
                 held <= timed.memory
-                and not (in_time and is_slow)
+                and not (in_time and (is_slow or time + first > soonest))
                 and fits(lines.active, number, now + o, s + o, timed.memory)
                 and not (
                     in_time
@@ -226,6 +227,7 @@ def serve(
                 waiting -= 1
                 join(lines.active, number, now + o, s + o, i)
                 number, base, prompts, starts[i] = number + 1, base + s - now, prompts + s, now
+                soonest = min(soonest, timed.due.early[i])
                 if is_idle:
                     resumed[waits, 0], resumed[waits, 1] = now, time
                     waits, is_idle = waits + 1, False

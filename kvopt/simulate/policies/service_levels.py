@@ -36,7 +36,7 @@ class ServiceLevels(AheadPolicy):
     name = "slo"
     source = "kvopt"
 
-    care: Fraction = Fraction(6, 5)
+    care: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
         if self.care < 1:
