@@ -68,6 +68,8 @@ class Search:
         The best schedule in rounds without pauses, given by its starts.
     stages
         Stages that ran, with their times and gains.
+    servers
+        The best settings of a server by kind.
     eager
         Total latency of the one eager schedule, None unless there is one.
     ceiling, best_in_time, most_attained
@@ -103,7 +105,7 @@ class Search:
         self.faults: list[str] = []
         self.notes: list[str] = []
         self.checked: CheckedBound | None = None
-        self._servers: dict[str, ServerAnswer] = {}
+        self.servers: dict[str, ServerAnswer] = {}
         self._criterion = limits.criterion
         self._failure: BaseException | None = None
         self._lock = threading.RLock()
@@ -197,12 +199,18 @@ class Search:
             if text not in self.notes:
                 self.notes.append(text)
 
+    @property
+    def is_led_by_server(self) -> bool:
+        """Whether the best schedule is the run of a server with the best settings."""
+        best = self.servers.get("all")
+        return best is not None and best.objective == self.objective
+
     def answer_server(self, kind: str, answer: ServerAnswer) -> None:
         """Keep settings of a server if they are the best of their kind."""
         with self._lock:
-            before = self._servers.get(kind)
+            before = self.servers.get(kind)
             if before is None or answer.objective < before.objective:
-                self._servers[kind] = answer
+                self.servers[kind] = answer
 
     def inside(
         self,
@@ -379,7 +387,7 @@ class Search:
                 in_time=self.in_time,
                 settings={
                     kind: answer.to_json(self.instance, self.clock)
-                    for kind, answer in self._servers.items()
+                    for kind, answer in self.servers.items()
                 },
                 eager=self.eager,
             )

@@ -227,9 +227,27 @@ def _share_of_beams(search: Search) -> float:
     return 0.3 if _is_solved_by_program(search) else 1.0
 
 
+def _is_for_beams(search: Search) -> bool:
+    """Whether beams in seconds know the problem: they process whole prompts on one machine."""
+    return _in_seconds(search) and not search.problem.is_fleet and _knows_tokens(search)
+
+
+def _is_led_by_server(search: Search) -> bool:
+    return search.is_led_by_server
+
+
 def _share_of_servers(search: Search) -> float:
-    """Where memory is short, the search over time ends at once, and beams have the rest."""
-    return 0.5 if search.problem.is_fleet or "prefix" in search.instance.extras else 0.85
+    """The simulator, which knows prefixes, takes a hundred times as long as loops."""
+    return 0.6 if "prefix" in search.instance.extras else 0.3
+
+
+def _share_of_beams_in_seconds(search: Search) -> float:
+    """Where memory is short, beams are better than servers, and soon; then they go on."""
+    return 0.15 if search.is_led_by_server else 1.0
+
+
+def _share_over_time(search: Search) -> float:
+    return 0.6 if search.problem.is_fleet else 1.0
 
 
 # ---- the tables ---------------------------------------------------------------------------------
@@ -341,7 +359,9 @@ SEARCHES = (
     *POLICIES,
     Stage("servers", _in_seconds, stages.search_servers, _share_of_servers),
     Stage("exact", lambda s: _in_seconds(s) and _knows_prefixes(s), search_all),
-    Stage("beams", lambda s: _in_seconds(s) and not s.problem.is_fleet and _knows_tokens(s),
+    Stage("beams", _is_for_beams, stages.search_beams_in_seconds, _share_of_beams_in_seconds),
+    Stage("settings over time", _is_led_by_server, stages.search_over_time, _share_over_time),
+    Stage("beams", lambda s: _is_for_beams(s) and _has_time(s) and s.found_by == "beams",
           stages.search_beams_in_seconds),
     Stage("routers", lambda s: _in_seconds(s) and _knows_prefixes(s), search_runs),
     Stage("beams", _is_searched_by_beams, restricted.improve_sharing, _share_of_beams),

@@ -312,10 +312,17 @@ def search_beams_in_seconds(search: Search, budget: Budget) -> None:
 
 
 def search_servers(search: Search, budget: Budget) -> None:
-    """Offer servers with good settings, and settings that change over time."""
-    from kvopt.heuristics.seconds.server_search import search_servers as search_grid  # loads numba
+    """Offer servers with good settings."""
+    from kvopt.heuristics.seconds import server_search  # loads numba
 
-    run_watched(search, "servers", lambda: search_grid(search, budget))
+    run_watched(search, "servers", lambda: server_search.search_servers(search, budget))
+
+
+def search_over_time(search: Search, budget: Budget) -> None:
+    """Offer servers with settings that change over time."""
+    from kvopt.heuristics.seconds import server_search  # loads numba
+
+    run_watched(search, "servers", lambda: server_search.search_over_time(search, budget))
 
 
 def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:

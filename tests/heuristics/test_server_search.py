@@ -16,7 +16,11 @@ from kvopt.errors import InvalidInput
 from kvopt.heuristics.seconds.server_grid import ORDERS, Explored, Grid, sampled
 from kvopt.heuristics.seconds.server_loads import settings_by_load
 from kvopt.heuristics.seconds.server_runs import OneServer, ServerSetting
-from kvopt.heuristics.seconds.server_search import OVER_TIME, search_servers
+from kvopt.heuristics.seconds.server_search import (
+    OVER_TIME,
+    search_over_time,
+    search_servers,
+)
 from kvopt.heuristics.seconds.server_windows import Windows
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
@@ -101,7 +105,10 @@ def test_settings_over_time_make_runs(case: tuple[Instance, ServerSetting], seed
 
 def searched(instance: Instance, scope: Scope, budget: Budget | None = None) -> Search:
     search = Search(Problem(instance, clock=ROOF, scope=scope), Limits())
-    search_servers(search, budget or Budget(6.0))
+    budget = budget or Budget(6.0)
+    search_servers(search, budget.part(0.5))
+    if search.is_led_by_server:
+        search_over_time(search, budget)
     return search
 
 
@@ -119,6 +126,13 @@ def test_answers_are_runs_of_policies_and_the_schedule_is_as_good(instance: Inst
         again = run(instance, answer["policy"], clock=ROOF, router=answer.get("router", "central"))
         assert again.objective / len(instance) / 1e9 == pytest.approx(answer["mean_seconds"])
     assert answers["vllm"]["vllm"].startswith("--max-num-batched-tokens ")
+
+
+@pytest.mark.parametrize("prompts", [None, 2])
+@pytest.mark.parametrize("by", ORDERS)
+def test_settings_are_read_from_their_policy(by: str, prompts: int | None) -> None:
+    setting = ServerSetting(by, 700, 33, prompts, chunked=False, block=4)
+    assert ServerSetting.of_policy(setting.label) == setting
 
 
 def test_settings_over_time_beat_the_best_settings() -> None:

@@ -83,21 +83,16 @@ class Grid:
             budgets = largest, max(largest, _BUDGETS[-1])
         return cls(chunked, largest, budgets, instance.block_size)
 
-    def points(
-        self,
-        orders: Iterable[str] = ORDERS,
-        caps: Iterable[int] = _CAPS,
-        prompts: Iterable[int | None] = _PROMPTS,
-    ) -> list[ServerSetting]:
+    def points(self) -> list[ServerSetting]:
         """Return the points of the coarse grid."""
-        rows = product(orders, self.budgets, caps, prompts)
+        rows = product(ORDERS, self.budgets, _CAPS, _PROMPTS)
         return [
             *dict.fromkeys(
-                self._allowed(ServerSetting(*row, self.chunked, self.block)) for row in rows
+                self.allowed(ServerSetting(*row, self.chunked, self.block)) for row in rows
             )
         ]
 
-    def _allowed(self, setting: ServerSetting) -> ServerSetting:
+    def allowed(self, setting: ServerSetting) -> ServerSetting:
         """Return a setting within the limits that servers have."""
         cap = min(max(setting.cap, 1), LARGEST_CAP)
         least = max(_LEAST_BUDGET, cap, 0 if self.chunked else self.largest)
@@ -109,8 +104,8 @@ class Grid:
         for factor in (step, 1 / step):
             budget = round(setting.budget * factor)
             cap = min(setting.cap, max(budget, _LEAST_BUDGET))
-            yield self._allowed(replace(setting, budget=budget, cap=cap))
-            yield self._allowed(replace(setting, cap=round(setting.cap * factor)))
+            yield self.allowed(replace(setting, budget=budget, cap=cap))
+            yield self.allowed(replace(setting, cap=round(setting.cap * factor)))
         for prompts in (None, 1, 2, 3):
             yield replace(setting, prompts=prompts)
         for order in ORDERS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from kvopt.problem.arrays import Integers, columns_of
 from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.registry import policy
-from kvopt.simulate.policies.servers import ServerPolicy
+from kvopt.simulate.policies.servers import ServerPolicy, VllmPriority
 from kvopt.timetable.work import Chunks
 
 UNLIMITED = 2**31
@@ -62,6 +62,15 @@ class ServerSetting:
     prompts: int | None = None
     chunked: bool = True
     block: int = 1
+
+    @classmethod
+    def of_policy(cls, text: str) -> Self:
+        """Return the settings of a policy."""
+        server = policy(text)
+        assert isinstance(server, ServerPolicy)
+        by = server.by if isinstance(server, VllmPriority) else "arrival"
+        limits = server.budget, server.max_seqs, server.prompts, server.chunked, server.block
+        return cls(by, *limits)
 
     @property
     def label(self) -> str:

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
-from kvopt.errors import Stopped
 from kvopt.heuristics.seconds.runs import offer_policy
 from kvopt.heuristics.seconds.server_grid import (
     CLASSES,
@@ -35,20 +33,15 @@ from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
-from kvopt.simulate.running import run
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
 
-_GRID = 0.3
-"""Share of the time for the grid."""
 _BY_LOAD = 0.5
 """Share of the rest of that time for settings by load."""
 _OVER_TIME = 0.9
 """Share of the rest for settings that change over time; their run is checked after it."""
-_FEW = 300
-"""Requests of a sample for the simulator."""
-_FEW_ORDERS, _FEW_CAPS, _FEW_PROMPTS = ("total", "volume", "arrival"), (32, 128, 512), (None, 1)
-"""Points for the simulator."""
+_FIRST = ServerSetting("total", 1024, 512, 1), ServerSetting("prompt", 1024, 512)
+"""Settings with which the simulator begins."""
 _BEHIND_ROUTERS = 4
 """Settings of each class that the simulator runs."""
 _ROUTERS = ("least-requests", "least-volume", "longest-prefix", "round-robin")
@@ -58,18 +51,14 @@ OVER_TIME = "settings over time"
 
 
 def search_servers(search: Search, budget: Budget) -> None:
-    """Offer servers with the best settings of a grid, then with settings that change over time."""
+    """Offer servers with the best settings of a grid, and name these."""
     share = _share_of(search)
     if not len(share) or (server := _server_of(search, share.without_prefixes())) is None:
         return  # the simulator would take too long as well
-    first = budget.part(_GRID)
     if search.problem.is_fleet or "prefix" in share.extras:
-        made = _explored_by_runs(search, share, server, first)
+        _explored_by_runs(search, share, server, budget)
     else:
-        made = _explored_in_loops(search, server, first)
-    best = made.best()
-    if best is not None and (search.found_by or "").startswith(best.label) and not budget.over():
-        _search_over_time(search, best, budget)
+        _explored_in_loops(search, server, budget)
 
 
 def _server_of(search: Search, instance: Instance) -> OneServer | None:
@@ -98,7 +87,7 @@ def _in_loops(search: Search, server: OneServer) -> Latency:
     return latency
 
 
-def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Explored:
+def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> None:
     """Explore the grid on one machine, and offer the best run of each class."""
     instance = search.instance
     sample = sampled(instance, search.clock.arrivals(instance))
@@ -116,26 +105,25 @@ def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Exp
         by_load = settings_by_load(instance, search.clock, blind, budget.part(_BY_LOAD))
         if by_load is not None:
             search.note(by_load.sentence)
-    return made
 
 
-def _explored_by_runs(
-    search: Search, share: Instance, server: OneServer, budget: Budget
-) -> Explored:
+def _explored_by_runs(search: Search, share: Instance, server: OneServer, budget: Budget) -> None:
     """Explore the grid on the share of a machine, and run the best points of it."""
     grid, runs = _grid_of(search), _Runs(search, budget)
-    if "prefix" not in share.extras:
-        coarse = explored(grid, _in_loops(search, server), None, budget.part(0.3))
+    if "prefix" in share.extras:
+        # A sample has other prefixes, and says little.
+        first = [
+            grid.allowed(replace(one, chunked=grid.chunked, block=grid.block)) for one in _FIRST
+        ]
     else:
-        few = sampled(share, search.clock.arrivals(share), _FEW) or share
-        coarse = Explored(partial(_run_on, search, few), budget.part(0.3))
-        coarse.try_all(grid.points(_FEW_ORDERS, _FEW_CAPS, _FEW_PROMPTS))
+        coarse = explored(grid, _in_loops(search, server), None, budget.part(0.3))
+        first = coarse.finalists(_BEHIND_ROUTERS)
     made = Explored(runs.latency, budget)
-    for setting in coarse.finalists(_BEHIND_ROUTERS):
+    for setting in first:
         made.tried(setting)
         runs.narrow()
-    made.refine(grid, CLASSES["all"])
-    return made
+    for kind in CLASSES.values():
+        made.refine(grid, kind)
 
 
 def _share_of(search: Search) -> Instance:
@@ -146,15 +134,6 @@ def _share_of(search: Search) -> Instance:
     arrivals = search.clock.arrivals(instance)
     in_order = sorted(range(len(arrivals)), key=lambda i: (arrivals[i], i))
     return instance.of_one_worker(sorted(in_order[:: instance.workers]))
-
-
-def _run_on(search: Search, instance: Instance, setting: ServerSetting) -> float:
-    """Return the latency of a setting by the simulator, infinite if the time is over."""
-    with suppress(Stopped):
-        made = run(instance, setting.label, clock=search.clock, should_stop=search.budget.over)
-        if search.problem.scope.covers(made.scope):
-            return made.objective
-    return math.inf
 
 
 class _Runs:
@@ -225,10 +204,11 @@ def _offer(search: Search, label: str, events: Sequence[Mapping[str, Any]]) -> N
     search.offer(made, label)
 
 
-def _search_over_time(search: Search, setting: ServerSetting, budget: Budget) -> None:
-    """Offer the best run with settings that change over time, from the machines of the best run."""
+def search_over_time(search: Search, budget: Budget) -> None:
+    """Offer the best run with settings that change over time, from the best settings of a grid."""
     best = search.best
     assert best is not None
+    setting = ServerSetting.of_policy(search.servers["all"].policy)
     is_fleet = search.problem.is_fleet
     parts = [part.instance for part in best.parts] if is_fleet else [search.instance]
     servers = [_server_of(search, part) for part in parts]
