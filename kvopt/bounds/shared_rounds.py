@@ -419,25 +419,26 @@ def find_cheapest(
         after, place, wait = k, count, max(alone[i], count * cell - arrival)
         best = never + 0 * arrival if wait * 1.0 * rates[i] >= never else wait * rates[i]
         head, top, total, cost, limit = 0, 0, 0 * arrival, 0 * arrival, 0 * arrival
-        token, prompt = 0 * arrival, 0 * arrival
+        token, prompt, least, is_bounded = 0 * arrival, 0 * arrival, 0 * arrival, False
         while k < count:
             begin, end = max(k * cell, arrival), (k + 1) * cell
             time = rates[i] * max(alone[i], begin - arrival)
-            if time >= best:
+            if time + least >= best:
                 break
             # The cell joins those that are used, and what is dearer than needed leaves.
             pays = max(fixed[i] - slopes[i] * (begin - arrival), 0 * arrival)
             price = (pays + by_round[k] + by_token[k] * held[i]) // shortest[i]
-            spot = top
-            while spot > head and stack[spot - 1] < price:
-                stack[spot], sizes[spot] = stack[spot - 1], sizes[spot - 1]
-                spot -= 1
-            stack[spot], sizes[spot] = price, end - begin
-            top += 1
-            total, cost = total + end - begin, cost + (end - begin) * price
-            while total - sizes[head] >= whole[i]:
-                total, cost = total - sizes[head], cost - sizes[head] * stack[head]
-                head += 1
+            if total < whole[i] or price < stack[head]:
+                spot = top
+                while spot > head and stack[spot - 1] < price:
+                    stack[spot], sizes[spot] = stack[spot - 1], sizes[spot - 1]
+                    spot -= 1
+                stack[spot], sizes[spot] = price, end - begin
+                top += 1
+                total, cost = total + end - begin, cost + (end - begin) * price
+                while total - sizes[head] >= whole[i]:
+                    total, cost = total - sizes[head], cost - sizes[head] * stack[head]
+                    head += 1
             if begin == arrival or by_token[k] < token:
                 token = by_token[k]
             if end > arrival + alone[i]:
@@ -453,6 +454,16 @@ def find_cheapest(
                 value += growth[i] * token + prompt
                 if value < best:
                     best, place, limit = value, k, stack[head]
+                if not is_bounded and rates[i] > 0:
+                    is_bounded = True
+                    # Services of all cells that are worth a wait cost so much at the least.
+                    last = min(count, int((arrival + best // rates[i]) // cell) + 1)
+                    low, token_low = by_round[k], by_token[k]
+                    for other in range(int(arrival // cell), last):
+                        low = min(low, by_round[other])
+                        token_low = min(token_low, by_token[other])
+                    least = (low + token_low * held[i]) // shortest[i] * whole[i]
+                    least += growth[i] * token_low
             k += 1
         values[i], ends[i], limits[i] = best, place, limit
 

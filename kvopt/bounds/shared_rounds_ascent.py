@@ -46,7 +46,7 @@ UNIT = 2**18
 """Denominator of prices."""
 MOST_STEPS = 600
 """Limit of the steps of an ascent."""
-_PER_REQUEST = 16
+_PER_REQUEST = 32
 """Cells in the mean time of a request alone."""
 _MOST_CELLS = 40_000
 """Limit of the cells, which are in the file of a proof."""
@@ -66,8 +66,10 @@ _LOWEST = 0.02
 """Lowest height of prices of rounds: at 0 they would have no slope."""
 _NEVER = 1e300
 """Above all costs."""
-_HEIGHTS, _BESIDE, _FLUID = (0.1, 0.4, 0.8), (0.0, 0.3, 0.6), (0.0, 0.3, 0.6, 0.9, 1.0)
-"""First prices of rounds, shares of interference, and shares of the prices of the fluid."""
+_FIRST = ((0.1, 0.0), (0.5, 0.5))
+"""First prices of rounds, with shares of interference."""
+_FLUID = (0.0, 0.5, 1.0)
+"""First shares of the prices of the fluid."""
 _SPAN = 1.5
 """First time in which prices of rounds fall to 0, in times alone."""
 _BY_MEMORY = (FULL, 32, 0)
@@ -250,11 +252,8 @@ class _Ascent:
         """Return the best of some simple prices with its value."""
         best: tuple[float, _Point] | None = None
         choice = self._rates
-        for rates, (height, beside, share) in product(
-            self._choices, product(_HEIGHTS, _BESIDE, _FLUID)
-        ):
-            if beside and self._machines > 1:
-                continue
+        for rates, (height, beside), share in product(self._choices, _FIRST, _FLUID):
+            beside *= self._machines == 1
             self._rates = rates
             for row in range(len(self._rows) if share else 1):
                 if budget.over():

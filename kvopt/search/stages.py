@@ -38,7 +38,7 @@ _PRICED_REQUESTS = 80
 """Requests up to which the exact engine prices all starts; more take longer than it has."""
 _LP_COLUMNS = 40_000
 """Columns up to which an LP ends the climb of prices; more cost time and memory."""
-_SHARES = 0.35
+_SHARES = 0.25
 """Share of the time of bounds in seconds that shares of the machine may take."""
 
 # ---- sizes ------------------------------------------------------------------------------------

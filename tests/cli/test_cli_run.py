@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import EC1, Run
+from theirs import installed, policy_file
 
 from kvopt.simulate.policies.registry import policies
 
@@ -72,23 +73,12 @@ def test_policies_lists_every_name(run: Run) -> None:
 def test_ctrl_c_keeps_the_runs_that_are_done(tmp_path: Path, run: Run) -> None:
     file, begun = tmp_path / "big.json", tmp_path / "begun"
     assert run("generate", "conversation", "--n", 1000, "-m", 16492, "-o", file)[0] == 0
-    (tmp_path / "theirs.py").write_text(
-        "import time\n"
-        "from dataclasses import dataclass\n"
-        "from pathlib import Path\n"
-        "from kvopt import PrefixPolicy, register\n"
-        "@register\n"
-        "@dataclass\n"
-        "class Slow(PrefixPolicy):\n"
-        "    name = 'slow'\n"
-        "    source = 'a test'\n"
-        "    def key(self, view, i):\n"
-        f"        Path({str(begun)!r}).touch()\n"
-        "        time.sleep(0.01)\n"
-        "        return (i,)\n"
+    body = (
+        f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(0.01); return i,"
     )
+    theirs = policy_file(tmp_path, "slow", body)
     command = [sys.executable, "-c", "from kvopt.cli import main; main()", "run", str(file)]
-    slow = ["--json", "--module", str(tmp_path / "theirs.py"), "-P", "mc-sf", "-P", "slow"]
+    slow = ["--json", "--module", str(theirs), "-P", "mc-sf", "-P", "slow"]
     child = subprocess.Popen(
         [*command, *slow], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."}
     )
@@ -104,27 +94,9 @@ def test_ctrl_c_keeps_the_runs_that_are_done(tmp_path: Path, run: Run) -> None:
 @pytest.mark.slow
 def test_an_installed_package_brings_its_own_policies(ec1: Path, tmp_path: Path) -> None:
     """As `docs/policies.md` says: an entry point, and every command knows the name."""
-    (tmp_path / "theirs.py").write_text(
-        "from dataclasses import dataclass\n"
-        "from kvopt import PrefixPolicy, register\n"
-        "@register\n"
-        "@dataclass\n"
-        "class LongestFirst(PrefixPolicy):\n"
-        "    '''Scan requests by believed output, longest first.'''\n"
-        "    name = 'longest-first'\n"
-        "    source = 'a test'\n"
-        "    def key(self, view, i):\n"
-        "        return (-view.beliefs.output[i],)\n"
-    )
-    meta = tmp_path / "theirs-1.0.dist-info"
-    meta.mkdir()
-    (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    (meta / "entry_points.txt").write_text("[kvopt.policies]\nlongest-first = theirs\n")
-    paths = os.pathsep.join([str(tmp_path), str(Path.cwd())])
+    environment = installed(tmp_path, "longest-first", "return (-view.beliefs.output[i],)")
     command = [sys.executable, "-m", "kvopt", "run", str(ec1), "-P", "longest-first", "--json"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}, check=True
-    )
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     (row,) = json.loads(done.stdout)["policies"]
     assert (row["policy"], row["objective"]) == ("longest-first", 21)
 

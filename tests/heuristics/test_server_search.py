@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from kvopt import BatchTime, Instance, Line, Request, generate, run, solve
 from kvopt.errors import InvalidInput
 from kvopt.heuristics.seconds.server_grid import ORDERS, Explored, Grid, sampled
+from kvopt.heuristics.seconds.server_loads import settings_by_load
 from kvopt.heuristics.seconds.server_runs import OneServer, ServerSetting
 from kvopt.heuristics.seconds.server_search import OVER_TIME, search_servers
 from kvopt.heuristics.seconds.server_windows import Windows
@@ -127,6 +128,22 @@ def test_settings_over_time_beat_the_best_settings() -> None:
     assert search.best is not None
     assert again.best is not None
     assert search.best.objective == again.best.objective
+
+
+def test_settings_by_load_are_chosen_on_one_half_and_judged_on_the_other() -> None:
+    long = generate("two-humps", n=1_000, seed=2, parameters={"seconds": 300})
+    first = ServerSetting("prompt", 1024, 256)
+    found = settings_by_load(long, ROOF, first, Budget())
+    assert found is not None
+    assert [one.by for one in found.settings] == ["prompt"] * 3
+    assert found.mean_in_hindsight <= found.mean
+    in_order = sorted(range(1_000), key=lambda i: long[i].arrival_seconds or 0.0)
+    half = long.of_one_worker(sorted(in_order[500:]))
+    assert found.mean < run(half, first.label, clock=ROOF).objective / 500 / 1e9
+    assert "simulated" in found.sentence
+    assert f"{found.mean:.3f} s" in found.sentence
+    assert settings_by_load(HUMPS, ROOF, first, Budget()) is None
+    assert settings_by_load(long, ROOF, first, Budget(0.0)) is None
 
 
 def test_whole_prompts_stay_whole() -> None:

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from commands import Run
 from known import known
+from theirs import installed
 
 from kvopt import BatchTime, Instance, Line, Request, certify, generate, write_instance
 from kvopt.incumbent.incumbent import Search
@@ -121,27 +122,12 @@ def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_c_in_code_that_was_a_string(ec1: Path, tmp_path: Path) -> None:
     """It falls there while modules are loaded; Python would end by the signal, with no status."""
-    (tmp_path / "theirs.py").write_text(
-        "from dataclasses import dataclass\n"
-        "from kvopt import PrefixPolicy, register\n"
-        "@register\n"
-        "@dataclass\n"
-        "class Ending(PrefixPolicy):\n"
-        "    name = 'ending'\n"
-        "    source = 'a test'\n"
-        "    def key(self, view, i):\n"
-        "        exec('import os, signal; os.kill(os.getpid(), signal.SIGINT)')\n"
-        "        return (i,)\n"
-    )
-    meta = tmp_path / "theirs-1.0.dist-info"
-    meta.mkdir()
-    (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    (meta / "entry_points.txt").write_text("[kvopt.policies]\nending = theirs\n")
+    body = "exec('import os, signal; os.kill(os.getpid(), signal.SIGINT)')"
     done = subprocess.run(
         [*COMMAND, "run", str(ec1), "-P", "mc-sf", "-P", "ending", "--json"],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path.cwd())])},
+        env=installed(tmp_path, "ending", body),
         check=False,
     )
     assert done.returncode == 130

@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import brute_force
 import pytest
 from effort import many
-from strategies import drawn_in_blocks, plain
+from strategies import drawn_in_blocks
 
 from kvopt import (
     Instance,
@@ -18,7 +17,6 @@ from kvopt import (
     export,
     run,
 )
-from kvopt.timetable.sweep import blocks_held
 
 FIVE = Instance(22, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)
 
@@ -26,23 +24,6 @@ FIVE = Instance(22, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], bloc
 def test_a_request_that_needs_more_blocks_than_there_are() -> None:
     with pytest.raises(InvalidInput, match=r"'r0': output: needs 3 blocks of 4 tokens, .* has 2"):
         Instance(11, [Request(0, 3, 6)], block_size=4)
-
-
-def test_a_check_counts_blocks_at_every_time() -> None:
-    found = set()
-    for seed in range(many(300)):
-        source = random.Random(seed)
-        instance = drawn_in_blocks(source)
-        memory, requests = plain(instance)
-        times = [sorted(source.sample(range(a + 1, 12), o)) for a, _, o in requests]
-        schedule = Schedule.at_times(instance, times)
-        most = max(brute_force.held(requests, times, block=instance.block_size).values(), default=0)
-        needed = [blocks for _, blocks in blocks_held(schedule.sweep, instance.block_size)]
-        assert max(needed, default=0) == most
-        fits = most <= memory // instance.block_size
-        assert schedule.check().feasible == fits
-        found.add((fits, schedule.sweep.held and max(schedule.sweep.held) <= memory))
-    assert {(True, True), (False, True), (False, False)} <= found
 
 
 def test_a_schedule_that_fits_in_tokens_and_not_in_blocks() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 
 import pytest
@@ -12,31 +11,6 @@ from strategies import instance_of, instances
 
 from kvopt import Instance, Prediction, Request, run
 from kvopt.problem.predictions import PredictionModel
-from kvopt.simulate.policies.lookahead import LookAhead
-
-
-@pytest.mark.slow
-def test_look_ahead_agrees_with_its_definition() -> None:
-    rng = random.Random(4)
-    for _ in range(200):
-        capacity, now = rng.randint(3, 30), 0
-        table, active = LookAhead(capacity), list[tuple[int, int, int]]()
-        for _ in range(rng.randint(1, 40)):
-            now += rng.randint(0, 2)
-            for item in [a for a in active if rng.random() < 0.1]:
-                active.remove(item)
-                table.remove(*item, now)
-            prompt, output = rng.randint(0, 6), rng.randint(1, 9)
-            wait = table.wait(prompt, output, now)
-            assert (wait == 0) == fits(capacity, active, (prompt, output, now), now)
-            for sooner in range(1, wait):  # no round is skipped at which it would fit
-                later = (prompt, output, now + sooner)
-                if all(k + o > now + sooner for _, o, k in active):
-                    assert not fits(capacity, active, later, now + sooner)
-            if wait == 0:
-                table.add(prompt, output, now)
-                active.append((prompt, output, now))
-        assert len(table) == len(active)
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "mc-sf", "svf"])
@@ -46,17 +20,6 @@ def test_arrivals_near_the_limit_are_as_good_as_at_0(policy: str) -> None:
         for arrival in (0, 2**53 - 10**6)
     ]
     assert runs[0].objective == runs[1].objective == 11 * 1_100
-
-
-def fits(
-    capacity: int, active: list[tuple[int, int, int]], new: tuple[int, int, int], now: int
-) -> bool:
-    """Check every time while the newcomer is active; an outlived belief has one more round."""
-    for time in range(now + 1, new[2] + new[1] + 1):
-        held = sum(s + time - k for s, o, k in [*active, new] if time <= max(k + o, now + 1))
-        if held > capacity:
-            return False
-    return True
 
 
 def test_prediction_models() -> None:

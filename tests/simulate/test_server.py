@@ -12,6 +12,7 @@ from commands import Run
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from routed import assert_routed
 from served import CLOCK, Case, cases
 
 from kvopt import (
@@ -185,35 +186,9 @@ def test_the_scope_of_a_retraction_is_that_of_pauses() -> None:
 @examples(40)
 @given(cases(prefixes=False), st.booleans())
 def test_routers_see_what_is_at_servers(case: Case, in_seconds: bool) -> None:
-    """The load at an arrival follows from when everything was active, and completed."""
-    limits = {**case.limits, "block": 1, "asynchronous": 0}
-    case = replace(case, limits=limits)
+    case = replace(case, limits={**case.limits, "block": 1, "asynchronous": 0})
     fleet = replace(case.instance, workers=2, block_size=1)
-
-    def tokens(i: int, time: int, found: PolicyRun) -> int:
-        made = sum(max(min(last, time) - first + 1, 0) for first, last in found.segments[i])
-        if any(first <= time <= last for first, last in found.segments[i]):
-            return fleet.requests[i].prompt + made
-        rows = [each for each in found.chunks if each.request == i and each.start < time]
-        return sum(sum(each.tokens[: time - each.start]) for each in rows if time <= each.end)
-
-    measures: dict[str, Any] = {
-        "least-requests": lambda *_: 1,
-        "least-volume": lambda i, *_: fleet.requests[i].volume,
-        "least-tokens": tokens,
-    }
-    if in_seconds:
-        del measures["least-tokens"]
-    for way, measure in measures.items():
-        found = simulate(fleet, case.policy, router=way, clock=CLOCK if in_seconds else ROUNDS)
-        for i, time in enumerate(found.arrivals):
-            loads = [0, 0]
-            for j in range(i):
-                end, worker = found.completions[j], found.workers[j]
-                assert end is not None
-                assert worker is not None
-                loads[worker] += measure(j, time, found) if end > time else 0
-            assert found.workers[i] == loads.index(min(loads)), (way, loads)
+    assert_routed(fleet, case.policy, CLOCK if in_seconds else ROUNDS)
 
 
 def test_what_is_said_of_a_fleet_of_servers() -> None:

@@ -10,6 +10,7 @@ import pytest
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from routed import assert_routed
 from strategies import instances
 
 from kvopt import (
@@ -121,23 +122,6 @@ def test_a_worker_does_what_a_server_alone_would(
         assert (part.completions, part.objective) == (alone.completions, alone.objective)
 
 
-@pytest.mark.parametrize("policy", MANY_KINDS)
-@examples(20)
-@given(fleet=fleets, seconds=st.booleans())
-def test_with_one_line_every_request_runs_once(policy: str, fleet: Instance, seconds: bool) -> None:
-    fleet, clock = (in_seconds(fleet), CLOCK) if seconds else (fleet, ROUNDS)
-    found = fleet_run(fleet, policy, "central", clock)
-    assert not found.violations()
-    if found.outcome is Outcome.COMPLETED:
-        assert None not in found.workers
-        assert sum(len(part.instance) for part in found.parts) == len(fleet)
-        if not seconds and not found.lost:
-            assert found.schedule is not None
-            check = found.schedule.check()
-            assert (check.feasible, check.objective) == (True, found.objective)
-            assert check.peak_memory == found.peak_memory
-
-
 @pytest.mark.parametrize(
     ("policy", "key"),
     [
@@ -174,36 +158,7 @@ def test_with_one_line_no_worker_idles_while_a_request_waits(
 
 @given(fleet=fleets, policy=st.sampled_from(("fcfs", "svf")))
 def test_routers_choose_by_what_is_there(fleet: Instance, policy: str) -> None:
-    """The load of each worker at an arrival follows from when everything began and ended."""
-    fleet = replace(fleet, workers=max(2, fleet.workers))
-
-    def requests(i: int, r: Request, time: int, found: PolicyRun) -> int:  # noqa: ARG001
-        return 1
-
-    def volume(i: int, r: Request, time: int, found: PolicyRun) -> int:  # noqa: ARG001
-        return r.volume
-
-    def tokens(i: int, r: Request, time: int, found: PolicyRun) -> int:
-        start = found.starts[i]
-        assert start is not None
-        return r.prompt + time - start if start < time else 0
-
-    order = sorted(range(len(fleet)), key=lambda i: (fleet.requests[i].arrival, i))
-    for way, measure in (
-        ("least-requests", requests), ("least-volume", volume), ("least-tokens", tokens),
-    ):  # fmt: skip
-        found = fleet_run(fleet, policy, way)
-        for place, i in enumerate(order):
-            time = fleet.requests[i].arrival
-            loads = [0] * fleet.workers
-            for j in order[:place]:
-                end = found.completions[j]
-                assert end is not None
-                if end > time:
-                    worker = found.workers[j]
-                    assert worker is not None
-                    loads[worker] += measure(j, fleet.requests[j], time, found)
-            assert found.workers[i] == loads.index(min(loads)), (way, loads)
+    assert_routed(replace(fleet, workers=max(2, fleet.workers)), policy, ROUNDS)
 
 
 def test_round_robin_takes_turns_and_draws_have_a_seed() -> None:
@@ -284,18 +239,6 @@ def test_one_line_needs_policies_that_forget() -> None:
     assert run(fleet, _Forgetful(), router="round-robin").objective == 6
     with pytest.raises(InvalidInput, match="withdrawn"):
         run(fleet, _Forgetful())
-
-
-def test_a_policy_that_knows_the_future_is_for_one_worker() -> None:
-    fleet = Instance(9, [Request(0, 1, 3)] * 2, workers=2)
-    with pytest.raises(InvalidInput, match="plans for one worker"):
-        run(fleet, "sorted-lp:hindsight=1")
-
-
-def test_servers_have_no_line_for_all() -> None:
-    fleet = Instance(9, [Request(0, 1, 3)] * 2, workers=2)
-    with pytest.raises(InvalidInput, match="name a router that sends requests on arrival"):
-        run(fleet, "vllm-fcfs:block=1")
 
 
 @pytest.mark.parametrize("chosen", [2, -1, None, 1.0, True])

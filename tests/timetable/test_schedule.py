@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import brute_force
 import pytest
 from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
-from known import known
 from strategies import (
+    drawn_in_blocks,
     instance_of,
     plain,
     random_feasible_starts,
@@ -22,23 +24,27 @@ from strategies import (
 from kvopt import Instance, Request, Schedule, run
 from kvopt.errors import InvalidInput
 from kvopt.timetable import sweep
-from kvopt.timetable.standard_form import groups_of_one_shape
 from kvopt.timetable.sweep import swept
 
 
-def assert_check_agrees(instance: Instance, starts: list[int] | brute_force.Starts) -> bool:
-    """Compare everything a check says with the definition; return the feasibility."""
-    memory, triples = plain(instance)
-    schedule = Schedule(instance, starts)
+def assert_check_agrees(instance: Instance, drawn: Sequence[Any]) -> bool:
+    """Compare everything a check says of starts, or of active times, with the definition.
+
+    Return whether they are feasible.
+    """
+    (memory, triples), block = plain(instance), instance.block_size
+    is_run = all(isinstance(own, int) for own in drawn)
+    schedule = Schedule(instance, drawn) if is_run else Schedule.at_times(instance, drawn)
     check = schedule.check()
-    times = range(min(starts, default=0), brute_force.makespan(triples, starts) + 2)
-    held = {time: brute_force.load(triples, starts, time) for time in times}
-    peak = max(held.values())
-    assert check.feasible == brute_force.feasible(memory, triples, starts) == (not check.violations)
-    assert check.objective == schedule.objective == brute_force.tel(triples, starts)
+    first = min((own if is_run else own[0] for own in drawn), default=0)
+    times = range(first, brute_force.makespan(triples, drawn) + 2)
+    held = {time: brute_force.load(triples, drawn, time) for time in times}
+    peak, fits = max(held.values()), brute_force.feasible(memory, triples, drawn, block=block)
+    assert check.feasible == fits == (not check.violations)
+    assert check.objective == schedule.objective == brute_force.tel(triples, drawn)
     assert check.peak_memory == peak
     assert check.peak_time == (min(t for t in held if held[t] == peak) if peak else 0)
-    assert check.makespan == schedule.makespan == brute_force.makespan(triples, starts)
+    assert check.makespan == schedule.makespan == brute_force.makespan(triples, drawn)
     assert list(schedule.loads(held)) == sorted(held.items())
     return check.feasible
 
@@ -98,32 +104,6 @@ def test_empty_schedule() -> None:
     assert Schedule(Instance(1, []), ()).memory_over_time() == ([0], [0])
 
 
-def test_groups_of_one_shape_are_the_equal_shapes_by_arrival() -> None:
-    instance = instance_of(9, [(5, 1, 2), (0, 2, 1), (1, 1, 2), (7, 3, 3), (5, 1, 2), (0, 2, 1)])
-    assert sorted(groups_of_one_shape(instance)) == [[1, 5], [2, 0, 4]]
-    assert groups_of_one_shape(Instance(9, [])) == []
-
-
-def exchanged(instance: Instance, starts: brute_force.Starts) -> brute_force.Starts:
-    """Give the earlier starts of each group to its earlier arrivals."""
-    result = list(starts)
-    for group in groups_of_one_shape(instance):
-        for position, start in zip(group, sorted(starts[i] for i in group), strict=True):
-            result[position] = start
-    return tuple(result)
-
-
-def test_groups_in_order_keep_an_optimum() -> None:
-    for instance in random_instances(many(200), seed=14):
-        memory, triples = plain(instance)
-        best, starts = known(brute_force.best_starts(memory, triples))
-        ordered = exchanged(instance, starts)
-        assert brute_force.feasible(memory, triples, ordered)
-        assert brute_force.tel(triples, ordered) == best
-        for group in groups_of_one_shape(instance):
-            assert [ordered[i] for i in group] == sorted(ordered[i] for i in group)
-
-
 # ---- schedules with pauses
 
 
@@ -138,19 +118,6 @@ def random_times(
     return [sorted(source.sample(range(a, a + most + 2), o)) for a, _, o in triples]
 
 
-def test_the_worked_case() -> None:
-    schedule = Schedule(PAUSED, segments=[[(1, 6), (8, 11)], [(7, 7)]])
-    check = schedule.check()
-    assert (check.feasible, check.objective, check.peak_memory, check.makespan) == (
-        True,
-        12,
-        10,
-        11,
-    )
-    assert schedule.pauses == 1
-    assert "pauses 1" in repr(schedule)
-
-
 def test_too_much_memory_is_named() -> None:
     schedule = Schedule(PAUSED, segments=[[(1, 5), (7, 11)], [(7, 7)]])
     assert schedule.check().violations == ("time 7: 12 tokens held, memory is 10",)
@@ -162,20 +129,16 @@ def test_too_early_is_named() -> None:
 
 
 def test_checks_agree_with_the_definition() -> None:
+    """With pauses, in tokens and in blocks."""
     source = random.Random(2)
-    seen = set()
-    for instance in random_instances(150, seed=3):
-        memory, triples = plain(instance)
-        times = random_times(triples, source)
-        schedule = Schedule.at_times(instance, times)
-        held = brute_force.held(triples, times)
-        check = schedule.check()
-        assert check.feasible == brute_force.feasible(memory, triples, times)
-        assert check.objective == brute_force.tel(triples, times)
-        assert check.peak_memory == max(held.values(), default=0)
-        assert dict(schedule.loads(held)) == held
-        seen.add(check.feasible)
-    assert seen == {True, False}
+    in_tokens = [*random_instances(150, seed=3)]
+    in_blocks = [drawn_in_blocks(source) for _ in range(many(300))]
+    for drawn in (in_tokens, in_blocks):
+        outcomes = {
+            assert_check_agrees(instance, random_times(plain(instance)[1], source))
+            for instance in drawn
+        }
+        assert outcomes == {True, False}
 
 
 def test_without_pauses_it_is_the_schedule() -> None:

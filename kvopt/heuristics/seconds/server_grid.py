@@ -107,7 +107,9 @@ class Grid:
     def near(self, setting: ServerSetting, step: float) -> Iterator[ServerSetting]:
         """Yield settings around one."""
         for factor in (step, 1 / step):
-            yield self._allowed(replace(setting, budget=round(setting.budget * factor)))
+            budget = round(setting.budget * factor)
+            cap = min(setting.cap, max(budget, _LEAST_BUDGET))
+            yield self._allowed(replace(setting, budget=budget, cap=cap))
             yield self._allowed(replace(setting, cap=round(setting.cap * factor)))
         for prompts in (None, 1, 2, 3):
             yield replace(setting, prompts=prompts)

@@ -34,8 +34,6 @@ UNLIMITED = 2**31
 """Prompts of a round without a limit."""
 LARGEST_CAP = 1024
 """Limit of active requests."""
-_SPREAD = 30
-"""Bits between the keys of two requests in line, for others to go between."""
 _MOST_ROUNDS, _MOST_TOKENS = 20_000_000, 2_000_000_000
 """Limits of all outputs, and of all tokens, which are simulated round by round."""
 
@@ -120,7 +118,7 @@ class OneServer:
         _, prompts, outputs = columns_of(instance)
         timed = timed_of(instance.memory, clock.batch_time, arrivals, prompts, outputs)
         weights = np.array([request.weight for request in instance], dtype=np.int64)
-        keys = _spread(np.zeros(len(instance), dtype=np.int64), arrivals)
+        keys = _places(np.zeros(len(instance), dtype=np.int64), arrivals)
         self.served = Served(timed, arrivals, weights, keys, instance.block_size, instance.blocks)
 
     @classmethod
@@ -134,7 +132,7 @@ class OneServer:
             max(arrivals) - min(arrivals) + sum(shares(instance, model, model.lines, object).alone)
         )
         weight = sum(request.weight for request in instance)
-        if not (fits(late * weight) and fits(len(instance) << _SPREAD)):
+        if not fits(late * weight):
             return None
         return cls(instance, clock)
 
@@ -145,7 +143,7 @@ class OneServer:
         server = policy(f"vllm-priority:by={by}")
         assert isinstance(server, ServerPolicy)
         first = np.array(server.priorities(self.instance), dtype=np.int64)
-        return _spread(first, self.served.timed.arrivals)
+        return _places(first, self.served.timed.arrivals)
 
     def by(self, keys: Integers) -> Served:
         """Return the requests with other keys."""
@@ -187,10 +185,10 @@ class OneServer:
         }
 
 
-def _spread(first: Integers, second: Integers) -> Integers:
-    """Return keys far apart that order requests by a pair of numbers, then by position."""
+def _places(first: Integers, second: Integers) -> Integers:
+    """Return keys that order requests by a pair of numbers, then by position."""
     keys = np.empty(len(first), dtype=np.int64)
-    keys[np.lexsort((second, first))] = np.arange(len(first), dtype=np.int64) << _SPREAD
+    keys[np.lexsort((second, first))] = np.arange(len(first), dtype=np.int64)
     return keys
 
 

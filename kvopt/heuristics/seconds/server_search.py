@@ -21,8 +21,10 @@ from kvopt.heuristics.seconds.server_grid import (
     Grid,
     Latency,
     explored,
+    is_blind,
     sampled,
 )
+from kvopt.heuristics.seconds.server_loads import settings_by_load
 from kvopt.heuristics.seconds.server_loops import Served
 from kvopt.heuristics.seconds.server_runs import OneServer, ServerSetting
 from kvopt.heuristics.seconds.server_windows import Windows
@@ -39,6 +41,10 @@ from kvopt.timetable.work import Chunks
 
 _GRID = 0.3
 """Share of the time for the grid."""
+_BY_LOAD = 0.5
+"""Share of the rest of that time for settings by load."""
+_OVER_TIME = 0.9
+"""Share of the rest for settings that change over time; their run is checked after it."""
 _FEW = 300
 """Requests of a sample for the simulator."""
 _FEW_ORDERS, _FEW_CAPS, _FEW_PROMPTS = ("total", "volume", "arrival"), (32, 128, 512), (None, 1)
@@ -105,6 +111,11 @@ def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Exp
             served = server.by(server.keys_by(best.by))
             _offer(search, best.label, [server.events(served, best.limits())])
             _answer(search, name, best, int(made.latencies[best]))
+    if (blind := made.best(is_blind)) is not None and blind.chunked:
+        assert isinstance(search.clock, Seconds)
+        by_load = settings_by_load(instance, search.clock, blind, budget.part(_BY_LOAD))
+        if by_load is not None:
+            search.note(by_load.sentence)
     return made
 
 
@@ -226,10 +237,11 @@ def _search_over_time(search: Search, setting: ServerSetting, budget: Budget) ->
     events: list[Mapping[str, Any]] = []
     for left, server in zip(range(len(servers), 0, -1), servers, strict=True):
         assert server is not None
-        own = budget.part(1 / left)
+        own = budget.part(_OVER_TIME / left)
         windows = Windows(
             server, setting, own, search.limits.seed, may_pause=search.problem.has_pauses
         )
-        windows.search()
-        events.append(server.events(*windows.best_run))
-    _offer(search, OVER_TIME, events)
+        events.append({})
+        for events[-1] in windows.search():
+            if left == 1:
+                _offer(search, OVER_TIME, events)

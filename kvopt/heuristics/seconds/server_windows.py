@@ -8,7 +8,9 @@ windows are divided.  The chosen limits know the future: their run is a schedule
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +30,7 @@ from kvopt.heuristics.seconds.server_runs import LARGEST_CAP, UNLIMITED, OneServ
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.magnitudes import NEVER
 
-_LEVELS = ((600, 4), (150, 16), (75, 24))
+_LEVELS = ((600, 4), (150, 16), (40, 64))
 """Requests of a window and windows of a horizon, one pair after the other."""
 _TRIES = 8
 """Limits to try for a window in a pass."""
@@ -83,17 +85,27 @@ class Windows:
         self.best_run: tuple[Served, Settings] = self._served, self._settings
         self._each = latency // max(1, sum(r.weight for r in server.instance))
 
-    def search(self) -> None:
-        """Divide windows and pass over them, until the time is over or nothing gains."""
+    def search(self) -> Iterator[dict[str, Any]]:
+        """Divide windows and pass over them, until the time is over or nothing gains.
+
+        Yields the work of the best run whenever windows are divided, and at the end.
+        """
         for requests, horizon in _LEVELS:
             self._divide(requests)
-            idle, before = 0, self.best
-            for _ in range(_PASSES):
-                if idle == _IDLE_PASSES or self._budget.over():
-                    break
-                self._pass(horizon)
-                idle = 0 if self.best < before * (1 - _GAIN) else idle + 1
-                before = min(before, self.best)
+            self._repeat(horizon)
+            yield self._server.events(*self.best_run)
+            if self._budget.over():
+                return
+
+    def _repeat(self, horizon: int) -> None:
+        """Pass over the windows until the time is over or passes gain little."""
+        idle, before = 0, self.best
+        for _ in range(_PASSES):
+            if idle == _IDLE_PASSES or self._budget.over():
+                return
+            self._pass(horizon)
+            idle = 0 if self.best < before * (1 - _GAIN) else idle + 1
+            before = min(before, self.best)
 
     def _divide(self, requests: int) -> None:
         """Cut time into windows with about so many arrivals, which keep their limits."""
@@ -124,7 +136,8 @@ class Windows:
         pauses = state.counts[SPANS] > len(self._server.instance)
         if state.counts[LATENCY] < self.best and (self._may_pause or not pauses):
             self.best = int(state.counts[LATENCY])
-            self.best_run = self._served, _copied(settings)
+            kept = {name: getattr(settings, name).copy() for name in ("budgets", "caps", "prompts")}
+            self.best_run = self._served, settings._replace(**kept)
 
     def _cost(self, state: ServerState, until: int) -> int:
         """Return the latency up to a time from a state on, and about what is left after it."""
@@ -164,9 +177,3 @@ class Windows:
         cap = min(max(cap, 1), most)
         self._put(window, (min(max(budget, self._least), 10**6), cap, prompts))
         return old
-
-
-def _copied(settings: Settings) -> Settings:
-    return settings._replace(
-        budgets=settings.budgets.copy(), caps=settings.caps.copy(), prompts=settings.prompts.copy()
-    )
