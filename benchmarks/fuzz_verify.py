@@ -140,8 +140,10 @@ class Attack:
                   "denominator": source.randint(1, 20)}  # fmt: skip
         if content["clock"] != "rounds":
             prices["lines"] = some_lines(content, source)
-        due: Content = {"aim": "completion", "after": source.randint(0, 30), "attained": [],
-                        "best": None, "ceiling": 0, "proof": prices}  # fmt: skip
+        length = source.randint(1, 30)
+        limits = {source.choice(("ttft", "e2e")): f"{length}ns" if problem.server else length}
+        due: Content = {"limits": limits, "attained": [], "best": None, "ceiling": 0,
+                        "proof": prices}  # fmt: skip
         while any(problem.untrue_in_time(due)):
             due["ceiling"] += 1
         due["ceiling"] -= 1

@@ -6,6 +6,7 @@ is.  All prices climb together, each on its own scale.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
@@ -42,8 +43,10 @@ from kvopt.problem.clocks import arrivals_ns
 from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.problem.scopes import Scope
 
-UNIT = 2**18
-"""Denominator of prices."""
+_UNIT_BITS = (6, 18)
+"""Binary logarithms of the denominators of prices."""
+_LARGEST_BITS, _SPARE_BITS = 61, 5
+"""Bits of costs in compiled loops, and by how many these exceed the longest wait."""
 MOST_STEPS = 600
 """Limit of the steps of an ascent."""
 _PER_REQUEST = 32
@@ -206,7 +209,9 @@ class _Ascent:
         waits = [prices.mean() * times[-1] for _, times, prices in found]
         visits = max([columns.alone.sum(), *waits])
         cell = max(columns.alone.mean() / _PER_REQUEST, last / _MOST_CELLS, visits / _MOST_VISITS)
-        grid = Grid(UNIT, float(max(1, round(cell))))
+        longest = math.log2(columns.counts.max() * (columns.alone.max() + cell))
+        bits = int(np.clip(_LARGEST_BITS - _SPARE_BITS - longest, *_UNIT_BITS))
+        grid = Grid(2**bits, float(max(1, round(cell))))
         middles = (np.arange(int(last // grid.cell) + 1) + 0.5) * grid.cell
         fluid = np.zeros((len(self._rows), len(middles)))
         for row, times, prices in found:
@@ -279,16 +284,16 @@ class _Ascent:
     def _shares(self, point: _Point) -> Shares:
         """Return a point in whole numbers, as in a proof."""
         columns = self._columns
-        fixed = np.rint(point.height * columns.shortest * columns.counts * UNIT)
+        fixed = np.rint(point.height * columns.shortest * columns.counts * self._grid.unit)
         beside = np.rint(point.beside * FULL * columns.counts)
         return Shares(fixed, np.rint(fixed / np.maximum(point.span, 1.0)), beside)
 
     def _value(self, point: _Point) -> float:
         """Return the bound at a point, and keep what requests pay there."""
         columns, grid, shares = self._columns, self._grid, self._shares(point)
-        prices = np.rint(point.rows * UNIT)
+        prices = np.rint(point.rows * self._grid.unit)
         cells = priced(self._rates, columns, grid, shares, prices)
-        requests = in_numbers(columns, UNIT, shares, float)
+        requests = in_numbers(columns, grid.unit, shares, float)
         answers = Answers.of(len(columns.arrivals), float)
         search = quick(find_cheapest, float)
         map_ranges(
@@ -299,7 +304,7 @@ class _Ascent:
         self._at = _At(shares, prices, cells, requests, answers)
         total = answers.values.sum() - self._machines * grid.cell * cells.rows[:-1].sum()
         added = (shares.interference * (columns.alone - self._works)).sum()
-        return float(total / UNIT + added / FULL)
+        return float(total / grid.unit + added / FULL)
 
     def _slope(self, point: _Point) -> _Point:
         """Return how the bound changes with each share at the last point."""
@@ -379,9 +384,9 @@ class _Ascent:
     def _proof(self, point: _Point) -> SharedRoundsProof:
         """Return the proof of a point."""
         fixed, slopes, beside = (tuple(map(int, column)) for column in self._shares(point))
-        prices = tuple(tuple(map(int, row)) for row in np.rint(point.rows * UNIT))
-        part, cell = self._rates.by_memory, int(self._grid.cell)
-        return SharedRoundsProof(self._rows, UNIT, cell, fixed, slopes, beside, prices, part)
+        prices = tuple(tuple(map(int, row)) for row in np.rint(point.rows * self._grid.unit))
+        part, unit, cell = self._rates.by_memory, self._grid.unit, int(self._grid.cell)
+        return SharedRoundsProof(self._rows, unit, cell, fixed, slopes, beside, prices, part)
 
 
 class _At(NamedTuple):

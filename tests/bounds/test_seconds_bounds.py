@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -13,6 +12,7 @@ from brute_force import Lines, Server, optimum
 from hypothesis import given
 from hypothesis import strategies as st
 from known import known
+from msgspec import structs
 
 from kvopt import BatchTime, Instance, Line, Request, generate, solve
 from kvopt.bounds.seconds import seconds_bound
@@ -276,7 +276,9 @@ def test_parts_count_the_work_of_tokens_and_rounds_that_take_their_time() -> Non
     found = seconds_bound(instance, model)
     assert found.proof.parts > 0
     assert any(found.proof.company)
-    assert found.value_ns > 1.03 * shares_bound(instance, model, replace(found.proof, parts=0))
+    assert found.value_ns > 1.03 * shares_bound(
+        instance, model, structs.replace(found.proof, parts=0)
+    )
     run = simulate(instance, "fcfs", clock=Seconds(model))
     assert found.value_ns <= (run.objective or 0)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from brute_force import Server, Triple, optimum
+from msgspec import structs
 from strategies import instance_of
 
 from kvopt import BatchTime, Instance, Line, Request
@@ -77,7 +77,7 @@ def test_company_of_pieces_raises_the_bound() -> None:
     model = BatchTime([Line(12, 1), Line(0, 2)])
     found = seconds_bound(instance, model, scope="chunks")
     assert any(found.proof.company)
-    alone = shares_bound(instance, model, replace(found.proof, company=()), chunks=True)
+    alone = shares_bound(instance, model, structs.replace(found.proof, company=()), chunks=True)
     assert found.value_ns > 1.05 * alone
 
 

@@ -13,6 +13,7 @@ import pytest
 from brute_force import Row, Server, optimum
 from definitions import by_definition
 from effort import many
+from msgspec import structs
 from strategies import drawn_with_prefixes, rows_of
 from test_seconds_bounds import MODELS, batch_time
 
@@ -92,7 +93,7 @@ def test_whoever_computes_a_block_and_in_pieces_it_is_computed(scope: str) -> No
         done = processed(instance, [row[0] for row in rows])
         for _ in range(3):
             proof = drawn_proof(rng, len(server.lines), len(instance))
-            proof = replace(proof, lines=proof.lines[:1], parts=0)
+            proof = structs.replace(proof, lines=proof.lines[:1], parts=0)
             assert shares_bound(shared, model, proof, chunks=chunks, done=done) <= best, seed
     assert tight > count // 20
 

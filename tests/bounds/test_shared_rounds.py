@@ -11,17 +11,22 @@ import pytest
 from brute_force import Server, Triple, optimum
 from certificates import problem_of
 from effort import many
+from msgspec import structs
 from test_seconds_bounds import MODELS, batch_time
+from test_seconds_sharing import drawn_in_seconds, least
 
-from kvopt import BatchTime, Instance, Line, Request
+from kvopt import BatchTime, Instance, Line, Request, Scope
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.shared_rounds import shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
-from kvopt.certificates.files import proof_from_json, proof_to_json
+from kvopt.bounds.shares import processed, shared_out
+from kvopt.certificates.files import certificate_text, proof_from_json, proof_to_json
+from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
-from kvopt.problem.clocks import arrivals_ns
+from kvopt.problem.clocks import Seconds, arrivals_ns
 from kvopt.verify.problem import Clock
+from kvopt.verify.problem import problem_of as in_file
 from kvopt.verify.proofs import missing, value_of_proof
 from kvopt.verify.work import Invalid, Work
 
@@ -119,6 +124,34 @@ def test_whatever_proves_it_a_bound_is_below_the_optimum_and_verified() -> None:
     assert tight > many(3)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("scope", ["sharing", "sharing+pauses+chunks"])
+def test_with_prefixes_private_tokens_count(scope: str) -> None:
+    source, bounds = random.Random(7), 0
+    for seed in range(many(12)):
+        instance, server, rows = drawn_in_seconds(seed, 3)
+        model, chunks = batch_time(server), "chunks" in scope
+        best = least(
+            instance, server, rows, scope=scope.removeprefix("sharing").lstrip("+") or "runs"
+        )
+        empty = Certificate(instance, None, None, scope=Scope(scope), clock=Seconds(model))
+        if "prefix" not in instance.extras:
+            continue
+        problem = in_file(json.loads(certificate_text(empty))).within(scope)
+        found, arrivals = shared_rounds_bound(instance, model, scope=scope), arrivals_ns(instance)
+        proofs = [random_proof(source, server, instance, chunks) for _ in range(9)]
+        for proof in [*proofs, *([found.proof] if found else [])]:
+            assert isinstance(proof, SharedRoundsProof)
+            value = shared_rounds_value(
+                shared_out(instance, chunks=chunks), model, proof, arrivals, chunks=chunks,
+                done=processed(instance, arrivals),
+            )  # fmt: skip
+            written = json.loads(json.dumps(proof_to_json(proof)))
+            assert value_of_proof(problem, written, Work(), ["shares"])[0] == value <= best, seed
+            bounds += value > best / 2
+    assert bounds > many(2)
+
+
 def test_a_roof_is_not_of_prompts_in_pieces() -> None:
     server, requests = Server([(9, 0), (0, 3), (2, 2)], 0, 0), [(3, 7, 2), (5, 8, 2)]
     rows = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in requests]
@@ -132,17 +165,17 @@ def test_what_is_no_proof_is_refused() -> None:
     good = SharedRoundsProof(((0, 1),), 64, 5, (9, 9), (1, 1), (0, 0), ((0, 0),))
     assert verified(fleet, server, "runs", good) > 0
     spoiled = {
-        "multiple of 64": replace(good, unit=65),
-        "cell of 1": replace(good, cell=0),
-        "needs lines": replace(good, rows=((0, 2),)),
-        "needs lines of": replace(good, rows=((),)),
-        "two prices": replace(good, slopes=(1,)),
-        "each row and cell": replace(good, row_prices=((0, 0), (0, 0))),
-        "negative": replace(good, fixed=(9, -9)),
-        "0 .. 64 for each": replace(good, interference=(0, 65)),
-        "one worker": replace(good, interference=(0, 9)),
-        "by_memory": replace(good, by_memory=9),
-        "no fixed part": replace(good, rows=((1,),)),
+        "multiple of 64": structs.replace(good, unit=65),
+        "cell of 1": structs.replace(good, cell=0),
+        "needs lines": structs.replace(good, rows=((0, 2),)),
+        "needs lines of": structs.replace(good, rows=((),)),
+        "two prices": structs.replace(good, slopes=(1,)),
+        "each row and cell": structs.replace(good, row_prices=((0, 0), (0, 0))),
+        "negative": structs.replace(good, fixed=(9, -9)),
+        "0 .. 64 for each": structs.replace(good, interference=(0, 65)),
+        "one worker": structs.replace(good, interference=(0, 9)),
+        "by_memory": structs.replace(good, by_memory=9),
+        "no fixed part": structs.replace(good, rows=((1,),)),
     }
     for reason, proof in spoiled.items():
         with pytest.raises(Invalid, match=reason):
