@@ -253,23 +253,23 @@ def _share_over_time(search: Search) -> float:
 # ---- the tables ---------------------------------------------------------------------------------
 
 
-def _in_time(share: float, most: float) -> tuple[Stage, ...]:
+def _in_time(bound: float, search: float, most: float) -> tuple[Stage, ...]:
     """Return rows for a service level, each with a share of the time, at most so many seconds."""
     return (
         Stage("ceiling", _has_slo,
-              lambda s, t: attaining.bound_in_time(s, t.part(most=most)), share, at_once=True),
+              lambda s, t: attaining.bound_in_time(s, t.part(most=most)), bound, at_once=True),
         Stage("service level", _has_slo,
-              lambda s, t: attaining.search_in_time(s, t.part(most=most)), share, at_once=True),
+              lambda s, t: attaining.search_in_time(s, t.part(most=most)), search, at_once=True),
     )  # fmt: skip
 
 
-IN_TIME = _in_time(0.15, 10.0)
+IN_TIME = _in_time(0.15, 0.15, 10.0)
 """Both sides of the number of requests in time: they come first, and latency has the rest."""
 
 CEILING = IN_TIME[:1]
 """Without a search for schedules."""
 
-ONLY_IN_TIME = _in_time(0.45, 600.0)
+ONLY_IN_TIME = _in_time(0.3, 0.9, 600.0)
 """The same where latency does not matter."""
 
 FIRST = (
