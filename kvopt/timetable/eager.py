@@ -9,7 +9,11 @@ monotone, so no relaxation may be used within them, and nothing is called optima
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.problem import Problem
@@ -54,14 +58,23 @@ def eager_schedule(problem: Problem) -> Schedule | None:
             prompts, held = prompts + request.prompt, held + request.prompt
             leaving[number + request.output] += 1
             left[number + request.output] += request.prompt + request.output
-        number, held = number + 1, held + active
+        now += model.round_ns(active, prompts, held + active)
+        # Then rounds in a row up to the first one that begins with an arrival, or a completion.
+        due = arrivals[order[place]] - now if place < len(order) else math.inf
+        lasting = partial(model.stretch_ns, active, held + 2 * active)
+        rounds = 1 + _until(due, min(leaving) - number - 1, lasting)
+        number, held, now = number + rounds, held + rounds * active, now + lasting(rounds - 1)
         if held > instance.memory:
             return None
-        now += model.round_ns(active, prompts, held)
         active, held = active - leaving.pop(number, 0), held - left.pop(number, 0)
     # Blocks, and a limit of active requests, are checked as for every schedule.
     schedule = Schedule(instance, starts, clock=problem.clock, resumed=[resumed])
     return None if schedule.violations() else schedule
+
+
+def _until(due: float, most: int, lasting: Callable[[int], int]) -> int:
+    """Return the least number of rounds that last as long as until an arrival, at most ``most``."""
+    return bisect_left(range(most), due, key=lasting) if due < math.inf else most
 
 
 def eager_sentence(total_ns: int, count: int) -> str:
