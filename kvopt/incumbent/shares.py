@@ -29,6 +29,15 @@ CLIMB_OF_TOKENS = 0.3
 COMPLETIONS = 0.6
 """Completion bounds before the last searches."""
 
+# ---- servers -------------------------------------------------------------------------------------
+
+SERVERS_ON_SAMPLE = 0.3
+"""Coarse settings of servers on a sample, or in loops; finer ones on all requests have the rest."""
+SERVERS_BY_LOAD = 0.5
+"""Settings by load, of the time that other settings left."""
+SERVERS_OVER_TIME = 0.9
+"""Settings that change over time; their run is checked after it."""
+
 # ---- service levels ------------------------------------------------------------------------------
 
 ORDERS_IN_TIME = 0.3

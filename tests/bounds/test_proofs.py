@@ -84,7 +84,7 @@ def drawn(source: random.Random, instance: Instance, resource: str) -> Content:
     for count in source.sample(range(1, 8), source.choice((0, 1, 3))):
         numbers = [source.randint(0, level) for _ in times]
         slots = {"name": "slots", "capacity": count, "times": times, "numerators": numbers}
-        proof["resources"] += [slots]
+        proof["resources"] = [*proof["resources"], slots]
     return proof
 
 

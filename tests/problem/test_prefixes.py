@@ -225,7 +225,7 @@ def test_scope_is_sharing_where_prefixes_are_known(caplog: pytest.LogCaptureFixt
     in_seconds = Instance(6, [replace(r, arrival_seconds=0) for r in SHARED], block_tokens=4)
     assert as_problem(in_seconds, clock=clock).scope is Scope.SHARING
     assert not caplog.records
-    assert as_problem(in_seconds, slo="3").scope is Scope.SHARING
+    assert as_problem(in_seconds, slo="e2e=3").scope is Scope.SHARING
     assert not caplog.records
 
 

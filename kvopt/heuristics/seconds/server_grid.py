@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from kvopt.heuristics.seconds.server_runs import LARGEST_CAP, ServerSetting
+from kvopt.incumbent.shares import SERVERS_ON_SAMPLE
 from kvopt.kernels.budget import Budget
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.instance import Instance
@@ -195,7 +196,7 @@ def explored(grid: Grid, latency: Latency, on_sample: Latency | None, budget: Bu
     """
     points = grid.points()
     if on_sample is not None:
-        coarse = Explored(on_sample, budget.part(0.3))
+        coarse = Explored(on_sample, budget.part(SERVERS_ON_SAMPLE))
         coarse.try_all(points)
         points = coarse.finalists(_FINALISTS)
     made = Explored(latency, budget)

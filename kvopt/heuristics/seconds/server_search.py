@@ -28,6 +28,7 @@ from kvopt.heuristics.seconds.server_runs import OneServer, ServerSetting
 from kvopt.heuristics.seconds.server_windows import Windows
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.result import ServerAnswer
+from kvopt.incumbent.shares import SERVERS_BY_LOAD, SERVERS_ON_SAMPLE, SERVERS_OVER_TIME
 from kvopt.kernels.budget import Budget
 from kvopt.kernels.clock import wall_time
 from kvopt.problem.clocks import Seconds
@@ -36,10 +37,6 @@ from kvopt.problem.scopes import Scope
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.work import Chunks
 
-_BY_LOAD = 0.5
-"""Share of the rest of that time for settings by load."""
-_OVER_TIME = 0.9
-"""Share of the rest for settings that change over time; their run is checked after it."""
 _FIRST = ServerSetting("total", 1024, 512, 1), ServerSetting("prompt", 1024, 512)
 """Settings with which the simulator begins."""
 _BEHIND_ROUTERS = 4
@@ -102,7 +99,7 @@ def _explored_in_loops(search: Search, server: OneServer, budget: Budget) -> Non
             _answer(search, name, best, int(made.latencies[best]))
     if (blind := made.best(is_blind)) is not None and blind.chunked:
         assert isinstance(search.clock, Seconds)
-        by_load = settings_by_load(instance, search.clock, blind, budget.part(_BY_LOAD))
+        by_load = settings_by_load(instance, search.clock, blind, budget.part(SERVERS_BY_LOAD))
         if by_load is not None:
             search.note(by_load.sentence)
 
@@ -116,7 +113,7 @@ def _explored_by_runs(search: Search, share: Instance, server: OneServer, budget
             grid.allowed(replace(one, chunked=grid.chunked, block=grid.block)) for one in _FIRST
         ]
     else:
-        coarse = explored(grid, _in_loops(search, server), None, budget.part(0.3))
+        coarse = explored(grid, _in_loops(search, server), None, budget.part(SERVERS_ON_SAMPLE))
         first = coarse.finalists(_BEHIND_ROUTERS)
     made = Explored(runs.latency, budget)
     for setting in first:
@@ -217,7 +214,7 @@ def search_over_time(search: Search, budget: Budget) -> None:
     events: list[Mapping[str, Any]] = []
     for left, server in zip(range(len(servers), 0, -1), servers, strict=True):
         assert server is not None
-        own = budget.part(_OVER_TIME / left)
+        own = budget.part(SERVERS_OVER_TIME / left)
         windows = Windows(
             server, setting, own, search.limits.seed, may_pause=search.problem.has_pauses
         )
