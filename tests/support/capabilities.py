@@ -44,28 +44,34 @@ _TWO = _ONE.replace(workers=2)
 _CLOCK = Seconds(BatchTime([Line(40_000_000, 1_000_000)]))
 _FILE = Path(gettempdir(), "refused.lp")
 
-REFUSED: dict[str, Callable[[], object]] = {
-    "An engine by name, in seconds": partial(solve, Problem(_ONE, _CLOCK), "cpsat"),
-    "The engine `exact` on several workers": partial(solve, _TWO, "exact"),
-    "The engine `exact` with pauses": partial(solve, _ONE, "exact", scope="pauses"),
-    "The engine `exact` with weights, a limit or prefixes": partial(
-        solve, _ONE.replace(max_active=2), "exact"
+REFUSED: dict[str, tuple[Callable[[], object], ...]] = {
+    "An engine or a method by name, along axes that it does not know: `auto` takes others": (
+        partial(solve, Problem(_ONE, _CLOCK), "cpsat"),
+        partial(solve, _TWO, "exact"),
+        partial(solve, _ONE, "exact", scope="pauses"),
+        partial(solve, _ONE.replace(max_active=2), "exact"),
+        partial(bound, Problem(_ONE, _CLOCK), "lp"),
+        partial(bound, _ONE, "slots", scope="pauses"),
     ),
-    "A method by name, in seconds": partial(bound, Problem(_ONE, _CLOCK), "lp"),
-    "A method that prices runs, with pauses": partial(bound, _ONE, "slots", scope="pauses"),
-    "A server behind a central line": partial(run, _TWO, "vllm-fcfs:block=1"),
-    "A server with other blocks": partial(run, _ONE.replace(block_size=2), "vllm-fcfs:block=1"),
-    "A plan of several workers": partial(run, _TWO, "sorted-lp:hindsight=1"),
-    "A plan of arrivals in seconds": partial(run, _ONE, "sorted-lp:hindsight=1", clock=_CLOCK),
-    "A share without a service level": partial(fleet_sizes, _ONE, attain="99%", counts=[1]),
-    "A mean with a service level": partial(fleet_sizes, _ONE, "mean=9", counts=[1], slo="e2e=4"),
-    "Programs in whole blocks": partial(export, _ONE.replace(block_size=2), _FILE),
-    "A program with pauses": partial(export, _ONE, _FILE, "pauses"),
-    "`tiny_optimum` along other axes than pauses": partial(
-        tiny_optimum, Problem(_TWO, scope=Scope.PAUSES)
+    "A server behind a central line": (partial(run, _TWO, "vllm-fcfs:block=1"),),
+    "A server with other blocks": (partial(run, _ONE.replace(block_size=2), "vllm-fcfs:block=1"),),
+    "A plan of all starts for several workers, or for arrivals at any time": (
+        partial(run, _TWO, "sorted-lp:hindsight=1"),
+        partial(run, _ONE, "sorted-lp:hindsight=1", clock=_CLOCK),
+    ),
+    "A share without a service level, or a mean with one": (
+        partial(fleet_sizes, _ONE, attain="99%", counts=[1]),
+        partial(fleet_sizes, _ONE, "mean=9", counts=[1], slo="e2e=4"),
+    ),
+    "A program with columns that it does not have": (
+        partial(export, _ONE.replace(block_size=2), _FILE),
+        partial(export, _ONE, _FILE, "pauses"),
+    ),
+    "`tiny_optimum` along other axes than pauses": (
+        partial(tiny_optimum, Problem(_TWO, scope=Scope.PAUSES)),
     ),
 }
-"""What asks for a thing that does not exist."""
+"""What asks for a thing that does not exist, with calls that do."""
 
 
 def ratio(axes: tuple[str, ...]) -> float:
@@ -134,7 +140,8 @@ def _lines() -> Iterator[str]:
         yield f"|{name}|{'|' * place}{'|'.join(cells)}|"
     yield from (*([""] if weak else []), *weak)
     yield from ("", "## What is refused", "", "These ask for what does not exist.", "")
-    yield from (f"- {what}: `{refusal(work)}`." for what, work in REFUSED.items())
+    for what, calls in REFUSED.items():
+        yield f"- {what}: {', '.join(f'`{refusal(work)}`' for work in calls)}."
     yield from ("", "`python tests/support/capabilities.py` writes this page.")
 
 
