@@ -60,11 +60,11 @@ _COMPANY = 0.8
 """First company, as a share of the rest of the weights."""
 
 
-AProof = TypeVar("AProof", SharesProof, SharedRoundsProof)
+ProofInSeconds = TypeVar("ProofInSeconds", SharesProof, SharedRoundsProof)
 
 
 @dataclass(frozen=True)
-class SecondsBound(Generic[AProof]):
+class SecondsBound(Generic[ProofInSeconds]):
     """A lower bound on total latency in nanoseconds, and its proof.
 
     Parameters
@@ -78,7 +78,7 @@ class SecondsBound(Generic[AProof]):
     """
 
     value_ns: int
-    proof: AProof
+    proof: ProofInSeconds
     is_final: bool = True
 
 

@@ -13,7 +13,7 @@ from memory and prompts without any loss (`Instance.without_common_prefix`).
 In seconds a node may be in the cache, so a request surely processes only its private tokens.  But
 each node is processed at least once: by some user, so not before the first of them arrives, and
 before any of them has a token.  So the first user to arrive may count it as part of its prompt,
-whoever processes it and in however many pieces; later ones may not.
+whichever request processes it, in however many pieces; later ones may not.
 """
 
 from __future__ import annotations
