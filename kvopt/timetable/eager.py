@@ -1,8 +1,8 @@
 """The one eager schedule of whole prompts, where the cache never makes a request wait.
 
 A schedule is *eager* if a round begins as soon as a request is there, holds every active request
-and all that fit, and lasts what the model says; no request is evicted; one machine.  If all requests
-that are there always fit, each choice is forced: there is one such schedule.  Total latency is
+and all that fit, and lasts what the model says; no request is evicted; one machine.  If all that
+are there always fit, each choice is forced: there is one such schedule.  Total latency is
 then gained only by holding requests back or by prompts in pieces.  Eager schedules are not
 monotone, so no relaxation may be used within them, and nothing is called optimal among them.
 """
