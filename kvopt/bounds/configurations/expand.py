@@ -126,7 +126,7 @@ def _slot(key: np.uint64, label: Integers, labels: Integers, slots: Integers) ->
         if same:
             break
         place = (place + 1) & last
-    return place
+    return int(place)
 
 
 @compiled
