@@ -39,12 +39,3 @@ def test_a_letter_stands_for_one_thing() -> None:
     rows = re.findall(r"^\| (\S.*?) \|", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)
     symbols = [symbol for row in rows for symbol in re.findall(r"\$(.*?)\$", row)]
     assert sorted(symbols) == sorted(set(symbols))
-
-
-def test_what_stands_for_it_in_the_code_is_there() -> None:
-    package = DOCS.parent / "kvopt"
-    code = "\n".join(path.read_text(encoding="utf-8") for path in package.rglob("*.py"))
-    words = set(re.findall(r"\w+", code)) | {path.stem for path in package.rglob("*.py")}
-    rows = re.findall(r"^\| \$.*\|$", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)
-    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[3])}
-    assert {word for name in named for word in re.findall(r"\w+", name)} <= words
