@@ -2,9 +2,10 @@
 
     python instances/worst.py [--write]
 
-prints the table of benchmarks/findings/theory.md, or writes it there.  Ratios come from the certificates in
-``worst/``: the value of the scheduler over the latency of a schedule that ``kvopt verify`` checks,
-so each is certain from below, and exact where the certificate proves the optimum.
+prints the table of benchmarks/findings/theory.md, or writes it there.  Ratios come from the
+certificates in ``worst/``: the value of the scheduler over the latency of a schedule that
+``kvopt verify`` checks, so each is certain from below, and exact where the certificate proves the
+optimum.
 """
 
 from __future__ import annotations
