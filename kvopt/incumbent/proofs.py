@@ -139,7 +139,7 @@ class StatePrices(Struct, frozen=True):
     """Integer prices of states at some times; in between they are interpolated.
 
     A state (h, r) is an active request that holds h tokens and has r more rounds to go.
-    ``docs/configurations.md`` proves the bound.
+    ``docs/theory/configurations.md`` proves the bound.
 
     Parameters
     ----------

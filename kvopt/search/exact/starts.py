@@ -3,7 +3,7 @@
 At each round every waiting request starts or waits, in a fixed order, and a branch ends if its
 bound reaches the target.  Tiny cases take microseconds.
 
-With pauses each token has a start of its own.  Claim 3 of ``docs/pausing.md`` shows why only rounds
+With pauses each token has a start of its own.  Claim 4.3 of ``docs/theory`` shows why only rounds
 need to be tried to which no request can be added.
 """
 
