@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from certificates import verified
 from commands import Run
 from known import known
 from strategies import instance_of
@@ -65,25 +66,23 @@ def content_of(certificate: kvopt.Certificate) -> dict[str, Any]:
 class TestBuilding:
     """``certify`` in Python."""
 
-    def test_a_run_with_evictions_keeps_its_events(self, tmp_path: Path) -> None:
+    def test_a_run_with_evictions_keeps_its_events(self) -> None:
         found = certify(CROWDED, ["alpha-beta:alpha=0,beta=0.5,seed=1"], time_limit=5)
         (judged,) = found.runs
         assert judged.lost
-        write_certificate(found, tmp_path / "c")
-        assert verify(tmp_path / "c").valid
+        verified(found)
         entry = content_of(found)["policies"][0]
         assert entry["lost"] == [[lost.request, lost.start, lost.end] for lost in judged.lost]
         assert entry["value"] == judged.objective
 
-    def test_a_livelock_claims_nothing(self, tmp_path: Path) -> None:
+    def test_a_livelock_claims_nothing(self) -> None:
         found = certify(CROWDED, ["alpha-protect:alpha=0.1"], time_limit=5)
         entry = content_of(found)["policies"][0]
         assert entry == {"policy": "alpha-protect:alpha=0.1", "outcome": "livelock", "value": None}
         assert found.ratio(found.runs[0]) == (None, None)
         assert found.to_json()["policies"][0]["evictions"] == found.runs[0].evictions
         assert found.runs[0].lost
-        write_certificate(found, tmp_path / "c")
-        assert verify(tmp_path / "c").valid
+        verified(found)
 
     def test_runs_that_were_made_before_are_judged_as_they_are(self) -> None:
         made = [kvopt.run(UNEVEN, name) for name in ("mc-sf", "alpha-protect:alpha=0.5")]
@@ -118,13 +117,12 @@ class TestBuilding:
         with pytest.raises(InvalidInput, match="in rounds"):
             certify(UNEVEN, schedule=schedule, clock=Seconds(BatchTime([Line(1, 0)])))
 
-    def test_a_limit_of_nothing_keeps_both_sides(self, tmp_path: Path) -> None:
+    def test_a_limit_of_nothing_keeps_both_sides(self) -> None:
         found = certify(UNEVEN, ["mc-sf"], time_limit=0)
         assert found.runs[0].outcome == "unfinished"
         assert found.objective is not None
         assert found.lower_bound is not None
-        write_certificate(found, tmp_path / "c")
-        assert verify(tmp_path / "c").valid
+        verified(found)
 
     def test_what_is_reserved_is_left_of_the_limit(self) -> None:
         instance = generate("conversation", 300, seed=1)
@@ -151,12 +149,11 @@ class TestBuilding:
 class TestWriting:
     """The file."""
 
-    def test_every_label_survives(self, tmp_path: Path) -> None:
+    def test_every_label_survives(self) -> None:
         request = kvopt.Request(1, 2, 3, "ü\u2028", kvopt.Prediction(1, 9), 0.25)
         instance = Instance(9, [request], "näme", {"a": [1, {"b": None}]}, 2.5)
         found = certify(instance, time_limit=3)
-        write_certificate(found, tmp_path / "c")
-        assert verify(tmp_path / "c").valid
+        verified(found)
         assert instance_from_json(content_of(found)["instance"]) == instance
 
     def test_ids_that_say_nothing_are_left_out(self) -> None:

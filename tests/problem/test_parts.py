@@ -5,17 +5,16 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from brute_force import feasible, last_time, makespan, optimum, tel
+from certificates import verified
 from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import instances, plain, random_feasible_starts, random_instances
 
 from kvopt import bound, certify, generate, run, solve
-from kvopt.certificates import write_certificate
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import SplitProof
@@ -25,7 +24,6 @@ from kvopt.problem.requests import Request
 from kvopt.search.parts import _Side
 from kvopt.simulate.policies.registry import policies
 from kvopt.timetable.schedule import Schedule
-from kvopt.verify import verify
 
 pytestmark = pytest.mark.usefixtures("processor_clock", "few_steps")
 
@@ -159,26 +157,22 @@ def test_a_loop_before_a_long_gap_ends() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("begin", "gap"), [(0, 0), (FAR, FAR)])
-def test_certificates_of_parts(begin: int, gap: int, tmp_path: Path) -> None:
+def test_certificates_of_parts(begin: int, gap: int) -> None:
     large = generate("arrival-1", n=6, seed=1)
     parts = alike([large, SMALL, generate("uniform", n=3, memory=50, seed=3)])
     made = certify(with_gaps(parts, gap, begin), ["mc-sf"], time_limit=60)
     assert made.lower is not None
     assert isinstance(made.lower.proof, SplitProof)
-    write_certificate(made, tmp_path / "c.json")
-    verdict = verify(tmp_path / "c.json")
-    assert verdict.valid, verdict.lines
-    assert any(f"lower {made.lower_bound:,}" in line for line in verdict.lines)
+    assert f"lower {made.lower_bound:,}" in verified(made)
 
 
 @pytest.mark.slow
-def test_many_parts_take_a_moment(tmp_path: Path) -> None:
+def test_many_parts_take_a_moment() -> None:
     requests = [Request(FAR + i * 10**7, 3, 1 + i % 5) for i in range(2_000)]
     instance = Instance(10, requests)
     made = certify(instance, ["fcfs"], time_limit=60)
     assert made.objective == made.lower_bound == instance.total_output
-    write_certificate(made, tmp_path / "c.json")
-    assert verify(tmp_path / "c.json").valid
+    verified(made)
 
 
 def test_a_given_schedule_that_reaches_into_the_next_part_does_no_harm() -> None:

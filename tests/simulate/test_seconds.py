@@ -25,7 +25,6 @@ from kvopt import (
     generate,
     run,
 )
-from kvopt.errors import Stopped
 from kvopt.fleets import fleet_sizes
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Seconds
@@ -220,26 +219,6 @@ def test_a_policy_that_sleeps_while_nothing_runs_is_woken() -> None:
 # ---- outcomes ----------------------------------------------------------------------
 
 
-def test_a_livelock_is_named_and_has_no_total() -> None:
-    requests = [
-        Request(0, 0, 5),
-        Request(0, 0, 5),
-    ]
-    found = run(Instance(6, requests), "alpha-protect:alpha=0", clock=Seconds(EVEN))
-    assert found.outcome is Outcome.LIVELOCK
-    assert found.objective is None
-    assert found.completed == 0
-    shown = found.to_json()
-    assert shown["objective_seconds"] is None
-    assert shown["latency"] == {"mean": None, "median": None, "p99": None}
-    assert shown["tokens_per_second"] is None
-
-
-def test_a_run_can_be_stopped() -> None:
-    with pytest.raises(Stopped):
-        run(Instance(5, [Request(0, 1, 1)]), "fcfs", clock=Seconds(EVEN), should_stop=lambda: True)
-
-
 def test_hindsight_is_for_a_backlog_only() -> None:
     backlog = Instance(9, [Request(0, 1, 3), Request(0, 1, 4)])
     assert run(backlog, "sorted-lp:hindsight=1", clock=Seconds(EVEN)).completed == 2
@@ -263,13 +242,6 @@ def test_the_stand_ins_arrive_in_seconds() -> None:
         assert r.arrival_seconds is not None
         assert (r.arrival - 1) * 0.05 < r.arrival_seconds <= r.arrival * 0.05 + 1e-9
     assert run(instance, "svf", clock=Seconds(EVEN)).completed == 400
-    with pytest.raises(InvalidInput, match="per_second"):
-        generate("conversation", n=4, parameters={"per_second": 50, "rate": 1})
-
-
-def test_an_empty_instance_completes() -> None:
-    found = run(Instance(5, []), "svf", clock=Seconds(EVEN))
-    assert (found.objective, found.outcome, found.makespan) == (0, Outcome.COMPLETED, 0)
 
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=300))
