@@ -15,6 +15,11 @@ CLOCK = (
     "give --batch-time for another machine\n"
 )
 
+LIGHT = (
+    'certify = false\npolicies = ["mc-sf"]\n'
+    '[[instances]]\nfamily = "arrival-1"\nn = 3\nmemory = 30\nseed = 1\n'
+)
+
 
 @pytest.fixture
 def stuck(tmp_path: Path) -> Path:
@@ -49,34 +54,26 @@ class TestClock:
         if verb != "certify" or not json_:
             assert "assumed: " not in run(verb, ec1, *options)[2]
 
-    def test_refusals_stay_one_line(self, run: Run) -> None:
-        code, _, err = run("run", "missing.json", "-P", "mc-sf", "--seconds")
-        assert code == 2
-        assert err == "kvopt: missing.json: cannot be read: No such file or directory\n"
-
-    @pytest.mark.parametrize("given", [False, True])
-    def test_a_study_says_it_too(self, run: Run, tmp_path: Path, given: bool) -> None:
+    @pytest.mark.parametrize(
+        ("text", "is_assumed"),
+        [
+            (f'clock = "seconds"\n{LIGHT}', True),
+            (f'clock = "seconds"\nbatch_time = "llama-2-70b-2xa100"\n{LIGHT}', False),
+            (LIGHT, False),
+        ],
+    )
+    def test_a_study_says_it_too(
+        self, run: Run, tmp_path: Path, text: str, is_assumed: bool
+    ) -> None:
         study = tmp_path / "one.toml"
-        study.write_text(
-            'clock = "seconds"\ncertify = false\npolicies = ["mc-sf"]\n'
-            + ('batch_time = "llama-2-70b-2xa100"\n' if given else "")
-            + '[[instances]]\nfamily = "arrival-1"\nn = 3\nmemory = 30\nseed = 1\n'
-        )
+        study.write_text(text)
         code, _, err = run("study", study, "--out", tmp_path / "folder", "--jobs", 1)
         assert code == 0, err
         line = (
             'assumed: batch_time = "llama-2-70b-2xa100" (Llama-2-70B on two A100); '
             "give batch_time in the description for another machine\n"
         )
-        assert (line in err) is not given
-
-    def test_a_study_in_rounds_has_no_machine(self, run: Run, tmp_path: Path) -> None:
-        study = tmp_path / "one.toml"
-        study.write_text(
-            'policies = ["mc-sf"]\n[limits]\ntime_limit = 5\n'
-            '[[instances]]\nfamily = "arrival-1"\nn = 3\nmemory = 30\nseed = 1\n'
-        )
-        assert "assumed: " not in run("study", study, "--out", tmp_path / "folder", "--jobs", 1)[2]
+        assert (line in err, "assumed: " in err) == (is_assumed, is_assumed)
 
 
 class TestLivelocks:

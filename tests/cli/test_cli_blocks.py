@@ -84,8 +84,6 @@ def test_every_command_says_how_many_attain(run: Run, file: Path) -> None:
     assert out.splitlines()[0].split()[:4] == ["policy", "in", "time", "99%"]
     assert out.splitlines()[1].split()[:3] == ["slo", "2", "no"]
     assert json.loads(run("bound", file, *slo, "--json")[1])["ceiling"] == 2
-    code, _, err = run("run", file, "-P", "slo", "--attain", "99%")
-    assert (code, "--attain: goes with --slo" in err) == (2, True)
 
 
 def test_json(run: Run, file: Path) -> None:

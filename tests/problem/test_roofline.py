@@ -275,7 +275,6 @@ def test_presets_are_listed_and_shown(run: Run) -> None:
     _, out, _ = run("hardware", "show", "llama-3-8b@h100")
     assert "config.json of meta-llama/Meta-Llama-3-8B" in out
     assert "3,350 GB/s at 80%" in out
-    assert run("hardware", "show", "llama-3-8@h100")[2].endswith("did you mean llama-3-8b?\n")
 
 
 def test_models_and_gpus_are_listed(run: Run) -> None:
@@ -287,4 +286,3 @@ def test_models_and_gpus_are_listed(run: Run) -> None:
     machine = ("--gpu", "h200", "--gpus", 1, "--model", "llama-3-8b", "--json")
     tokens = capacity(MODELS["llama-3-8b"], 141 * 10**9, 1, Fraction(9, 10))
     assert json.loads(run("hardware", "capacity", *machine)[1])["memory"] == tokens
-    assert run("hardware", "capacity", "--gpu", "h20")[2].endswith("did you mean h200?\n")
