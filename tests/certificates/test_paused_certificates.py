@@ -179,10 +179,3 @@ class TestSeconds:
         content["upper"] = {"value": wanted, **claim}
         assert judged(tmp_path / "c", content).valid
         assert read_certificate(tmp_path / "c").objective == wanted
-
-
-def test_a_limit_of_nothing_leaves_both_sides() -> None:
-    found = certify(crowded(random.Random(7)), scope="pauses", time_limit=0)
-    assert found.lower_bound is not None
-    assert found.objective is not None
-    verified(found)

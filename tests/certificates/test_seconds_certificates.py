@@ -123,26 +123,6 @@ def test_parts_are_written_read_and_checked(tmp_path: Path) -> None:
     assert judged(tmp_path / "c", {**found, "scope": "chunks"}).exit_status == 1
 
 
-def test_a_livelock_claims_nothing() -> None:
-    instance = Instance(10, [Request(0, 9, 1), Request(0, 1, 1)])
-    found = certify(instance, ["alpha-protect:alpha=0.5", "fcfs"], clock=Seconds(ROOF))
-    assert "livelock, nothing is claimed" in verified(found)
-    shown = found.to_json()
-    assert shown["policies"][0]["value_ns"] is None
-    assert shown["policies"][0]["ratio"] == [None, None]
-    assert shown["policies"][1]["value_ns"] >= (found.objective or 0) > 0
-
-
-def test_a_limit_leaves_policies_out_and_keeps_both_sides() -> None:
-    instance = generate("conversation", 400, 3000, seed=4)
-    found = certify(instance, ["svf"], clock=Seconds(A100), time_limit=0)
-    assert [(run.policy, run.outcome) for run in found.runs] == [("svf", "unfinished")]
-    assert found.to_json()["unfinished"] == ["svf"]
-    assert found.provenance["found_by"] == "one after another"
-    assert 0 < (found.gap or 0) < 1
-    assert "'svf': unfinished, nothing is claimed" in verified(found)
-
-
 WRONG: list[tuple[Place, Any, int]] = [
     (("schema",), "kvopt.seconds-certificate/3", 2),
     (("extra",), 1, 2),
@@ -259,8 +239,7 @@ def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
 class TestCommand:
     def test_no_time_is_enough_for_both_sides(self, run: Run, tmp_path: Path, ec1: Path) -> None:
         arguments = ("certify", ec1, "--seconds", "-P", "svf", "-t", 0, "-o", tmp_path / "c.json")
-        code, out, err = run(*arguments)
-        assert code == 0
+        out, err = run.done(*arguments)
         assert "unfinished" in out
         assert "svf: was not run, as the limit came first" in err
         assert run("verify", tmp_path / "c.json")[0] == 0

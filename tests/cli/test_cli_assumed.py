@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Run
+from commands import Run, written
 
 CLOCK = (
     "assumed: --batch-time llama-2-70b-2xa100 (Llama-2-70B on two A100); "
@@ -44,8 +44,7 @@ class TestClock:
         verb, *rest = command
         target = ("-o", tmp_path / "cert.json") if verb == "certify" else ()
         options = (*rest, *target, *(["--json"] if json_ else []))
-        code, out, err = run(verb, ec1, "--seconds", *options)
-        assert code == 0
+        out, err = run.done(verb, ec1, "--seconds", *options)
         assert err.startswith(CLOCK)
         if json_:
             json.loads(out)
@@ -65,10 +64,8 @@ class TestClock:
     def test_a_study_says_it_too(
         self, run: Run, tmp_path: Path, text: str, is_assumed: bool
     ) -> None:
-        study = tmp_path / "one.toml"
-        study.write_text(text)
-        code, _, err = run("study", study, "--out", tmp_path / "folder", "--jobs", 1)
-        assert code == 0, err
+        study = written(tmp_path / "one.toml", text)
+        err = run.done("study", study, "--out", tmp_path / "folder", "--jobs", 1)[1]
         line = (
             'assumed: batch_time = "llama-2-70b-2xa100" (Llama-2-70B on two A100); '
             "give batch_time in the description for another machine\n"
@@ -97,8 +94,7 @@ class TestLivelocks:
         assert ended[place] == "1.0000"
 
     def test_json_says_what_finished_as_before(self, run: Run, stuck: Path) -> None:
-        _, out, _ = run("run", stuck, "--seconds", "-P", "alpha-protect:alpha=0", "--json")
-        (row,) = json.loads(out)["policies"]
+        (row,) = run.json("run", stuck, "--seconds", "-P", "alpha-protect:alpha=0")["policies"]
         assert row["objective_seconds"] is None
         assert row["completed"] == 1
         assert row["latency"]["mean"] > 0
@@ -114,8 +110,6 @@ class TestLivelocks:
 )
 def test_a_path_in_a_study_is_named_once(run: Run, tmp_path: Path, text: str, path: str) -> None:
     (tmp_path / "bad.json").write_text('{"schema": "kvopt.instance/1"}')
-    study = tmp_path / "one.toml"
-    study.write_text(f'policies = ["mc-sf"]\n{text}')
-    code, _, err = run("study", study, "--out", tmp_path / "folder")
-    assert code == 2
+    study = written(tmp_path / "one.toml", f'policies = ["mc-sf"]\n{text}')
+    err = run.refused("study", study, "--out", tmp_path / "folder")
     assert err.count(str(tmp_path / path)) == 1

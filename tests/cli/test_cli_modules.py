@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import Run
+from commands import Run, written
 
 from kvopt.studies.records import read_records
 
@@ -31,8 +31,7 @@ class Longest(PrefixPolicy):
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    path = tmp_path / "mine.py"
-    path.write_text(GOOD)
+    path = written(tmp_path / "mine.py", GOOD)
     return path
 
 
@@ -47,13 +46,13 @@ def test_commands_know_what_a_file_registers(run: Run, ec1: Path, mine: Path) ->
     assert run("certify", ec1, *module, *policy, "-o", cert)[0] == 0
     assert run("plot", ec1, *module, *policy, "-o", folder / "p.svg")[0] == 0
     assert "longest" in run("policies", *module)[1]
-    code, _, err = run("run", ec1, *module, "--policy", "longest:alpha=0.1")
-    assert (code, "alpha: is not a key of longest" in err) == (2, True)
+    assert "alpha: is not a key of longest" in run.refused(
+        "run", ec1, *module, "--policy", "longest:alpha=0.1"
+    )
 
 
 def test_several_files_are_loaded(run: Run, ec1: Path, mine: Path) -> None:
-    other = mine.with_name("other.py")
-    other.write_text(GOOD.replace('"longest"', '"other"'))
+    other = written(mine.with_name("other.py"), GOOD.replace('"longest"', '"other"'))
     modules = ("--module", mine, "--module", other)
     assert run("run", ec1, *modules, "-P", "longest", "-P", "other")[0] == 0
 
@@ -66,8 +65,7 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
         '[[instances]]\nfamily = "geometric"\nn = 4\nmemory = 8\nparameters = { u = 4 }\n'
     )
     command = ("study", tmp_path / "s.toml", "--module", mine, "--out", tmp_path / "out")
-    code, _, err = run(*command, "--jobs", 2)
-    assert code == 0, err
+    run.done(*command, "--jobs", 2)
     (record,) = read_records(tmp_path / "out")
     assert (record.policy, record.outcome) == ("longest", "completed")
     assert f'modules = ["{mine}"]' in (tmp_path / "out" / "study.toml").read_text()
@@ -75,7 +73,7 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
 
 
 def test_two_files_cannot_share_a_name(run: Run, ec1: Path, mine: Path) -> None:
-    other = mine.with_name("other.py")
-    other.write_text(GOOD)
-    code, _, err = run("run", ec1, "--module", mine, "--module", other, "-P", "longest")
-    assert (code, "longest: is the name of kvopt_module_mine_" in err) == (2, True)
+    other = written(mine.with_name("other.py"), GOOD)
+    assert "longest: is the name of kvopt_module_mine_" in run.refused(
+        "run", ec1, "--module", mine, "--module", other, "-P", "longest"
+    )

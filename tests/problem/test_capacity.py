@@ -66,8 +66,7 @@ def test_the_command_says_where_the_paper_contradicts_itself(run: Run) -> None:
 
 
 def test_options_change_a_preset(run: Run) -> None:
-    _, out, _ = run("hardware", "capacity", "--model", "mistral-7b", "--gpus", 1, "--json")
-    plain = json.loads(out)
+    plain = run.json("hardware", "capacity", "--model", "mistral-7b", "--gpus", 1)
     assert plain["note"] is None
     _, out, _ = run(
         "hardware", "capacity", "--model", "mistral-7b", "--gpus", 1, "--kv-heads", 4,

@@ -12,6 +12,7 @@ from certificates import verified
 from effort import many
 from hypothesis import given
 from hypothesis import strategies as st
+from known import known
 from strategies import instances, plain, random_feasible_starts, random_instances
 
 from kvopt import bound, certify, generate, run, solve
@@ -21,7 +22,7 @@ from kvopt.incumbent.proofs import SplitProof
 from kvopt.problem.instance import Instance
 from kvopt.problem.parts import split
 from kvopt.problem.requests import Request
-from kvopt.search.parts import _Side
+from kvopt.search.parts import Side
 from kvopt.simulate.policies.registry import policies
 from kvopt.timetable.schedule import Schedule
 
@@ -95,7 +96,7 @@ def test_bounds_do_not_depend_on_gaps(method: str) -> None:
 
 def test_a_search_that_was_left_behind_does_not_undo_what_came_later() -> None:
     whole = Search(SMALL.shifted(FAR))
-    side = _Side(split(whole.instance)[0], whole, None)
+    side = Side(split(whole.instance)[0], whole, None)
     later, earlier = Search(side.part.instance), Search(side.part.instance)
     later.offer_starts(solve(SMALL).starts or (), "later")
     later.offer_claimed(later.progress.objective or 0, "later")
@@ -125,8 +126,7 @@ def test_bounds_and_schedules_around_the_optimum() -> None:
         assert (found.objective, found.lower_bound) == (best, best)
         for method in ("volume", "lp", "auto"):
             value = bound(instance.shifted(FAR), method, time_limit=5).value
-            assert value is not None
-            assert value <= best
+            assert known(value) <= best
 
 
 @pytest.mark.slow
@@ -151,8 +151,7 @@ def test_a_loop_before_a_long_gap_ends() -> None:
     loop = [Request(0, 1, 3), Request(0, 1, 3), Request(0, 1, 3)]
     found = run(Instance(9, [*loop, Request(FAR, 1, 1)]), "alpha-protect:alpha=0.1")
     assert found.outcome == "livelock"
-    assert found.note is not None
-    assert "without a completion" in found.note
+    assert "without a completion" in known(found.note)
 
 
 @pytest.mark.slow

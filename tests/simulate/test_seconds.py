@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import pytest
+from brute_force import Server
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from literal_server import Served, serve
-from strategies import instances
+from literal import chen, jaillet
+from literal.common import Job, Run, Timed
+from strategies import instances, jobs_of
 
 from kvopt import (
     BatchTime,
@@ -133,30 +137,37 @@ def test_rounds_of_one_second_are_rounds(text: str, instance: Instance) -> None:
         assert getattr(found, name) == [time * NANOSECONDS for time in getattr(wanted, name)]
 
 
-# ---- a literal server --------------------------------------------------------------
+# ---- transcriptions of policies, whose rounds last ------------------------------------
+
+
+LITERAL: dict[str, Callable[[Sequence[Job], int], Run]] = {
+    "mc-sf": jaillet.mc_sf,
+    "fcfs": jaillet.fcfs,
+    "svf": jaillet.svf,
+    "h-sf": chen.h_sf,
+    "alpha-protect:alpha=0.3": partial(jaillet.alpha_protect, alpha="0.3"),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ["mc-sf", "fcfs", "alpha-protect:alpha=0.3"])
+@pytest.mark.parametrize("text", LITERAL)
 @examples(30)
 @given(instance=timed(), model=models())
 def test_a_server_that_counts_round_by_round_does_the_same(
     text: str, instance: Instance, model: BatchTime
 ) -> None:
-    found = run(instance, text, clock=Seconds(model))
-    served = serve(instance, text, model)
-    if found.outcome is Outcome.LIVELOCK:
-        assert served is None
-        return
-    assert served is not None
-    assert outcome_of(found) == served
-
-
-def outcome_of(found: PolicyRun) -> Served:
-    return Served(
-        list(found.start_times), list(found.first_tokens), list(found.completions),
-        found.evictions, found.peak_memory,
-    )  # fmt: skip
+    clock = Seconds(model)
+    found, arrivals = run(instance, text, clock=clock), clock.arrivals(instance)
+    jobs = [job._replace(arrival=a) for job, a in zip(jobs_of(instance), arrivals, strict=True)]
+    server = Server([(e.round_ns, e.token_ns) for e in model.lines], model.prompt_ns, model.kv_ns)
+    served = Timed(jobs, server.round_ns)
+    expected = LITERAL[text](served, instance.memory)
+    assert found.outcome == expected.outcome
+    if found.outcome is Outcome.COMPLETED:
+        assert [*found.start_times] == served.starts
+        assert [*found.first_tokens] == served.first_tokens
+        assert [*found.completions] == served.completions
+        assert (found.evictions, found.peak_memory) == (expected.evictions, served.peak)
 
 
 def test_by_hand() -> None:

@@ -102,16 +102,13 @@ def test_the_command_says_how_often_requests_paused(run: Run, tmp_path: Path) ->
     path = tmp_path / "i.json"
     requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
     write_instance(Instance(16, requests), path)
-    code, out, _ = run("run", path, "-P", "vllm-fcfs:block=1")
-    assert code == 0
+    out = run.done("run", path, "-P", "vllm-fcfs:block=1")[0]
     assert "2 pauses" in out
-    code, out, _ = run("run", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "s.json", "--json")
-    assert code == 0
+    out = run.done("run", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "s.json", "--json")[0]
     found = json.loads((tmp_path / "s.json").read_text())
     assert found["schema"] == "kvopt.schedule/2"
     assert found["segments"] == json.loads(out)["policies"][0]["segments"]
-    code, _, err = run("plot", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "p.svg")
-    assert code == 0, err
+    run.done("plot", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "p.svg")
     assert "2 pauses" in (tmp_path / "p.svg").read_text()
 
 

@@ -11,6 +11,7 @@ import pytest
 from effort import examples, many
 from hypothesis import given
 from interpreters import printed
+from known import known
 from literal import wang as literal
 from literal import wang_phase1
 from literal.common import Run
@@ -273,8 +274,6 @@ def test_ratios_grow_on_the_families_of_wang(
     for k in values:
         instance = generate(family, parameters={"k": k})
         value, best = run(instance, policy).objective, run(instance, "svf").objective
-        assert value is not None
-        assert best is not None
-        ratios.append(value / best)
+        ratios.append(known(value) / known(best))
     assert ratios == sorted(set(ratios))
     assert ratios[-1] > 1.4

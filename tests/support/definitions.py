@@ -7,13 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
+from math import ceil
 from typing import Any
 
 import pytest
+from price_oracle import bound_of
 
 from kvopt.verify import configurations, proofs, seconds, slo, volume
-from kvopt.verify.prices import NO_PREFIX, _levels
+from kvopt.verify.prices import NO_PREFIX, levels_of
 from kvopt.verify.problem import Clock, Problem, Request, held_together
 from kvopt.verify.slo import TimePrices
 from kvopt.verify.work import Invalid, Prepared, Work, pairwise
@@ -24,58 +26,21 @@ Evaluator = Callable[[Problem, Proof, Work], Prepared]
 
 def prices(problem: Problem, proof: dict[str, Any]) -> int:
     """Return the bound of prices: least costs of all requests less the price of all capacities."""
-    (memory, private, most), block = held_together(problem), problem.block
+    memory, private, most = held_together(problem)
     prefixes = next((r for r in proof["resources"] if r["name"] == "prefixes"), NO_PREFIX)
-    levels, token = _levels(problem, prefixes, most), _of_tokens(proof)
-    slots = [
-        (each["capacity"], _line(each["times"], each["numerators"]))
-        for each in proof["resources"]
-        if each["name"] == "slots"
-    ]
-    unit: int = prefixes["denominator"]
-    scale: int = unit * proof["denominator"]
-    last = max([0, *token, *(time for _, line in slots for time in line)])
+    levels = levels_of(problem, prefixes, most)
 
     def shared(i: int, time: int) -> int:
         x = bisect_left(prefixes["times"], time) - 1
         return levels[i][x] if 0 <= x < len(levels[i]) else 0
 
-    def cost(i: int, times: Sequence[int], weight: int) -> int:
-        paid: int = scale * weight * (times[-1] - problem.requests[i].arrival)
-        for held, time in enumerate(times, private[i] + 1):
-            paid += token[time] * (unit * -(-held // block) * block + shared(i, time))
-            taken = ((many + 1) * held // (memory + 1) * line[time] for many, line in slots)
-            paid += unit * sum(taken)
-        return paid
-
-    def runs(request: Request) -> Iterator[Sequence[int]]:
-        arrival, _, output = request
-        end = max(arrival, last) + output
-        if problem.pauses:
-            return combinations(range(arrival + 1, end + 1), output)
-        return (range(k + 1, k + output + 1) for k in range(arrival, end - output + 1))
-
-    worth = memory * sum(token.values()) + sum(many * sum(line.values()) for many, line in slots)
-    total: int = -problem.used * unit * worth
-    weights = problem.weights or (1,) * len(problem.requests)
-    for i, (request, weight) in enumerate(zip(problem.requests, weights, strict=True)):
-        total += min(cost(i, times, weight) for times in runs(request))
-    return -(-total // scale)
-
-
-def _of_tokens(proof: Proof) -> Counter[int]:
-    (tokens,) = (each for each in proof["resources"] if each["name"] == "tokens")
-    return Counter(dict(enumerate(tokens["numerators"], tokens["first"])))
-
-
-def _line(borders: list[int], values: list[int]) -> Counter[int]:
-    """Return prices of a slot at all times after the first border; slopes are rounded up."""
-    line: Counter[int] = Counter()
-    for x in range(len(borders) - 1):
-        slope = -((values[x] - values[x + 1]) // (borders[x + 1] - borders[x]))
-        for n in range(1, borders[x + 1] - borders[x] + 1):
-            line[borders[x] + n] = values[x] + n * slope
-    return line
+    rows = [(r.arrival, own, r.output) for r, own in zip(problem.requests, private, strict=True)]
+    return ceil(
+        bound_of(
+            memory, rows, proof, block=problem.block, workers=problem.used, pauses=problem.pauses,
+            weights=problem.weights or (), shared=shared, unit=prefixes["denominator"],
+        )
+    )  # fmt: skip
 
 
 def fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
