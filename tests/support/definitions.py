@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from itertools import product
+from itertools import product, repeat
 from math import ceil
 from typing import Any
 
 import pytest
+from literal import configurations as literal
 from price_oracle import bound_of
 
 from kvopt.verify import configurations, proofs, seconds, slo, volume
@@ -81,44 +82,14 @@ def costs(stage: Any, starts: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def heaviest(stage: Any, starts: Sequence[Sequence[int]]) -> list[int]:
-    """Return R at each knot: over all states, within their copies, that fit together.
-
-    They can if memory suffices when each completes.  Copies are those of the largest number of
-    requests that may be in a state at some time strictly between the neighbours of the knot.
-    """
-    found = []
-    for x, time in enumerate(stage.times):
-        before = stage.times[x - 1] if x else 0
-        after = stage.times[x + 1] if x + 1 < len(stage.times) else time + 1
-        copies: Counter[tuple[int, int]] = Counter()
-        for t in range(max(0, before) + 1, after):
-            copies |= Counter(
-                (r.prompt + t - k, k + r.output - t)
-                for r, own in zip(stage.requests, starts, strict=True)
-                for k in own
-                if k < t <= k + r.output
-            )
-        states = [state for state in copies if stage.price(time, sum(state), state[1])]
-        best = 0
-        for counts in product(*(range(copies[state] + 1) for state in states)):
-            some = [
-                state for state, count in zip(states, counts, strict=True) for _ in range(count)
-            ]
-            if all(sum(h + r for h, left in some if left >= r) <= stage.memory for _, r in some):
-                best = max(best, sum(stage.price(time, h + r, r) for h, r in some))
-        found.append(stage.used * best)
-    return found
-
-
-def between(times: Sequence[int], values: Sequence[int], time: int) -> int:
-    """Return a value at a time from those at its neighbours, rounded down; 0 outside of them."""
-    if not times[0] <= time <= times[-1]:
-        return 0
-    x = bisect_left(times, time)
-    if times[x] == time:
-        return values[x]
-    (a, b), (low, high) = times[x - 1 : x + 1], values[x - 1 : x + 1]
-    return ((b - time) * low + (time - a) * high) // (b - a)
+    """Return R at each knot: over all states, within their copies, that fit together."""
+    around = literal.copies_around(stage.requests, starts, stage.times)
+    weights = (
+        {state: stage.price(time, sum(state), state[1]) for state in copies}
+        for time, copies in zip(stage.times, around, strict=True)
+    )
+    largest = map(literal.largest, weights, repeat(stage.memory), around)
+    return [int(stage.used * weight) for weight in largest]
 
 
 def search(stage: Any, target: int) -> int:
@@ -266,7 +237,7 @@ class AllSchedules:
 def state_costs(stage: Any, starts: Sequence[Sequence[int]]) -> list[list[int]]:
     """Set R and return the costs of starts under prices of states."""
     knots = heaviest(stage, starts)
-    stage.most = [between(stage.times, knots, t) for t in range(stage.last + 1)]
+    stage.most = [literal.between(stage.times, knots, t) for t in range(stage.last + 1)]
     return costs(stage, starts)
 
 
