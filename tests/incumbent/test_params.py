@@ -135,12 +135,9 @@ def test_they_are_of_effect() -> None:
 
 class TestCommands:
     def test_info_prints_them(self, run: Run) -> None:
-        code, out, _ = run("info", "--params")
-        assert code == 0
+        out = run.done("info", "--params")[0]
         assert SolveParams.of(tomllib.loads(out)) == SolveParams()
-        assert json.loads(run("info", "--params", "--json")[1]) == json.loads(
-            json.dumps(SolveParams().tables())
-        )
+        assert run.json("info", "--params") == json.loads(json.dumps(SolveParams().tables()))
 
     @pytest.mark.parametrize("command", ["solve", "bound", "certify"])
     def test_commands_take_them(self, run: Run, tmp_path: Path, command: str) -> None:

@@ -137,7 +137,7 @@ def import_trace(
         }
         return Instance(
             memory,
-            _requests(rows, clock, length),
+            requests_of(rows, clock, length),
             name=None if is_standard_input(path) else path.stem,
             notes={
                 "imported_from": name_of(path.name),
@@ -150,7 +150,7 @@ def import_trace(
         )
 
 
-def _requests(rows: list[Row], clock: Clock, length: Fraction) -> list[Request]:
+def requests_of(rows: list[Row], clock: Clock, length: Fraction) -> list[Request]:
     """Return requests with rounds of a length; a clock of seconds begins at the first arrival."""
     is_timed = clock == "seconds"
     first = rows[0].time if rows and is_timed else 0
