@@ -47,11 +47,11 @@ class Forest:
     @cached_property
     def users(self) -> tuple[tuple[int, ...], ...]:
         """For each node the requests that have it on their path."""
-        found: list[list[int]] = [[] for _ in self.weights]
+        rows: list[list[int]] = [[] for _ in self.weights]
         for i, path in enumerate(self.paths):
             for node in path:
-                found[node].append(i)
-        return tuple(map(tuple, found))
+                rows[node].append(i)
+        return tuple(map(tuple, rows))
 
     def of(self, members: Sequence[int]) -> Forest:
         """Return the forest of some of the requests, with all nodes."""
