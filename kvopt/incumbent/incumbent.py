@@ -453,5 +453,12 @@ class Search:
 
 
 def _moved(schedule: Schedule, instance: Instance) -> Schedule:
-    """Return the same starts in another instance."""
-    return schedule if schedule.instance is instance else replace(schedule, instance=instance)
+    """Return the same starts in another instance, on its first workers if it has fewer."""
+    if schedule.instance is instance:
+        return schedule
+    if schedule.instance.workers <= instance.workers:
+        return replace(schedule, instance=instance)
+    used = sorted({*schedule.workers})
+    workers = [used.index(worker) for worker in schedule.workers]
+    resumed = [schedule.resumed[worker] for worker in used if worker < len(schedule.resumed)]
+    return replace(schedule, instance=instance, workers=workers, resumed=resumed)

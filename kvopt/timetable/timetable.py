@@ -143,7 +143,14 @@ class Timetable(Summarised):
 
     @cached_property
     def _parts(self) -> tuple[Self, ...]:
-        return tuple(map(self._part, range(self.instance.workers)))
+        parts, idle = list[Self](), None
+        for worker, members in enumerate(self.members):
+            is_idle = not (members or any(self.resumed[worker : worker + 1]))
+            part = idle if is_idle and idle is not None else self._part(worker)
+            # Workers without work share one timetable, so that thousands of them take no time.
+            idle = part if is_idle else idle
+            parts.append(part)
+        return tuple(parts)
 
     def _part(self, worker: int) -> Self:
         members = self.members[worker]
