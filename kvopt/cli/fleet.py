@@ -179,8 +179,9 @@ def _write(found: FleetSizes | FleetOverTime, out: Path, name: str) -> None:
         figure = found.plot()
         for suffix in ("svg", "png"):
             plots.save(figure, out / f"{name}.{suffix}")
-    of = "each number of machines" if name == "fleet" else "each window"
-    say(f"wrote {out}: a certificate of {of}, picture, JSON")
+    proofs = "a certificate of each number of machines"
+    proofs = proofs if name == "fleet" else "certificates of proved numbers above 1"
+    say(f"wrote {out}: {proofs}, picture, JSON")
 
 
 def _lines_over_time(found: FleetOverTime) -> Iterator[str]:
