@@ -5,8 +5,8 @@
 
 NAME:K is a trace of Azure, K copies of it, each shifted in a circle by a K-th of its length;
 NAME:K:S copies its first S seconds only.
-day:N:P has N drawn conversations, whose rate is a sine over a day; it is compressed until the
-formula makes P machines at its peak, 20 by default, and a window is a twelfth of it.
+day:N:P has N conversations of Azure, drawn, whose rate is a sine over a day; it is compressed until
+the formula makes P machines at its peak, 20 by default, and a window is a sixth of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import traces
 
-from kvopt import Instance, Request, Seconds, batch_time, generate
+from kvopt import Instance, Request, Seconds, batch_time
 from kvopt.fleets import FleetOverTime, fleet_over_time
 from kvopt.fleets.planners import service_rate
 from kvopt.kernels.pipes import writing_output
@@ -33,7 +33,7 @@ MEMORY = {"llama-3-8b@h100": 426_784, "llama-3-70b@4xh100": 448_280}
 SLO = "ttft=2s,tpot=50ms"
 SWING = 0.8
 """Amplitude of the rate of a day, as a share of its mean."""
-WINDOWS = 12
+WINDOWS = 6
 
 
 def main() -> None:
@@ -91,7 +91,8 @@ def of_case(data: Path, case: str, machine: str, every: str) -> tuple[Instance, 
     """Return the instance of a case, and the length of its windows."""
     name, size, *more = case.split(":")
     if name == "day":
-        return day(int(size), machine, int(more[0]) if more else 20)
+        peak = int(more[0]) if more else 20
+        return day(traces.trace(data, "conv"), int(size), machine, peak)
     whole = replace(traces.trace(data, name), memory=MEMORY[machine], round_ms=None)
     if more:
         first = [r for r in whole if (r.arrival_seconds or 0.0) < float(more[0])]
@@ -115,14 +116,14 @@ def superposed(whole: Instance, copies: int) -> Instance:
     return replace(whole, requests=sorted(requests, key=lambda r: r.arrival_seconds or 0.0))
 
 
-def day(count: int, machine: str, peak: int) -> tuple[Instance, str]:
+def day(whole: Instance, count: int, machine: str, peak: int) -> tuple[Instance, str]:
     """Return a drawn day whose peak needs so many machines by the formula, and its windows."""
-    shapes = [request.shape for request in generate("conversation", count, 16_492, seed=1)]
+    rng = random.Random(1)
+    shapes = [request.shape for request in rng.choices(whole.requests, k=count)]
     plain = Instance(MEMORY[machine], [Request(0, s, o) for s, o in shapes])
     clock = Seconds(batch_time(machine))
     rate = service_rate(plain, clock, Slo.parse(SLO).levels(plain, rounds=False)) * NANOSECONDS
     span = math.ceil((1 + SWING) * count / (peak * float(rate)) / WINDOWS) * WINDOWS
-    rng = random.Random(1)
     times = sorted(drawn_times(rng, count, span))
     requests = [
         Request(0, s, o, arrival_seconds=round(t, 6))
