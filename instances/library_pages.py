@@ -216,7 +216,10 @@ def _line(row: Row) -> str:
         f"{escape(c.said)}</td>"
         for c in row.cells()
     )
-    file = f'<a href="{escape(kept)}">file</a>' if kept else "-"
+    file = "-"
+    if kept:  # `make browser` makes what the second link needs
+        path = escape(kept)
+        file = f'<a href="{path}">file</a> <a href="check.html?file={path}">check</a>'
     link = f'<th scope="row"><a href="#{name}">{name}</a></th>'
     return f'<tr data-name="{name}">{link}{words}{numbers}<td>{file}</td></tr>'
 
