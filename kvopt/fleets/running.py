@@ -208,7 +208,9 @@ def fleet_sizes(
     if gpus is None and clock.model is not None:
         gpus = gpus_of(clock.model)
     left = tuple(work.left)
-    return FleetSizes(asked, goal, bands, measure, scope, left, work.signal_number, gpus)
+    formula = measure.planned() if isinstance(measure, Misses) else None
+    ended = left, work.signal_number
+    return FleetSizes(asked, goal, bands, measure, scope, *ended, gpus, formula)
 
 
 def _refuse_mixed_aims(

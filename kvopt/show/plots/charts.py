@@ -182,6 +182,50 @@ def fleet_sizes(
     return ax
 
 
+def fleet_over_time(
+    borders: Sequence[float],
+    load: Sequence[int],
+    curves: Mapping[str, Sequence[int | None]],
+    label: str,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw numbers of machines in windows as steps, and the arrivals behind them.
+
+    Parameters
+    ----------
+    borders
+        Borders of the windows.
+    load
+        Arrivals of each window, on an axis of their own.
+    curves
+        Machines of each window by name; the first and the second enclose the optimum.
+    label
+        Label of the time.
+    ax
+        Axes to draw on; by default a new figure.
+    """
+    ax = style.axes_of(ax, 5.0)
+    behind = ax.twinx()
+    behind.stairs(load, borders, fill=True, color=style.WAITING, alpha=0.35, label="arrivals")
+    behind.set(ylabel="arrivals of a window", ylim=(0, 2.2 * max(load)))
+    ax.set_zorder(behind.get_zorder() + 1)
+    ax.patch.set_visible(False)
+    looks = (style.BOUND, "-"), (style.BOUND, "--"), (style.CAPACITY, ":")
+    for (name, counts), (colour, line) in zip(curves.items(), looks, strict=True):
+        heights = np.array(counts, dtype=float)  # unknown ones are NaN, and leave a gap
+        if not np.isnan(heights).all():
+            ax.stairs(
+                heights, borders, baseline=None, color=colour, linestyle=line, linewidth=1.4,
+                label=name,
+            )  # fmt: skip
+    numbers = [count or 0 for counts in curves.values() for count in counts]
+    ax.set(xlabel=label, ylabel="machines", ylim=(0, 1.12 * max(numbers, default=1) + 0.5))
+    style.whole_numbers(ax.yaxis, max(numbers, default=1))
+    handles = [*ax.get_legend_handles_labels()[0], *behind.get_legend_handles_labels()[0]]
+    ax.legend(handles=handles, frameon=False, fontsize=8)
+    return ax
+
+
 def spread(axis: Axis, values: Sequence[Number], floor: float = 0) -> None:
     """Fit an axis to all values, logarithmic if they are far apart."""
     low, high = float(min(values, default=floor)), float(max(values, default=floor + 1))

@@ -45,6 +45,9 @@ SECONDS_COLUMNS = (
 )  # fmt: skip
 """Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
 
+SLO_COLUMNS = ("slo", "attain", "attained", "best_attained", "ceiling", "verdict")
+"""Further columns of a study with a service level."""
+
 WHOLE: dict[str, Callable[[Context], str]] = {
     "overview": tables.overview,
     "by-memory": partial(axes.along_axis, name="by-memory"),
@@ -158,7 +161,9 @@ def _sections(context: Context) -> Iterator[tuple[str, tuple[str, str]]]:
 def _csv(study: Study) -> str:
     """Return the records as CSV; a cell is empty if unknown."""
     sink = io.StringIO(newline="")
-    columns = COLUMNS + SECONDS_COLUMNS if study.in_seconds else COLUMNS
+    columns = [*COLUMNS, *(SECONDS_COLUMNS if study.in_seconds else ())]
+    if any(record.limits.get("slo") for record in study.records):
+        columns += SLO_COLUMNS
     writer = csv.DictWriter(sink, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for record in study.records:
@@ -178,6 +183,9 @@ def _cells(record: Record) -> dict[str, object]:
         "ratio_least": least,
         "ratio_most": most,
         "proved": record.proved,
+        "slo": record.limits.get("slo"),
+        "attain": record.limits.get("attain"),
+        "verdict": record.verdict,
         "limits": json.dumps(record.limits, sort_keys=True),
         "instance_hash": instance.hash,
         "time_unit": "ns" if record.in_seconds else "rounds",
