@@ -12,7 +12,7 @@ from kvopt.cli import common
 from kvopt.cli.common import argument, blamed_on, option, refuse
 from kvopt.cli.files import KeptOptions
 from kvopt.cli.hardware import MachineOptions
-from kvopt.cli.printing import command_line, detail, is_watched, say, show, try_folder, warn
+from kvopt.cli.printing import command_line, detail, is_watched, say, show, try_folder
 from kvopt.errors import MissingPackage
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import is_standard_input, open_text, parse_json
@@ -30,8 +30,10 @@ from kvopt.timetable.timing import timed
 
 _HEAD = 4096
 """Characters of a file that show what it is."""
-_PAGE_SHARE, _PAGE_MOST = 0.08, 8.0
-"""Share of the limit for the page, and its limit in seconds."""
+_PAGE = 3.0, 8.0
+"""Seconds of the limit for the page, at least and at most; of a short limit a quarter."""
+_PAGE_SHARE = 0.08
+"""Share of the limit for the page between them."""
 _RULES = {
     "block": "block",
     "budget": "budget",
@@ -74,10 +76,11 @@ class ServerOptions:
 
 
 class _Log(NamedTuple):
-    """The requests of a log, and the run of the server if it recorded one."""
+    """The requests of a log, the run of the server if it recorded one, and remarks."""
 
     instance: Instance
-    recorded: RecordedRun | None = None
+    recorded: RecordedRun | None
+    notes: list[str]
 
 
 def headroom_command(
@@ -114,17 +117,19 @@ def headroom_command(
     began = wall_time()
     loading = spent_loading(time_limit)
     with blamed_on(file):
-        model, gpu, fits = _machine(machine, server)
-        found = _read(file, format_, kept, server, fits)
-        if found.recorded is not None and gpu is None and server.batch_time is None:
-            model = _fitted(found.recorded) or model
-        clock, instance = Seconds(model), found.instance
+        assumed = _machine(machine, server)
+        found = _read(file, format_, kept, server, assumed.fits)
+        fitted = None if assumed.name else _fitted(found)
+        if fitted is None:
+            common.say_machine(assumed.name, "--batch-time {}", "--model and --gpu")
+        clock, instance = Seconds(fitted or assumed.model), found.instance
         clock.arrivals(instance)
         if server.slo is not None:
             server.slo.levels(instance, rounds=False)
-        scheduler = server.scheduler or _scheduler(found.recorded, gpu, model)
-        recorded = _timed(found.recorded, clock) if found.recorded else None
-    reserve = loading + wall_time() - began + min(_PAGE_SHARE * time_limit, _PAGE_MOST)
+        scheduler = server.scheduler or _scheduler(found.recorded, assumed)
+        recorded = _timed(found, clock)
+    page = min(max(_PAGE_SHARE * time_limit, _PAGE[0]), _PAGE[1], time_limit / 4)
+    reserve = loading + wall_time() - began + page
     with common.undisturbed():
         with common.searching(file, clock=clock) as observer:
             answer = headroom(
@@ -143,6 +148,7 @@ def headroom_command(
                 tell=say if is_watched() else detail,
                 observer=observer,
                 command=command_line(),
+                notes=found.notes,
             )
         show(answer.to_json(), answer.lines())
         for line in answer.notes:
@@ -161,11 +167,29 @@ def headroom_command(
     common.finish(answer.signal_number, common.NOTHING_FOUND * (answer.certificate is None))
 
 
-def _machine(machine: MachineOptions, server: ServerOptions) -> tuple[BatchTime, Gpu | None, int]:
-    """Return how long rounds last, the GPU if it was named, and the tokens that fit.
+class _Machine(NamedTuple):
+    """A machine.
 
-    No tokens are known to fit on a machine of a file.
+    Parameters
+    ----------
+    model
+        How long rounds last.
+    name
+        Its name, None if none was given.
+    gpu
+        Its GPU, None if unknown.
+    fits
+        Tokens that fit beside the model, 0 if unknown.
     """
+
+    model: BatchTime
+    name: str | None
+    gpu: Gpu | None
+    fits: int
+
+
+def _machine(machine: MachineOptions, server: ServerOptions) -> _Machine:
+    """Return the machine that options name, or the default one."""
     named = {name: value for name, value in vars(machine).items() if value is not None}
     text = server.batch_time
     for name in named:
@@ -174,14 +198,15 @@ def _machine(machine: MachineOptions, server: ServerOptions) -> tuple[BatchTime,
         shape, device, gpus = machine.parts()
         count = f"{gpus}x" if machine.gpus or not (machine.model and machine.gpu) else ""
         text = f"{shape.name}@{count}{device.name}"
-    common.say_machine(text, "--batch-time {}", "--model and --gpu")
     if text is None:
         shape, device, gpus = machine.parts()
-        return batch_time(DEFAULT_MODEL), None, capacity(shape, device.memory, gpus, SHARE)
+        fits = capacity(shape, device.memory, gpus, SHARE)
+        return _Machine(batch_time(DEFAULT_MODEL), None, None, fits)
     if not is_roofline(text):
-        return batch_time(text), None, 0
+        return _Machine(batch_time(text), text, None, 0)
     shape, device, gpus = parts(text, "--gpu" if named else "--batch-time")
-    return batch_time(text), device, capacity(shape, device.memory, gpus, SHARE)
+    fits = capacity(shape, device.memory, gpus, SHARE)
+    return _Machine(batch_time(text), text, device, fits)
 
 
 def _read(
@@ -194,20 +219,22 @@ def _read(
             no_run = "goes without a recorded run, which has its own"
             refuse(f"--{name}", no_run, getattr(server, name) is not None)
         recorded = read_record(log) if kind == "record" else read_run(log)
-        return _Log(recorded.instance, recorded)
+        return _Log(recorded.instance, recorded, [])
     if kind == "instance":
-        return _Log(read_instance(log, server.memory, server.workers))
+        return _Log(read_instance(log, server.memory, server.workers), None, [])
     memory = server.memory or fits
     refuse("--memory", "is needed: a batch time does not say how many tokens fit", not memory)
     instance = import_trace(log, kind, memory, **vars(kept))
     notes: Any = instance.notes
-    for reason, row in notes["dropped"].items():
-        say(f"left out {row['rows']}: {reason} (first at line {row['first_line']})")
+    remarks = [
+        f"left out {row['rows']}: {reason} (first at line {row['first_line']})"
+        for reason, row in notes["dropped"].items()
+    ]
     if all(request.arrival_seconds is None for request in instance):
-        say("no arrivals: all requests come at once")
+        remarks.append("no arrivals: all requests come at once")
         requests = tuple(replace(request, arrival_seconds=0.0) for request in instance)
         instance = replace(instance, requests=requests)
-    return _Log(replace(instance, workers=server.workers or 1))
+    return _Log(replace(instance, workers=server.workers or 1), None, remarks)
 
 
 def _kind(log: Path) -> str:
@@ -230,19 +257,24 @@ def _kind(log: Path) -> str:
     return kind
 
 
-def _fitted(recorded: RecordedRun) -> BatchTime | None:
+def _fitted(log: _Log) -> BatchTime | None:
     """Return the batch time of the rounds that a server measured, None if they are too few."""
-    if recorded.measured is None:
+    if log.recorded is None or log.recorded.measured is None:
         return None
     try:
-        fit = fit_linear(recorded.measured.batches)
+        fit = fit_linear(log.recorded.measured.batches)
     except InvalidInput:
         return None
-    say(f"rounds last as in the record, a round is typically off by {fit.typical_error:.1%}")
+    if fit.typical_error > 1:
+        log.notes.append("rounds of the record differ too much for a fit of their lengths")
+        return None
+    log.notes.append(
+        f"rounds last as in the record, where one is typically off by {fit.typical_error:.1%}"
+    )
     return replace(fit.batch_time, name="fitted to the record")
 
 
-def _scheduler(recorded: RecordedRun | None, gpu: Gpu | None, model: BatchTime) -> str:
+def _scheduler(recorded: RecordedRun | None, machine: _Machine) -> str:
     """Return the scheduler of a record, else vLLM's with the defaults of a GPU."""
     if recorded is not None:
         rules = {"block": recorded.block, **recorded.notes}
@@ -253,22 +285,27 @@ def _scheduler(recorded: RecordedRun | None, gpu: Gpu | None, model: BatchTime) 
         )
         has_priorities = any(request.priority is not None for request in recorded.instance)
         return f"vllm-priority:by=priority,{said}" if has_priorities else f"vllm-fcfs:{said}"
+    gpu, preset = machine.gpu, "serve-h100"
     is_small = gpu is not None and gpu.memory < 70 * GIGABYTE
-    preset = "serve-h100"
-    if is_small or "a100" in (gpu.name if gpu else model.name or ""):
+    if is_small or "a100" in (gpu.name if gpu else machine.model.name or ""):
         preset = "serve-a100"
     elif gpu is not None and gpu.memory >= 160 * GIGABYTE:
         preset = "serve-b200"
     return f"vllm-fcfs:preset={preset}"
 
 
-def _timed(recorded: RecordedRun, clock: Seconds) -> PolicyRun | None:
-    """Return a recorded run on a clock of seconds, None with a message if it has none."""
+def _timed(log: _Log, clock: Seconds) -> PolicyRun | None:
+    """Return a recorded run on a clock of seconds, None with a remark if it has none."""
+    if (recorded := log.recorded) is None:
+        return None
+    if (measured := recorded.measured) is not None:
+        mean = measured.latency_ns / max(len(log.instance), 1) / clock.scale
+        log.notes.append(f"the server measured {mean:.3f} s on average, which is not checked")
     reason = "its record does not say in which rounds prompts were processed"
     if recorded.chunks is not None:
         made = timed(PolicyRun.of(recorded.with_chunks, recorded.policy), clock)
         if not (broken := made.violations()):
             return made
         reason = f"on this clock its requests begin in other rounds, and then {broken[0]}"
-    warn(f"the recorded run is not compared, its scheduler is simulated: {reason}")
+    log.notes.append(f"the recorded run is not compared, but its scheduler simulated: {reason}")
     return None

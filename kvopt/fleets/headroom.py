@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -51,7 +51,7 @@ from kvopt.show.summary import (
     relative_gap,
     rounded,
 )
-from kvopt.simulate.policies.servers import PausingPolicy
+from kvopt.simulate.policies.servers import PausingPolicy, ServerPolicy
 
 TIME_LIMIT = 120.0
 """Seconds for all of it."""
@@ -78,6 +78,8 @@ class HeadroomOptions(TypedDict, total=False):
         Receives both sides of the search as they move.
     command
         Command that certificates record.
+    notes
+        Remarks for readers.
     """
 
     time_limit: float
@@ -87,6 +89,7 @@ class HeadroomOptions(TypedDict, total=False):
     tell: Observer
     observer: Callable[[Progress], None]
     command: str | None
+    notes: Sequence[str]
 
 
 @dataclass(frozen=True, repr=False)
@@ -458,6 +461,7 @@ class _Work:
             is_recorded=recorded is not None,
             attain=attain,
             command=options.get("command"),
+            notes=tuple(options.get("notes", ())),
         )
 
     @property
@@ -495,8 +499,10 @@ class _Work:
             today = self._run(self.found.scheduler, self.budget.part(HEADROOM_TODAY))
         if today is None:
             return
-        self._set(today=today, loads=Loads.of(today))
-        if isinstance(policy := policy_from(self.found.scheduler), PausingPolicy):
+        policy = policy_from(self.found.scheduler)
+        block = policy.block if isinstance(policy, ServerPolicy) else today.instance.block_size
+        self._set(today=today, loads=Loads.of(today, block))
+        if isinstance(policy, PausingPolicy):
             note = limit_note(today, policy.most_active)
             self._set(notes=(*self.found.notes, *([note] if note else [])))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from kvopt.problem.clocks import arrivals_ns
 from kvopt.show.summary import percent
 
 FULL = 0.95
-"""Share of the cache from which on it is full: some blocks are never filled to the last token."""
+"""Share of the cache from which on it counts as full."""
 _OFTEN = 0.25
 """Share of the time with a full cache from which on memory limits a run."""
 _IDLE = 0.8
@@ -44,8 +43,8 @@ class Loads:
     latency: float
 
     @classmethod
-    def of(cls, run: PolicyRun) -> Self:
-        """Return the measurements of a completed run in seconds."""
+    def of(cls, run: PolicyRun, block: int) -> Self:
+        """Return the measurements of a completed run in seconds, with blocks of so many tokens."""
         instance, model = run.instance, run.clock.batch_time
         arrivals = arrivals_ns(instance)
         span = max(arrivals) - min(arrivals)
@@ -56,7 +55,7 @@ class Loads:
         takes = sum(shares(plain, model, model.lines, object, done=done).takes) // instance.memory
         count = sum(weights) * run.clock.scale
         return cls(
-            _share_full(run),
+            _share_full(run, block),
             takes / (span * instance.workers) if span else None,
             float(np.dot(weights, alone)) / count,
             run.objective / count,
@@ -77,7 +76,9 @@ class Loads:
             "machine time": "machine time: requests share rounds, which last longer with each",
             "arrivals": "arrivals: requests hardly wait for each other",
         }
-        work = "" if self.work is None else f", work is {percent(self.work)} of the time"
+        work = ""
+        if self.work is not None:
+            work = f", full batches need {self.work:.2f} times the span of arrivals"
         return (
             f"{heads[self.limit]} (the cache is {FULL:.0%} full for {percent(self.full)} of the "
             f"time{work}, alone a request takes {self.alone:.3f} s of {self.latency:.3f} s)"
@@ -88,17 +89,17 @@ class Loads:
         return {"limit": self.limit, **vars(self)}
 
 
-def _share_full(run: PolicyRun) -> float:
+def _share_full(run: PolicyRun, block: int) -> float:
     """Return the share of the time of all machines in which their caches are full."""
-    level = FULL * run.instance.memory
-    first = min(run.arrivals) / run.clock.scale
-    last = max(end for end in run.completions if end is not None) / run.clock.scale
+    first = min(run.arrivals)
+    last = max(end for end in run.completions if end is not None)
     full = 0.0
     for part in run.parts:
-        corners = zip(*part.memory_over_time(), strict=True)
-        # Between two corners memory is a straight line, which is above the level for a part.
-        for (begin, low), (end, high) in pairwise(corners):
-            low, high = min(low, high), max(low, high)
+        for stretch in part.stretches:
+            # The last block of a request is half full on average.
+            level = FULL * run.instance.memory - stretch.active * (block - 1) / 2
+            low, high = stretch.held, stretch.held_last
+            # Memory grows in a straight line, which is above the level from some time on.
             above = 1.0 if low >= level else (high - level) / (high - low) if high > level else 0.0
-            full += (end - begin) * above
+            full += (stretch.ended - stretch.began) * above
     return full / ((last - first) * run.instance.workers) if last > first else 0.0

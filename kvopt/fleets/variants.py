@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from kvopt import PolicyRun
@@ -110,10 +110,10 @@ def policy_of(setting: ServerSetting, scheduler: str, **keys: object) -> str:
 
     Examples
     --------
-    >>> policy_of(ServerSetting("prompt", 512, 64), "vllm-fcfs:preset=serve-h100,budget=99")
+    >>> policy_of(ServerSetting("prompt", 512, 64), "vllm-fcfs:preset=serve-h100,max_seqs=9")
     'vllm-priority:by=prompt,budget=512,max_seqs=64,preset=serve-h100'
     """
-    rules = {}
+    rules = {"block": str(setting.block)}
     if isinstance(policy_from(scheduler), ServerPolicy):
         rules = pairs(scheduler.partition(":")[2], "scheduler")
     limits: dict[str, object] = {"budget": setting.budget, "max_seqs": setting.cap}
@@ -143,11 +143,21 @@ def variants(
     budget
         Time.
     """
+    server = policy_from(scheduler)
+    today = ServerSetting.of_policy(scheduler) if isinstance(server, ServerPolicy) else None
+    if today is not None:
+        blocks = replace(problem.instance, block_size=today.block)
+        problem = replace(problem, instance=blocks)
     # Half of the time is for limits and orders in loops, the other half for runs.
     kinds = [each.covers for each in CLASSES]
     ranked = good_settings(problem, kinds, _FINALISTS, budget.part(0.5))
     for (name, words, _), finalists in zip(CLASSES, ranked, strict=True):
-        tried = ((setting, simulate(policy_of(setting, scheduler))) for setting in finalists)
+        # Limits of today with this order: loops leave out some rules, so these may be better.
+        own = [replace(today, by=best.by, prompts=None) for best in finalists[:1] if today]
+        tried = (
+            (setting, simulate(policy_of(setting, scheduler)))
+            for setting in dict.fromkeys([*finalists, *own])
+        )
         runs = [(run.objective, setting, run) for setting, run in tried if run is not None]
         if not runs:
             continue

@@ -89,7 +89,9 @@ def good_settings(
     made.try_all(filter(is_any, grid.points()))
     for kind in (is_any, *kinds):  # limits that are good for one order are tried with the others
         made.refine(grid, kind)
-    return [made.ranked(kind)[:count] for kind in kinds]
+    # Of settings with one latency, often the same decisions, one is enough.
+    ranked = [{made.latencies[s]: s for s in made.ranked(kind)} for kind in kinds]
+    return [[*best.values()][:count] for best in ranked]
 
 
 def _server_of(problem: Problem, instance: Instance) -> OneServer | None:
