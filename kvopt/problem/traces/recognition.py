@@ -58,6 +58,21 @@ class Recognised(NamedTuple):
     said: str
 
 
+def format_of(line: Mapping[str, object]) -> str | None:
+    """Return the format of a trace with objects of JSON on its lines, None if none is known.
+
+    Examples
+    --------
+    >>> format_of({"timestamp": 0, "input_length": 9, "output_length": 1, "hash_ids": []})
+    'mooncake'
+    """
+    if "input_length" in line:
+        return "bailian" if "chat_id" in line else "mooncake"
+    inside = [line, *(value for value in line.values() if isinstance(value, Mapping))]
+    is_answer = any("completion_tokens" in part or "usage" in part for part in inside)
+    return "openai" if is_answer else None
+
+
 def recognised(
     rows: Iterator[tuple[int, list[str]]], named: Mapping[str, str | None]
 ) -> Recognised:
