@@ -257,10 +257,10 @@ PRICED = {"value": 6, "proof": prices_proof(8, 1, [1])}
 """Three requests pay four tokens each for their first time, of eight: 5 + (12 - 8) / 8."""
 
 
-def of_four(said: dict[str, Any], **more: object) -> None:
+def of_four(said: dict[str, Any], **more: object) -> str:
     """Give out memory in two blocks of four tokens, of which the schedule needs three."""
-    rehashed(said, block_size=4)
     said.update(more)
+    return rehashed(said, block_size=4)
 
 
 def priced_blocks() -> dict[str, Any]:
