@@ -108,6 +108,28 @@ def copies_in(requests: Sequence[Triple], windows: Windows, time: int) -> Counte
     return found
 
 
+def copies_around(
+    requests: Sequence[Triple], windows: Windows, times: Sequence[int]
+) -> list[Copies]:
+    """Return the copies of each time: the most at any time strictly between its neighbours."""
+    found: list[Copies] = []
+    for before, after in zip([0, *times], [*times[1:], times[-1] + 1], strict=False):
+        near = [copies_in(requests, windows, time) for time in range(before + 1, after)]
+        found.append({state: max(c[state] for c in near) for state in set().union(*near)})
+    return found
+
+
+def between(times: Sequence[int], values: Sequence[int], time: int) -> int:
+    """Return a value at a time, rounded down, from those at neighbouring times; 0 outside."""
+    if time in times:
+        return values[times.index(time)]
+    if not times[0] < time < times[-1]:
+        return 0
+    x = max(x for x, known in enumerate(times) if known < time)
+    (a, b), (low, high) = times[x : x + 2], values[x : x + 2]
+    return ((b - time) * low + (time - a) * high) // (b - a)
+
+
 # The largest weight of a configuration.
 
 
