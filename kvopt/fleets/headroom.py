@@ -43,6 +43,7 @@ from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import Problem, as_problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slo import Slo
+from kvopt.search.stages import FINAL_BOUND
 from kvopt.show.summary import (
     Facts,
     Summarised,
@@ -198,9 +199,11 @@ class Headroom(Summarised):
             return None
         blind = self.best_blind
         gain = None if blind is None else self._gain(blind.run.objective)
-        ways = ["a longer run (-t)", *self._narrower_ends]
-        if gain:
-            ways.append(f"settings alone, which gain {float(gain):.3f} s in a simulation")
+        is_final = self.certificate is not None and FINAL_BOUND in self.certificate.notes
+        longer = "a longer run (-t)" + " for a better schedule" * is_final
+        ways = [longer, *self._narrower_ends]
+        if blind is not None and gain:
+            ways.append(f"a trial of {blind.words}, {float(gain):.3f} s less in a simulation")
         return f"Not decided: {apart or 'a side is unknown'}. What would: {'; '.join(ways)}."
 
     @property
@@ -268,6 +271,8 @@ class Headroom(Summarised):
 
     @property
     def _possible(self) -> str:
+        if self.optimum is None:
+            return "not known, the time was over"
         less, most = self.gains
         low, high = self.interval(self.optimum)
         said = f"between {low}, which is proved, and {high}, by a schedule that knows all requests"
