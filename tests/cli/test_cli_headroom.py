@@ -17,7 +17,7 @@ from pages import Page
 
 import kvopt
 from kvopt import headroom, read_certificate
-from kvopt.fleets import headroom as module
+from kvopt.fleets.loads import Loads
 from kvopt.verify import verify
 
 ROOT = Path(__file__).parents[2]
@@ -120,13 +120,13 @@ def test_what_no_time_would_help_is_refused_at_once(run: Run, log: Path, tmp_pat
 def test_an_interrupt_keeps_what_is_there(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    simulate = module.run
+    simulate = kvopt.run
 
     def interrupted(*arguments: Any, **options: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
         return simulate(*arguments, **{**options, "should_stop": lambda: False})
 
-    monkeypatch.setattr(module, "run", interrupted)
+    monkeypatch.setattr("kvopt.fleets.headroom.run", interrupted)
     code, printed, _ = run("headroom", log, *QUICK)
     assert code == 130
     assert printed.startswith("Not decided: a side is unknown.")
@@ -141,7 +141,7 @@ def test_an_interrupt_keeps_what_is_there(
 def test_a_wide_interval_is_said_first_and_drawn_as_unknown(
     run: Run, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "far_apart", lambda _: "the bound is far away")
+    monkeypatch.setattr("kvopt.fleets.headroom.far_apart", lambda _: "the bound is far away")
     out = tmp_path / "out"
     code, printed, _ = run("headroom", log, *QUICK, "--scheduler", "fcfs", "--out", out)
     assert code == 0
@@ -158,15 +158,21 @@ def test_a_wide_interval_is_said_first_and_drawn_as_unknown(
 def test_measures_of_a_run_say_what_limits() -> None:
     requests = [kvopt.Request(0, 90, 9, arrival_seconds=i / 1000) for i in range(8)]
     clock = kvopt.Seconds(kvopt.BatchTime([kvopt.Line(10_000_000, 0)]))
+    roomy = kvopt.run(kvopt.Instance(9_999, requests), "fcfs", clock=clock)
     for memory, limit in ((99, "memory"), (9_999, "arrivals")):
         made = kvopt.run(kvopt.Instance(memory, requests), "fcfs", clock=clock)
-        loads = module.Loads.of(made, 1)
+        loads = Loads.of(made, 1, roomy)
         assert loads.limit == limit
         assert loads.alone == pytest.approx(0.09)
-        assert loads.latency == pytest.approx(made.objective / 8e9)
-    # One at a time: 99 tokens are 95% full in the last rounds of each, from 94.05 tokens on.
+        assert (loads.roomy, loads.latency) == (roomy.objective / 8e9, made.objective / 8e9)
+        assert limit in loads.sentence
+    # One at a time: of 99 tokens each holds 91 to 99, more than 95% of them in five rounds of nine.
     made = kvopt.run(kvopt.Instance(99, requests), "fcfs", clock=clock)
-    assert module.Loads.of(made, 1).full == pytest.approx(0.55, abs=0.1)
+    assert Loads.of(made, 1, None).full == pytest.approx(5 / 9, abs=0.1)
+    # Rounds that a batch makes longer are machine time.
+    slow = kvopt.Seconds(kvopt.BatchTime([kvopt.Line(1_000_000, 9_000_000)]))
+    made = kvopt.run(kvopt.Instance(9_999, requests), "fcfs", clock=slow)
+    assert Loads.of(made, 1, made).limit == "machine time"
 
 
 @pytest.mark.slow
