@@ -16,7 +16,7 @@ PAGES = [
 _FORMULA = re.compile(r"\$\$(.*?)\$\$|\$([^$\n][^$]*?)\$", re.DOTALL)
 _WORDS = re.compile(
     r"\\(?:mathtt|text|begin|end)\{[^}]*\}|\\(?:cdot|emptyset|exp|frac|ge|in|infty|int|lceil|ldots|le|"
-    r"left|leftarrow|lfloor|log|max|min|notin|qquad|quad|rceil|rfloor|right|setminus|sqrt|sum|"
+    r"left|leftarrow|lfloor|log|max|min|notin|qquad|quad|rceil|rfloor|right|setminus|sqrt|subseteq|sum|"
     r"supseteq|to)(?![A-Za-z])"
 )
 _LETTER = re.compile(r"\\mathrm\{([^}]*)\}|(\\[A-Za-z]+)|([A-Za-z])")
