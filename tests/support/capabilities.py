@@ -135,10 +135,6 @@ def _lines() -> Iterator[str]:
                 weak.append(f"- {' and '.join(axes)}: {WEAK[axes]}.")
         yield f"|{name}|{'|' * place}{'|'.join(cells)}|"
     yield from (*([""] if weak else []), *weak)
-    yield from ("", "## What is refused", "", "These ask for what does not exist.", "")
-    for what, calls in REFUSED.items():
-        first, *_ = [refusal(work) for work in calls]
-        yield f"- {what}: `{first}`."
     yield from ("", "`python tests/support/capabilities.py` writes this page.")
 
 
