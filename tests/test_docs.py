@@ -296,6 +296,23 @@ def test_every_relaxation_has_a_reason_in_the_theory() -> None:
     assert sorted(rows) == sorted(RELAXATIONS)
 
 
+def test_every_column_of_a_table_is_explained() -> None:
+    """Headings of the tables that commands print on pages; ``s`` at the end is for seconds."""
+    page = re.sub(r"```.*?```", "", PAGES["reading.md"], flags=re.DOTALL)
+    explained = {name.removesuffix(" s") for name in re.findall(r"`([^`]+)`", page)}
+    begins = ("instance", "policy", "method", "machines", "from round")
+    seen = 0
+    for name in CONSOLE:
+        for line in "".join(each.wanted for each in console_examples(PAGES[name])).splitlines():
+            cells = re.split(r"  +", line.strip())
+            if len(cells) < 4 or cells[0] not in begins:
+                continue
+            columns = {cell.removesuffix(" s") for cell in cells[1:] if " + " not in cell}
+            assert columns <= explained, (name, columns - explained)
+            seen += 1
+    assert seen > 10
+
+
 def test_messages_of_the_troubleshooting_page_are_printed() -> None:
     """Every message of the page is in the code, where strings may go over several lines."""
     code = "".join(path.read_text("utf-8") for path in sorted((ROOT / "kvopt").rglob("*.py")))
