@@ -128,8 +128,8 @@ def headroom_command(
             server.slo.levels(instance, rounds=False)
         scheduler = server.scheduler or _scheduler(found.recorded, assumed)
         recorded = _timed(found, clock)
-    page = min(max(_PAGE_SHARE * time_limit, _PAGE[0]), _PAGE[1], time_limit / 4)
-    reserve = loading + wall_time() - began + page
+    drawing = min(max(_PAGE_SHARE * time_limit, _PAGE[0]), _PAGE[1], time_limit / 4)
+    reserve = loading + wall_time() - began + drawing
     with common.undisturbed():
         with common.searching(file, clock=clock) as observer:
             answer = headroom(
