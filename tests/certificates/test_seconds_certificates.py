@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import Place, changed, judged, problem_of, verified
+from certificates import Place, changed, claiming, judged, problem_of, verified
 from claims import Problem as Claims
 from commands import Run
 from effort import many
@@ -181,15 +181,8 @@ class TestHostile:
         requests = [{"arrival": 0, "prompt": 1, "output": big, "arrival_seconds": 1e300},
                     {"arrival": 0, "prompt": 0, "output": 1, "arrival_seconds": 0}]  # fmt: skip
         instance = {"schema": "kvopt.instance/1", "memory": 2**53 - 1, "requests": requests}
-        found = {
-            "schema": "kvopt.certificate/4",
-            "scope": "runs",
-            "instance": instance,
-            "hash": instance_from_json(instance).hash,
-            "clock": ROOF.to_json(),
-            "upper": {"value": 0, "starts": [far, 0], "waits": [[far, 10**299]]},
-            "lower": None,
-        }
+        upper = {"value": 0, "starts": [far, 0], "waits": [[far, 10**299]]}
+        found = claiming(instance, clock=ROOF.to_json(), upper=upper)
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 1
         assert "begins too early" in verdict.lines[0]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from interpreters import python
 
 from kvopt import generate, solve
 from kvopt.incumbent.incumbent import Search
@@ -145,10 +144,6 @@ def test_a_release_that_is_refused_is_missed_and_that_is_all(
 @pytest.mark.thorough
 def test_the_first_solve_of_an_installation_is_an_optimum(tmp_path: Path) -> None:
     """Whichever ends first, the process ends in order and says nothing where nobody watches."""
-    done = subprocess.run(
-        [sys.executable, "-c", README],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = python("-c", README, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}, check=True)
     assert (done.stdout, done.stderr) == ("optimal 360 360 solver True\n", "")
     assert list(tmp_path.rglob("*.nbi")), "what was compiled is kept"
