@@ -11,8 +11,8 @@ from brute_force import Server, optimum
 from certificates import problem_of, proved
 from effort import many
 from known import known
-from strategies import plain, random_instances
-from test_seconds_bounds import MODELS, batch_time, timed_instance
+from strategies import batch_time, plain, random_instances, timed_instance
+from test_seconds_bounds import MODELS
 
 from kvopt import Instance, Request, bound, generate, run
 from kvopt.bounds.seconds import seconds_bound

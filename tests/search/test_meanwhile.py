@@ -93,29 +93,25 @@ def test_the_solver_of_many_ends_when_the_others_are_ready(monkeypatch: pytest.M
     assert not search.budget.over()
 
 
-@pytest.mark.usefixtures("compiling")
+FIVE = generate("arrival-1", n=5, seed=4)
+
+
 @pytest.mark.parametrize(
-    "problem",
+    ("problem", "compiles"),
     [
-        Problem(generate("arrival-1", n=5, seed=4), scope=Scope.PAUSES),
-        Problem(generate("arrival-1", n=5, seed=4), Seconds(BatchTime([Line(1, 1)]))),
-        Problem(replace(generate("arrival-1", n=5, seed=4), block_size=2)),
+        (Problem(FIVE), False),
+        (Problem(FIVE, scope=Scope.PAUSES), True),
+        (Problem(FIVE, Seconds(BatchTime([Line(1, 1)]))), True),
+        (Problem(replace(FIVE, block_size=2)), True),
     ],
 )
-def test_the_optimum_of_starts_is_claimed_of_nothing_else(
-    problem: Problem, monkeypatch: pytest.MonkeyPatch
+def test_only_optima_of_starts_are_claimed_and_only_while_something_is_compiled(
+    problem: Problem, compiles: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[Search] = []
+    monkeypatch.setattr(compiler, "is_running", lambda: compiles)
     monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
     with solver_while_compiling(Search(problem)):
-        time.sleep(0.1)
-    assert not begun
-
-
-def test_nothing_is_begun_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[Search] = []
-    monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
-    with solver_while_compiling(search_of(5)):
         time.sleep(0.1)
     assert not begun
 

@@ -16,13 +16,12 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import claims
-from brute_force import Server, most_in_time
+from brute_force import most_in_time
 from certificates import claiming
 from claims import Content
+from strategies import batch_time
 
 from kvopt import (
-    BatchTime,
-    Line,
     bound,
     certify,
     read_certificate,
@@ -35,7 +34,7 @@ from kvopt.certificates.files import certificate_text
 from kvopt.fleets import fleet_sizes
 from kvopt.incumbent.in_time import InTime
 from kvopt.problem.axes import AXES
-from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.clocks import ROUNDS, Seconds
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
@@ -122,7 +121,7 @@ def case(axes: tuple[str, ...], seed: int) -> Case:
     scope = Scope.parse(spelled)
     problem = Problem(
         instance_from_json(instance),
-        _clock(tiny.server),
+        ROUNDS if tiny.server is None else Seconds(batch_time(tiny.server)),
         scope.joined(Scope.SHARING) if "sharing" in axes else scope,
         Slo(**limits) if limits else None,
     )
@@ -135,13 +134,6 @@ def _model(source: random.Random) -> Content:
     if source.random() < 0.5:
         lines.append({"round_ns": source.randint(0, 5), "token_ns": source.randint(1, 6)})
     return {"lines": lines, "prompt_ns": source.choice((0, 1)), "kv_ns": source.choice((0, 1))}
-
-
-def _clock(server: Server | None) -> Clock:
-    if server is None:
-        return ROUNDS
-    lines = [Line(*line) for line in server.lines]
-    return Seconds(BatchTime(lines, kv_ns=server.kv_ns, prompt_ns=server.prompt_ns))
 
 
 # ---- the doors ----------------------------------------------------------------------------------
