@@ -32,7 +32,7 @@ from known import known
 from strategies import random_instances
 
 from kvopt import BatchTime, Line, bound, certify, generate
-from kvopt.certificates.files import certificate_text, proof_to_json
+from kvopt.certificates.files import certificate_text
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
@@ -336,7 +336,7 @@ class TestHostile:
         instance = generate("conversation", 2000, memory=16_492)
         found = bound(instance, "lagrangian", time_limit=1)
         monkeypatch.setattr("kvopt.verify.work.STEPS", 4000 * len(instance))
-        assert proved(instance, proof_to_json(known(found.checked).proof)) == found.value
+        assert proved(instance, known(found.checked).proof) == found.value
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["nested", "parts", "long"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import Place, changed, claiming, judged, problem_of, verified
+from certificates import Place, changed, claiming, in_file, judged, problem_of, verified
 from claims import Problem as Claims
 from commands import Run
 from effort import many
@@ -22,7 +22,6 @@ from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.certificates.files import (
     certificate_text,
     proof_from_json,
-    proof_to_json,
 )
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
@@ -110,11 +109,11 @@ def test_parts_are_written_read_and_checked(tmp_path: Path) -> None:
     model = BatchTime([Line(10_000_000, 2_000_000)], 80)
     found = content(side_by_side, model)
     bound = seconds_bound(side_by_side, model)
-    proof = json.loads(json.dumps(proof_to_json(bound.proof)))
+    proof = in_file(bound.proof)
     found["lower"] = {"value": bound.value_ns, "proof": proof}
     assert proof["parts"] > 0
     assert judged(tmp_path / "c", found).valid
-    again = json.loads(json.dumps(proof_to_json(proof_from_json(proof))))
+    again = in_file(proof_from_json(proof))
     assert again == proof
     for parts, status in ((0, 1), (-1, 1), (65, 1), ("8", 2), (8.0, 2)):
         proof["parts"] = parts

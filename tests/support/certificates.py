@@ -13,8 +13,9 @@ from typing import Any
 
 from strategies import instance_of, plain, random_feasible_starts
 
-from kvopt.certificates.files import certificate_text
+from kvopt.certificates.files import certificate_text, proof_to_json
 from kvopt.incumbent.certificate import Certificate
+from kvopt.incumbent.proofs import Proof
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify import Verdict, verify, verify_text
@@ -47,9 +48,16 @@ def problem_of(instance: Instance, **more: Any) -> Problem:
     return Problem(instance.memory, requests, instance.workers, instance.block_size, **more)
 
 
-def proved(instance: Instance, proof: dict[str, Any], **more: Any) -> int:
+def in_file(proof: Proof) -> dict[str, Any]:
+    """Return a proof as a reader finds it in a file."""
+    read: dict[str, Any] = json.loads(json.dumps(proof_to_json(proof)))
+    return read
+
+
+def proved(instance: Instance, proof: Proof | dict[str, Any], **more: Any) -> int:
     """Return what the verifier makes of a proof."""
-    return value_of_proof(problem_of(instance, **more), proof, Work())[0]
+    read = proof if isinstance(proof, dict) else in_file(proof)
+    return value_of_proof(problem_of(instance, **more), read, Work())[0]
 
 
 def random_proof(source: random.Random, most: int = 12) -> dict[str, Any]:
