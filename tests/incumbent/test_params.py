@@ -7,13 +7,13 @@ import json
 import math
 import random
 import tomllib
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import brute_force
 import pytest
+from commands import Run
 from effort import many
 from known import known
 from strategies import plain, random_instances
@@ -28,8 +28,6 @@ from kvopt.kernels.budget import Budget
 from kvopt.problem.instance_files import write_instance
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 def test_what_is_printed_reads_back() -> None:

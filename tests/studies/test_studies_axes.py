@@ -6,8 +6,9 @@ import csv
 import json
 import re
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from commands import Run
@@ -277,6 +278,7 @@ policies = ["svf", "fcfs"]
 [limits]
 time_limit = 0.5
 slo = ["e2e=12", "ttft=4,tpot=1"]
+attain = "60%"
 [[instances]]
 family = "arrival-2"
 n = 8
@@ -286,7 +288,23 @@ n = 8
 def test_each_level_is_a_limit_of_its_own_and_survives_its_text() -> None:
     study = study_from_text(LEVELS)
     assert [limits.slo for limits in study.limits] == ["e2e=12", "ttft=4,tpot=1"]
+    assert [limits.attain for limits in study.limits] == ["60%", "60%"]
     assert study_from_text(resolved_text(study)).limits == study.limits
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"e2e=12"', '"soon"'),
+        ('"e2e=12"', "12"),
+        ('"60%"', '"7"'),
+        ('"60%"', '"101%"'),
+        ('slo = ["e2e=12", "ttft=4,tpot=1"]', ""),
+    ],
+)
+def test_what_is_no_level_is_refused(old: str, new: str) -> None:
+    with pytest.raises(InvalidInput, match=r"limits\.(slo|attain)"):
+        study_from_text(LEVELS.replace(old, new))
 
 
 @pytest.mark.slow
@@ -297,7 +315,22 @@ def test_records_and_report_say_how_many_are_in_time(tmp_path: Path, run: Run) -
     assert len(found.records) == 4
     for record in found.records:
         assert known(record.attained) <= known(record.best_attained) <= (record.ceiling or 0)
+        assert record.wanted == 5
+        assert (record.verdict == "reached") == (known(record.attained) >= 5)
+        assert (record.verdict == "impossible") == ((record.ceiling or 0) < 5)
+    code, out, _ = run("study", tmp_path / "late.toml", "--out", tmp_path / "out")
+    rows = [line.split() for line in out.splitlines() if line.startswith(("svf", "fcfs"))]
+    share = floor(1e4 * fmean(r.attained or 0 for r in found.records if r.policy == "svf") / 8)
+    assert code == 0
+    assert f"{share / 100:.2f}%" in rows[0]
+    assert "impossible" in rows[0]
     assert run("report", tmp_path / "out", "--verify")[0] == 0
     page = (tmp_path / "out" / "report.html").read_text()
     assert "share of the requests in time" in page
     assert "ttft=4,tpot=1" in page
+    assert "60% attain" in page
+    with (tmp_path / "out" / "report.csv").open(newline="") as table:
+        cells = [*csv.DictReader(table)]
+    assert {(c["key"], c["slo"], c["attained"], c["ceiling"], c["verdict"]) for c in cells} == {
+        (r.key, r.limits["slo"], str(r.attained), str(r.ceiling), r.verdict) for r in found.records
+    }

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 
 def price_of_a_slot(borders: Sequence[int], values: Sequence[int], time: int) -> int:
-    """Return it as docs/bounds.md defines it."""
+    """Return it as docs/theory/bounds.md defines it."""
     for (begin, price), (end, after) in zip(
         zip(borders, values, strict=True), zip(borders[1:], values[1:], strict=False), strict=False
     ):

@@ -1,6 +1,6 @@
 """Configurations of states, their cuts and their bound, by enumeration.
 
-Written from the statements of docs/configurations.md alone, slow on purpose.  A state is a pair
+Written from the statements of docs/theory alone, slow on purpose.  A state is a pair
 ``(h, r)``: the tokens an active request holds now, and the rounds it still has to go (0 in its
 last active round).  A configuration is a multiset of states, kept as a sorted tuple.  Problems are
 a number of tokens and ``(arrival, prompt, output)`` triples, as in `oracle`.
