@@ -33,9 +33,10 @@ from kvopt.heuristics.nodes import (
     Node,
     Prompt,
     Requests,
+    arrive,
     first_node,
     held_before,
-    meet,
+    leave,
     mixed,
     nothing_made,
     start_on,
@@ -102,7 +103,8 @@ def advance(trace: Trace, node: Node, rule: Rule, until: int, room: Room) -> flo
     memory = requests.memory * len(node.active)
     while counts[NOW] < until:
         now = counts[NOW]
-        meet(requests, node)
+        arrive(requests, node, now)
+        leave(node)
         cost += _admit(requests, node, trace.worth, rule, room.made)
         following = until
         for worker in range(len(node.active)):
