@@ -223,20 +223,17 @@ def arrive(requests: Requests, node: Node, time: int) -> None:
 
 
 @compiled
-def leave(node: Node) -> None:
-    """Let completed requests leave."""
-    counts, now = node.counts, node.counts[NOW]
-    for worker in range(len(node.active)):
-        ends, offsets, loads = node.ends[worker], node.offsets[worker], node.loads[worker]
-        gone, active = 0, node.active[worker]
-        while gone < active and ends[gone] <= now:
-            node.bases[worker] -= offsets[gone]
-            counts[STATE] -= mixed(ends[gone], offsets[gone])
-            gone += 1
-        if gone:
-            for x in range(gone, active):
-                ends[x - gone], offsets[x - gone], loads[x - gone] = ends[x], offsets[x], loads[x]
-            node.active[worker] -= gone
+def leave(node: Node, worker: int) -> None:
+    """Let completed requests leave a worker."""
+    counts, now, gone, active = node.counts, node.counts[NOW], 0, node.active[worker]
+    ends, offsets, loads = node.ends[worker], node.offsets[worker], node.loads[worker]
+    while gone < active and ends[gone] <= now:
+        node.bases[worker] -= offsets[gone]
+        counts[STATE] -= mixed(ends[gone], offsets[gone])
+        gone += 1
+    for x in range(gone, active):
+        ends[x - gone], offsets[x - gone], loads[x - gone] = ends[x], offsets[x], loads[x]
+    node.active[worker] -= gone
 
 
 @compiled
