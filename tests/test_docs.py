@@ -291,6 +291,21 @@ def test_statements_are_numbered_by_chapter() -> None:
         assert not re.search(rf"^\*\*{kinds}\.\*\*", text, re.M), f"{name}: no number"
 
 
+@pytest.mark.slow
+def test_the_table_of_strength_has_the_bounds_of_today() -> None:
+    """Those that no limit of time can change; ``benchmarks/strength.py --write`` renews it."""
+    head, *rows = re.findall(r"^\| (.*) \|$", PAGES["theory/strength.md"], re.MULTILINE)
+    columns = head.split(" | ")
+    assert len(rows) == 10
+    for row in rows:
+        cells = dict(zip(columns, row.split(" | "), strict=True))
+        instance = kvopt.read_instance(ROOT / "instances" / f"{cells['instance']}.json")
+        for method in ("lp", "volume"):
+            value = kvopt.bound(instance, method).value
+            assert value is not None
+            assert f"{value / int(cells['optimum'].replace(',', '')):.3f}" == cells[method]
+
+
 def test_every_relaxation_has_a_reason_in_the_theory() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGES["theory/bounds.md"], re.MULTILINE)
     assert sorted(rows) == sorted(RELAXATIONS)
