@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -62,8 +63,9 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a page in a folder of its own, beside the files that a reader has."""
     monkeypatch.chdir(tmp_path)
-    for folder in ("instances", "models", "samples"):
+    for folder in ("instances", "models"):
         (tmp_path / folder).symlink_to(ROOT / folder)
+    shutil.copytree(ROOT / "samples", tmp_path / "samples")  # commands write beside a log
     # A process ends at once when a solver was left behind: here it would take all tests with it,
     # and say that they passed.
     monkeypatch.setattr(os, "_exit", sys.exit)
