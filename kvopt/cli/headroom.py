@@ -112,7 +112,7 @@ def headroom_command(
     if server.scheduler is not None:
         policy(server.scheduler)  # refuse a wrong name before reading
     refuse("LOG", "must be a file: its format is recognised first", is_standard_input(file))
-    out = file.with_name(f"{file.name.partition('.')[0]}.headroom") if out is None else out
+    out = Path(f"{file.name.partition('.')[0]}.headroom") if out is None else out
     try_folder(out)
     began = wall_time()
     loading = spent_loading(time_limit)
@@ -128,8 +128,8 @@ def headroom_command(
             server.slo.levels(instance, rounds=False)
         scheduler = server.scheduler or _scheduler(found.recorded, assumed)
         recorded = _timed(found, clock)
-    page = min(max(_PAGE_SHARE * time_limit, _PAGE[0]), _PAGE[1], time_limit / 4)
-    reserve = loading + wall_time() - began + page
+    drawing = min(max(_PAGE_SHARE * time_limit, _PAGE[0]), _PAGE[1], time_limit / 4)
+    reserve = loading + wall_time() - began + drawing
     with common.undisturbed():
         with common.searching(file, clock=clock) as observer:
             answer = headroom(

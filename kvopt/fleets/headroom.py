@@ -41,8 +41,10 @@ from kvopt.incumbent.shares import (
 from kvopt.kernels.budget import Budget
 from kvopt.problem.clocks import Clock
 from kvopt.problem.problem import Problem, as_problem
+from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slo import Slo
+from kvopt.search.stages import FINAL_BOUND
 from kvopt.show.summary import (
     Facts,
     Summarised,
@@ -198,9 +200,11 @@ class Headroom(Summarised):
             return None
         blind = self.best_blind
         gain = None if blind is None else self._gain(blind.run.objective)
-        ways = ["a longer run (-t)", *self._narrower_ends]
-        if gain:
-            ways.append(f"settings alone, which gain {float(gain):.3f} s in a simulation")
+        is_final = self.certificate is not None and FINAL_BOUND in self.certificate.notes
+        longer = "a longer run (-t)" + " for a better schedule" * is_final
+        ways = [longer, *self._narrower_ends]
+        if blind is not None and gain:
+            ways.append(f"a trial of {blind.words}, {float(gain):.3f} s less in a simulation")
         return f"Not decided: {apart or 'a side is unknown'}. What would: {'; '.join(ways)}."
 
     @property
@@ -268,6 +272,8 @@ class Headroom(Summarised):
 
     @property
     def _possible(self) -> str:
+        if self.optimum is None:
+            return "not known, the time was over"
         less, most = self.gains
         low, high = self.interval(self.optimum)
         said = f"between {low}, which is proved, and {high}, by a schedule that knows all requests"
@@ -293,7 +299,7 @@ class Headroom(Summarised):
             said = f"{self.seconds(variant.run.objective)}{less}"
             if "off by" not in variant.words:
                 said += f": vllm serve {variant.flags}"
-                said += f", priority {variant.priority}" if variant.priority else ""
+                said += f", {variant.priority} as priority" if variant.priority else ""
             yield variant.words, said
         if not self.variants:
             yield "other settings", "none ended in its time"
@@ -483,28 +489,36 @@ class _Work:
     def _set(self, **values: Any) -> None:
         self.found = replace(self.found, **values)
 
-    def _run(self, scheduler: str, budget: Budget) -> PolicyRun | None:
+    def _run(
+        self, scheduler: str, budget: Budget, instance: Instance | None = None
+    ) -> PolicyRun | None:
         """Return the run of a scheduler, None if it does not complete in a time."""
+        problem = self.problem if instance is None else replace(self.problem, instance=instance)
         try:
-            made = run(self.problem, scheduler, router=self._router, should_stop=budget.over)
+            made = run(problem, scheduler, router=self._router, should_stop=budget.over)
         except Stopped:
             return None
         return made if made.is_complete else None
 
     def run_today(self) -> None:
-        """Run the scheduler of today, or take its recorded run."""
+        """Run the scheduler of today, or take its recorded run, and measure what limits it."""
+        budget, scheduler = self.budget.part(HEADROOM_TODAY), self.found.scheduler
         today = self._recorded
         if today is None:
-            self._tell(f"today: {self.found.scheduler}")
-            today = self._run(self.found.scheduler, self.budget.part(HEADROOM_TODAY))
+            self._tell(f"today: {scheduler}")
+            today = self._run(scheduler, budget)
         if today is None:
             return
-        policy = policy_from(self.found.scheduler)
-        block = policy.block if isinstance(policy, ServerPolicy) else today.instance.block_size
-        self._set(today=today, loads=Loads.of(today, block))
+        self._set(today=today)
+        policy, instance = policy_from(scheduler), self.problem.instance
         if isinstance(policy, PausingPolicy):
             note = limit_note(today, policy.most_active)
             self._set(notes=(*self.found.notes, *([note] if note else [])))
+        block = policy.block if isinstance(policy, ServerPolicy) else instance.block_size
+        for_all = sum(request.peak + block for request in instance)
+        wide = replace(instance, memory=max(instance.memory, min(for_all, LARGEST_INTEGER)))
+        roomy = self._run(scheduler, budget, wide)
+        self._set(loads=Loads.of(today, block, roomy))
 
     def simulate(self) -> None:
         """Simulate servers with other settings."""
@@ -520,8 +534,13 @@ class _Work:
         """Certify both sides of the optimum, with the runs of today and of the best settings."""
         blind = self.found.best_blind
         runs = [self.found.today, None if blind is None else blind.run]
-        share = 1.0 - HEADROOM_MACHINES * (self.problem.slo is not None)
+        share = self._share * (1.0 - HEADROOM_NARROWER * (self.problem.scope != Scope.RUNS))
         self._keep(self.problem, [each for each in runs if each is not None], share)
+
+    @property
+    def _share(self) -> float:
+        """Share of the remaining time for mean latency; numbers of machines have the rest."""
+        return 1.0 - HEADROOM_MACHINES * (self.problem.slo is not None)
 
     def narrow(self) -> None:
         """Certify a narrower scope where the interval of the wide one does not decide."""
@@ -529,7 +548,8 @@ class _Work:
         if self.found.undecided is None or Scope.RUNS in scopes:
             return
         plain = as_problem(self.problem, scope=Scope.RUNS)
-        self._keep(plain, [], HEADROOM_NARROWER if self.problem.slo is not None else 1.0)
+        share = HEADROOM_NARROWER / (HEADROOM_NARROWER + HEADROOM_MACHINES)
+        self._keep(plain, [], share if self.problem.slo is not None else 1.0)
 
     def _keep(self, problem: Problem, runs: list[PolicyRun], share: float) -> None:
         """Certify a problem and keep the certificate, also in the folder."""
