@@ -28,7 +28,7 @@ from kvopt.fleets.loads import Loads
 from kvopt.fleets.measures import Latency, Misses
 from kvopt.fleets.running import Observer, fleet_sizes
 from kvopt.fleets.sizes import FleetSizes, read_folder
-from kvopt.fleets.variants import Variant, variants
+from kvopt.fleets.variants import NAMES, Variant, variants
 from kvopt.incumbent.certificate import Optimum
 from kvopt.incumbent.in_time import attained_in
 from kvopt.incumbent.interrupts import signals_remembered, waiting_within
@@ -301,8 +301,9 @@ class Headroom(Summarised):
                 said += f": vllm serve {variant.flags}"
                 said += f", {variant.priority} as priority" if variant.priority else ""
             yield variant.words, said
-        if not self.variants:
-            yield "other settings", "none ended in its time"
+        left = {*NAMES} - {variant.name for variant in self.variants}
+        if left:
+            yield "not in this time", "; ".join(NAMES[name] for name in NAMES if name in left)
 
     @property
     def _machines(self) -> str:
@@ -528,7 +529,12 @@ class _Work:
             for variant in variants(
                 self.problem, self.found.scheduler, lambda name: self._run(name, budget), budget
             ):
-                self._set(variants=(*self.found.variants, variant))
+                best = {each.name: each for each in self.found.variants}
+                before = best.get(variant.name)
+                if before is None or variant.run.objective < before.run.objective:
+                    best[variant.name] = variant
+                    ordered = (best[name] for name in NAMES if name in best)
+                    self._set(variants=tuple(ordered))
 
     def certify(self) -> None:
         """Certify both sides of the optimum, with the runs of today and of the best settings."""
