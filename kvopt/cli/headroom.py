@@ -34,6 +34,8 @@ _PAGE = 3.0, 8.0
 """Seconds of the limit for the page, at least and at most; of a short limit a quarter."""
 _PAGE_SHARE = 0.08
 """Share of the limit for the page between them."""
+_WRITING = 1.0
+"""Time to write certificates over the time to read the log."""
 _RULES = {
     "block": "block",
     "budget": "budget",
@@ -129,7 +131,7 @@ def headroom_command(
         scheduler = server.scheduler or _scheduler(found.recorded, assumed)
         recorded = _timed(found, clock)
     drawing = min(max(_PAGE_SHARE * time_limit, _PAGE[0]), _PAGE[1], time_limit / 4)
-    reserve = loading + wall_time() - began + drawing
+    reserve = loading + (1 + _WRITING) * (wall_time() - began) + drawing
     with common.undisturbed():
         with common.searching(file, clock=clock) as observer:
             answer = headroom(

@@ -209,11 +209,18 @@ class Headroom(Summarised):
 
     @property
     def _narrower_ends(self) -> list[str]:
-        """What is proved of narrower scopes, or the hint at one."""
-        known = [each for each in self.optima if each.scope != self.problem.scope]
-        if not known:
+        """Narrower scopes whose interval decides, else a hint at one."""
+        narrower = [each for each in self.optima if each.scope != self.problem.scope]
+        deciding = [
+            each
+            for each in narrower
+            if None not in each.ends and far_apart(relative_gap(*each.ends)) is None
+        ]
+        if not deciding:
             return ["a narrower scope (--scope runs)"] * (self.problem.scope != Scope.RUNS)
-        return ["the scope {}, {} to {}".format(each.scope, *self.interval(each)) for each in known]
+        return [
+            "the scope {}, {} to {}".format(each.scope, *self.interval(each)) for each in deciding
+        ]
 
     def interval(self, optimum: Optimum | None) -> tuple[str, str]:
         """Return the bound and the best schedule known of a scope, rounded outward."""
@@ -309,7 +316,9 @@ class Headroom(Summarised):
     def _machines(self) -> str:
         if self.problem.slo is None:
             return "name a service level: --slo ttft=2s,tpot=50ms"
-        return "not known, the time was over" if self.machines is None else self.machines.answer
+        sizes = self.machines
+        is_known = sizes is not None and sizes.bands
+        return sizes.answer if sizes and is_known else "not known, the time was over: a longer -t"
 
     def markdown(self) -> str:
         """Return a box to paste into an issue or a pull request."""
@@ -537,11 +546,13 @@ class _Work:
                     self._set(variants=tuple(ordered))
 
     def certify(self) -> None:
-        """Certify both sides of the optimum, with the runs of today and of the best settings."""
-        blind = self.found.best_blind
-        runs = [self.found.today, None if blind is None else blind.run]
+        """Certify both sides of the optimum, with the runs of today and of the best variants."""
+        found = self.found
+        best = min(found.variants, key=lambda each: each.run.objective, default=None)
+        chosen = [each.run for each in (found.best_blind, best) if each is not None]
+        runs = {each.policy: each for each in (found.today, *chosen) if each is not None}
         share = self._share * (1.0 - HEADROOM_NARROWER * (self.problem.scope != Scope.RUNS))
-        self._keep(self.problem, [each for each in runs if each is not None], share)
+        self._keep(self.problem, [*runs.values()], share)
 
     @property
     def _share(self) -> float:
