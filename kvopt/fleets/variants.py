@@ -122,8 +122,8 @@ def policy_of(setting: ServerSetting, scheduler: str, **keys: object) -> str:
         limits["chunked"] = 0
     kept = {key: text for key, text in rules.items() if key not in _REPLACED}
     name = "vllm-fcfs:" if setting.by == "arrival" else f"vllm-priority:by={setting.by},"
-    said = ",".join(f"{key}={value}" for key, value in {**limits, **keys, **kept}.items())
-    return name + said
+    text = ",".join(f"{key}={value}" for key, value in {**limits, **keys, **kept}.items())
+    return name + text
 
 
 def variants(
@@ -151,7 +151,7 @@ def variants(
         blocks = replace(problem.instance, block_size=today.block)
         problem = replace(problem, instance=blocks)
     # Half of the time is for limits and orders in loops, the other half for runs.
-    kinds = [each.covers for each in CLASSES]
+    kinds = [knowledge.covers for knowledge in CLASSES]
     ranked = good_settings(problem, kinds, _FINALISTS, budget.part(0.5))
     for finalists in ranked:
         # Limits of today with this order: loops leave out some rules, so these may be better.
@@ -163,10 +163,10 @@ def variants(
                 if setting is None or budget.over():
                     continue
                 noise = {} if not error else {"pred": "noise", "eps": error}
-                if (made := simulate(policy_of(setting, scheduler, **noise))) is not None:
+                if (run := simulate(policy_of(setting, scheduler, **noise))) is not None:
                     name, words = _named(knowledge, error)
                     advice = setting.flags or "", _PRIORITIES[setting.by]
-                    yield Variant(name, words, made, *advice)
+                    yield Variant(name, words, run, *advice)
 
 
 def _named(knowledge: Knowledge, error: float | None) -> tuple[str, str]:
@@ -179,8 +179,8 @@ def _named(knowledge: Knowledge, error: float | None) -> tuple[str, str]:
 
 
 NAMES = dict(
-    _named(each, error)
-    for each in CLASSES
-    for error in (ERRORS if each.name == "outputs" else (None,))
+    _named(knowledge, error)
+    for knowledge in CLASSES
+    for error in (ERRORS if knowledge.name == "outputs" else (None,))
 )
 """Names of variants in their order, with words."""
