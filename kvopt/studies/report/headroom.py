@@ -162,7 +162,7 @@ def _machines(sizes: FleetSizes) -> Markup:
     sizes.plot(ax)
     if (inside := ax.get_legend()) is not None:
         inside.remove()  # names stand below it in full
-    legend = [("optimum", "█", "the best schedule is in here"), ("capacity", "┄", "target")]
+    legend = [("bound", "▨", "the best schedule is in here"), ("capacity", "┄", "target")]
     legend += [sign(place, label) for place, label in enumerate(sizes.labels)]
     name = f"{sizes.measure.axis} by number of machines: {sizes.answer}"
     return pieces.figures([picture("By number of machines", figure, name, legend=legend)]) + body
