@@ -13,7 +13,7 @@ from typing import Unpack
 from kvopt import Certificate, InvalidInput, read_certificate, write_certificate
 from kvopt import policy as policy_from
 from kvopt.bounds.machine_time import machine_time_bound
-from kvopt.errors import Stopped
+from kvopt.errors import Stopped, TooLarge
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import parse_json, read_text
 from kvopt.fleets.over_time import FleetOverTime, WindowSizes
@@ -151,6 +151,7 @@ class _Work:
         stored: Sequence[int] | None = None
         if self.directory is not None:
             stored = self._read(self.directory)
+            self._keep_machine_time(self.directory)
         with signals_remembered(self.budget.interrupt):
             try:
                 for k in range(len(self.windows)):
@@ -184,7 +185,7 @@ class _Work:
             self.windows,
             self.every,
             tuple(sizes),
-            self.machine_time,
+            self.machine_time.value,
             self.scheduler,
             self.formula_misses,
             self.budget.signal_number,
@@ -237,9 +238,28 @@ class _Work:
             return
         self.directory.mkdir(parents=True, exist_ok=True)
         if k is not None and certificate is not None:
-            write_certificate(certificate, self._certificate(k))
+            self._write(certificate, self._certificate(k))
         results = json.dumps(self.found().to_json(), indent=1)
         write_atomically(self.directory / RESULTS, results + "\n")
+
+    def _keep_machine_time(self, directory: Path) -> None:
+        """Write a certificate of the machine time."""
+        problem = self.windows.problem
+        path = directory / "machine-time.cert.json"
+        if not path.exists():
+            directory.mkdir(parents=True, exist_ok=True)
+            whole = Certificate(
+                replace(problem.instance, workers=1), None, None,
+                clock=problem.clock, scope=problem.scope, machine_time=self.machine_time,
+            )  # fmt: skip
+            self._write(whole, path)
+
+    def _write(self, certificate: Certificate, path: Path) -> None:
+        """Write a certificate, unless it has so many requests that it could not be read."""
+        try:
+            write_certificate(certificate, path)
+        except TooLarge as error:
+            self.tell(f"kvopt: {error}")
 
     # ---- the lower side -----------------------------------------------------------------
 
@@ -259,9 +279,9 @@ class _Work:
             return self._keep()
         best: Certificate | None = None
         excluded, allowed = 0, MOST_WORKERS
-        group = range(len(part.instance)), self.windows.allowed[k]
-        time = machine_time_bound(part.instance, [group], part.clock.model, scope=part.scope)
-        count = max(time // self.windows.length, 1)
+        length = self.windows.length
+        time = machine_time_bound(part, length, [self.windows.allowed[k]])
+        count = max(time.value // length, 1)
         while excluded + 1 < allowed:
             certificate = self._ceiling(part, count)
             if self.budget.over():

@@ -14,6 +14,7 @@ from brute_force import Due, Triple, fleets_over_time
 
 from kvopt import (
     BatchTime,
+    Certificate,
     Instance,
     InvalidInput,
     Line,
@@ -23,13 +24,15 @@ from kvopt import (
     verify,
 )
 from kvopt.bounds.machine_time import machine_time_bound
+from kvopt.certificates.files import certificate_text
 from kvopt.fleets import FleetOverTime, fleet_over_time, fleet_sizes
 from kvopt.fleets.scaling import lower_counts
 from kvopt.fleets.windows import Trial, Windows
-from kvopt.problem.clocks import ROUNDS, Seconds
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.problem import Problem
 from kvopt.simulate.running import run
 from kvopt.timetable.schedule import Schedule
+from kvopt.verify import verify_text
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -213,13 +216,28 @@ def test_looser_limits_and_smaller_shares_need_no_more() -> None:
     assert [[w.sufficient for w in each.windows] for each in found] == [[6, 3], [3, 2], [2, 1]]
 
 
+def machine_time(rows: Instance, every: int, misses: list[int], clock: Clock = ROUNDS) -> int:
+    """Return the bound, which the checker takes, and not one more."""
+    problem = Problem(rows, clock)
+    found = machine_time_bound(problem, every, misses)
+    options = {"clock": clock, "scope": problem.scope, "machine_time": found}
+    whole = Certificate(rows, None, None, **options)  # type: ignore[arg-type]
+    assert verify_text(certificate_text(whole)).valid
+    more = replace(whole, machine_time=replace(found, value=found.value + 1))
+    assert "machine_time: says" in verify_text(certificate_text(more)).lines[-1]
+    return found.value
+
+
 def test_machine_time_leaves_out_the_largest_that_may_miss() -> None:
     rows = Instance(4, [Request(0, 2, 2), Request(0, 1, 1), Request(9, 2, 2)])  # volumes 7, 2, 7
-    assert machine_time_bound(rows, [((0, 1), 0), ((2,), 0)]) == 4
-    assert machine_time_bound(rows, [((0, 1), 1), ((2,), 0)]) == 3
-    model = BatchTime([Line(10, 0)])
+    assert machine_time(rows, 9, [0, 0]) == 4
+    assert machine_time(rows, 9, [1, 0]) == 3
+    assert machine_time(rows, 10, [2]) == 1
     # Seconds: a lone request takes o rounds of 10, charged by the tokens that it holds of 4.
-    assert machine_time_bound(rows, [((1,), 0)], model) == 5
+    clock = Seconds(BatchTime([Line(10, 0)]))
+    assert machine_time(Instance(4, [Request(0, 1, 1)]), 9, [0], clock) == 5
+    shared = [Request(0, 6, 2, prefix=("a",)), Request(0, 5, 1, prefix=("a",))]
+    assert machine_time(Instance(10, shared, block_tokens=4), 9, [0]) == 2
 
 
 @pytest.mark.slow
@@ -231,7 +249,12 @@ def test_seconds_write_certificates_and_continue(tmp_path: Path) -> None:
     found = fleet_over_time(chat, "20s", out=tmp_path, **options)  # type: ignore[arg-type]
     needing = [k for k, w in enumerate(found.windows, 1) if (w.proved or 0) > 1]
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"every.json", *(f"window-{k}.cert.json" for k in needing)}
+    assert verify(tmp_path / "machine-time.cert.json").valid
+    assert names == {
+        "every.json",
+        "machine-time.cert.json",
+        *(f"window-{k}.cert.json" for k in needing),
+    }
     assert needing
     for k in needing:
         path = tmp_path / f"window-{k}.cert.json"
