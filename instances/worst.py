@@ -2,7 +2,7 @@
 
     python instances/worst.py [--write]
 
-prints the table of docs/theory.md, or writes it there.  Ratios come from the certificates in
+prints the table of docs/related.md, or writes it there.  Ratios come from the certificates in
 ``worst/``: the value of the scheduler over the latency of a schedule that ``kvopt verify`` checks,
 so each is certain from below, and exact where the certificate proves the optimum.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "theory.md"
+PAGE = HERE.parent / "docs" / "related.md"
 _TABLE = re.compile(r"(?<=<!-- worst -->\n)(?:\|.*\n)*")
 _SVF = "arXiv [2606.22327](https://arxiv.org/abs/2606.22327)"
 _FENG = "arXiv [2601.22996](https://arxiv.org/abs/2601.22996)"

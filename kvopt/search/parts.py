@@ -60,7 +60,7 @@ class Divided:
         known = _prices_of_parts(prices)
         parts = split(search.instance)
         self._search, self._due = search, 0.0
-        self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
+        self._sides = [Side(part, search, known.get(part.begin)) for part in parts]
 
     def work(self, stage: Stage, budget: Budget | None = None) -> None:
         """Let a stage work on its open parts, one after the other.
@@ -88,12 +88,12 @@ class Divided:
         if open_sides and not search.proved and budget is None:
             search.granted.expire()
 
-    def _open(self) -> list[_Side]:
+    def _open(self) -> list[Side]:
         """Return the parts without a proof, ordered so that later ones get the remaining time."""
         sides = [side for side in self._sides if not side.is_proved]
         return sorted(sides, key=lambda side: len(side.part.members))
 
-    def _work_on(self, side: _Side, stage: Stage, budget: Budget) -> None:
+    def _work_on(self, side: Side, stage: Stage, budget: Budget) -> None:
         whole = self._search
         search = whole.inside(
             side.part.instance,
@@ -110,7 +110,7 @@ class Divided:
             side.ran_out = not budget.left
             whole.take_notes(search)
 
-    def _hear(self, side: _Side, search: Search, progress: Progress) -> None:
+    def _hear(self, side: Side, search: Search, progress: Progress) -> None:
         """Take the new result of a part; report to the whole at intervals."""
         self._search.engine = progress.engine
         side.learn(search)
@@ -153,7 +153,7 @@ class Divided:
                 yield PartProof(begin, proof)
 
 
-class _Side:
+class Side:
     """Results of a part: starts on its own clock, and bounds."""
 
     def __init__(self, part: Part, whole: Search, prices: PriceProof | None) -> None:

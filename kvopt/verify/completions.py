@@ -62,7 +62,7 @@ class Completions:
 
     A *member* is an active request of which only completion and peak are known, coded as one
     number.  It counts as long as it has a price.  A *set* has the members that are carried from a
-    time to the next one, in order.  The bounds are those of Claim 13 of docs/configurations.md.
+    time to the next one, in order.  The bounds are those of Claim 3.13 of docs/theory.
     """
 
     def __init__(

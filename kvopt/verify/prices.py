@@ -107,7 +107,7 @@ def by_prices(problem: Problem, proof: dict[str, Any], work: Work) -> Prepared:
 
     def value() -> int:
         memory, private, most = held_together(problem)
-        levels = _levels(problem, prefixes, most)
+        levels = levels_of(problem, prefixes, most)
         (tokens,), unit = _lines(resources, "tokens", first, end), prefixes["denominator"]
         scale: int = unit * proof["denominator"]  # prices count in 1 / (D unit)
         counts = [each["capacity"] for each in slots]
@@ -170,7 +170,7 @@ def _stairs(memory: int, lines: Iterable[tuple[int, list[int]]]) -> list[tuple[i
     return sorted(stairs.items())
 
 
-def _levels(
+def levels_of(
     problem: Problem, prefixes: dict[str, Any], most: dict[int, int]
 ) -> list[tuple[int, ...]]:
     """Return the tokens of nodes that each request pays for in each interval, times the unit."""

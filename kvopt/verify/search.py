@@ -70,9 +70,9 @@ class Search:
     Exchanging two requests of one shape changes no total.  So they start in the order of arrival.
 
     Of two that have started the same requests one is dropped if the other has no larger sum of
-    starts and never holds more (Claim 11 of docs/configurations.md).  So is one if the other has
-    started one more request, which could not add less to that sum from now on (Claim 12).  For any
-    schedule that extends the one, the same later starts extend the other, to a total that is no
+    starts and never holds more (Claim 3.11 of docs/theory).  So is one if the other has
+    started one more request, which could not add less to that sum from now on (Claim 3.12).  For
+    any schedule that extends the one, the same later starts extend the other, to a total that is no
     larger.  If that is below the target, no bound drops it and none of its starts was removed,
     since these rules hold for all schedules.
     """

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from certificates import certificate, judged, prices_proof
+from certificates import certificate, judged, prices_proof, verified
 from claims import untrue
+from effort import few_steps
 from known import known
 from strategies import instance_of
 
@@ -252,6 +253,23 @@ def in_blocks() -> dict[str, Any]:
     }  # fmt: skip
 
 
+PRICED = {"value": 6, "proof": prices_proof(8, 1, [1])}
+"""Three requests pay four tokens each for their first time, of eight: 5 + (12 - 8) / 8."""
+
+
+def of_four(said: dict[str, Any], **more: object) -> str:
+    """Give out memory in two blocks of four tokens, of which the schedule needs three."""
+    said.update(more)
+    return rehashed(said, block_size=4)
+
+
+def priced_blocks() -> dict[str, Any]:
+    """Return a valid one of two blocks, with prices that tokens would not pay."""
+    said = in_blocks()
+    of_four(said, upper=None, lower=PRICED)
+    return said
+
+
 def segments(rows: list[Any], value: int = 12) -> Change:
     """Give the schedule other segments."""
     return lambda c: c.update(upper={"value": value, "segments": rows})
@@ -300,6 +318,13 @@ TIMED: dict[str, tuple[Change, str]] = {
     ),
     "slower machines": (lambda c: c.update(slower=[]), "has the field slower: slower machines"),
     "weights too large": (lambda c: shares(c, weights=[64, 65], company=[]), "in 0 .. 64"),
+    **{
+        f"a wait of {wait}": (
+            lambda c, wait=wait: c["upper"]["waits"].append(wait),  # type: ignore[misc]
+            "must be [round, time, worker]",
+        )
+        for wait in ([0, 9], [0, 9, 2], [0, 9, -1], [0, 9, 0, 0])
+    },
     "lines unmixed": (
         lambda c: (
             c["clock"]["lines"].append({"round_ns": 0, "token_ns": 2}),
@@ -373,6 +398,7 @@ PAUSES: dict[str, tuple[Change, str]] = {
         for in_parts in (False, True)
     },
 }
+RUN = {"policy": "p", "outcome": "completed", "value": 5, "starts": [0, 0, 0]}
 BLOCKS: dict[str, tuple[Change, str]] = {
     "a better bound": (lambda c: c["lower"].update(value=6), "the proof gives 5"),
     "no blocks": (lambda c: c["instance"].pop("block_size"), "hash"),
@@ -381,10 +407,60 @@ BLOCKS: dict[str, tuple[Change, str]] = {
     "the first schema": (
         lambda c: c["instance"].update(schema="kvopt.instance/1"), "and the schema kvopt.instance/2"
     ),
+    "two blocks": (of_four, "upper: 3 blocks are held at one time, there are 2"),
+    "pauses in two blocks": (
+        lambda c: of_four(
+            c, scope="pauses", upper={"value": 5, "segments": [[[1, 2]], [[1, 2]], [[1, 1]]]}
+        ),
+        "3 blocks are held",
+    ),
+    "a run in two blocks": (lambda c: of_four(c, upper=None, policies=[RUN]), "'p': 3 blocks"),
+    "lost in two blocks": (
+        lambda c: of_four(
+            c, upper=None,
+            policies=[{**RUN, "value": 7, "starts": [0, 0, 2], "lost": [[2, 0, 1]]}],
+        ),
+        "cannot lose",
+    ),
+    "a request of two blocks": (
+        lambda c: rehashed(c, block_size=5, requests=[{"arrival": 0, "prompt": 0, "output": 6}]),
+        "instance: request 0 needs more than the memory, so none is feasible",
+    ),
+    "prices of too much": (
+        lambda c: of_four(c, upper=None, lower={**PRICED, "value": 7}), "the proof gives 6"
+    ),
+    "prices of tokens": (
+        lambda c: of_four(c, upper=None, lower={**PRICED, "relaxations": ["tokens"]}),
+        "the proof gives 5",
+    ),
+    "a price below 0": (
+        lambda c: of_four(c, upper=None, lower={"value": 5, "proof": prices_proof(8, 1, [-1])}),
+        "is negative",
+    ),
+    "prices of a part": (
+        lambda c: of_four(
+            c, upper=None,
+            lower={
+                "value": 5,
+                "proof": {"kind": "split", "parts": [{"from": 0, "proof": PRICED["proof"]}]},
+            },
+        ),
+        "need the relaxation tokens",
+    ),
+    "no word of tokens": (
+        lambda c: (of_four(c, upper=None), c["lower"].pop("relaxations")),
+        "volume of this problem need the relaxation tokens",
+    ),
+    "no word of tokens in a fleet": (
+        lambda c: (of_four(c, upper=None), rehashed(c, workers=2), c["lower"].pop("relaxations")),
+        "volume of this problem need the relaxation tokens",
+    ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("base", [fleet_certificate, in_seconds, in_time, paused, in_blocks])
+@pytest.mark.parametrize(
+    "base", [fleet_certificate, in_seconds, in_time, paused, in_blocks, priced_blocks]
+)
 def test_what_is_changed_below_is_valid_and_true(
     base: Callable[[], dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -471,6 +547,19 @@ def test_a_report_says_what_its_claims_cover() -> None:
 def covered(content: dict[str, Any]) -> bool:
     """Whether a report has the line of what is covered."""
     return any(line.startswith("covered: ") for line in report_on(content))
+
+
+@pytest.mark.parametrize("scope", ["runs", "pauses"])
+def test_a_report_says_that_it_counts_blocks(scope: str) -> None:
+    rows = [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)]
+    with few_steps(300):
+        made = certify(
+            Instance(20, rows, block_size=4), ["vllm-fcfs", "svf"], scope=scope, time_limit=4
+        )
+    text = verified(made)
+    assert "memory in 5 whole blocks of 4 tokens" in text
+    assert known(made.lower_bound) <= known(made.objective)
+    assert scope == "runs" or "prices of whole blocks" in text
 
 
 def test_a_search_that_is_too_long_leaves_what_is_known() -> None:

@@ -104,9 +104,8 @@ def _router(instance: Instance) -> str:
 def refusal(instance: Instance, made: PolicyRun, claim: dict[str, Any]) -> str:
     """Return why the checker refuses a certificate with this run alone, empty if it does not."""
     model = made.clock.model
-    assert model is not None
     certificate = {
-        "schema": "kvopt.certificate/4", "clock": model.to_json(), "hash": instance.hash,
+        "schema": "kvopt.certificate/4", "clock": known(model).to_json(), "hash": instance.hash,
         "scope": "sharing+" * ("prefix" in instance.extras) + "pauses+chunks",
         "upper": None, "lower": None, "policies": [claim],
         "instance": instance_to_json(instance),

@@ -21,6 +21,7 @@ from certificates import (
     proved,
     random_proof,
 )
+from commands import written
 from effort import many
 from price_oracle import bound_of
 from strategies import instance_of, plain, random_instances
@@ -279,8 +280,7 @@ class TestIndependence:
         assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
     def test_python_m(self, tmp_path: Path) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps(certificate(EC1, random.Random(2))))
+        path = written(tmp_path / "c.json", json.dumps(certificate(EC1, random.Random(2))))
         command = [sys.executable, "-m", "kvopt.verify"]
         done = subprocess.run(
             [*command, str(path)], cwd=HERE, capture_output=True, text=True, check=False
@@ -299,8 +299,7 @@ class TestIndependence:
         ],
     )
     def test_module_and_function_share_a_name(self, tmp_path: Path, code: str) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps(certificate(EC1, random.Random(2))))
+        path = written(tmp_path / "c.json", json.dumps(certificate(EC1, random.Random(2))))
         check = "; assert v.valid and m.Verdict and m.verify and m({path!r}).valid"
         script = (code + check).format(path=str(path))
         subprocess.run([sys.executable, "-c", script], cwd=HERE, check=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from certificates import judged, prices_proof
-from commands import Run
+from commands import Run, written
 
 import kvopt
 import kvopt.verify as checker
@@ -166,8 +166,7 @@ class TestSmallFiles:
     def test_refused_in_little_room(
         self, tmp_path: Path, made: Any, status: int, words: str
     ) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps(made()))
+        path = written(tmp_path / "c.json", json.dumps(made()))
         code = (
             "import re, sys, kvopt.verify as v, kvopt.verify.work as w; w.STEPS //= 2;"
             "r = v.verify(sys.argv[1]);"
@@ -208,8 +207,7 @@ class TestMemory:
     def test_a_table_that_the_system_refuses(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, module: str
     ) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps({**a_long_gap(), "budget": 20}))
+        path = written(tmp_path / "c.json", json.dumps({**a_long_gap(), "budget": 20}))
         small = "import kvopt.verify.apart as a; a._FILE, a.BYTES = 10**8, 0\n"
         before, call, after = apart._CODE.partition("apart.answer")
         monkeypatch.setattr(apart, "_CODE", f"{before}{small}{call}{after}")
@@ -298,8 +296,7 @@ class TestBudget:
     @pytest.mark.slow
     @pytest.mark.parametrize("module", ["kvopt", "kvopt.verify"])
     def test_it_may_be_interrupted(self, tmp_path: Path, module: str) -> None:
-        path = tmp_path / "c.json"
-        path.write_text(json.dumps(a_long_output()))
+        path = written(tmp_path / "c.json", json.dumps(a_long_output()))
         command = [sys.executable, "-m", module, *["verify"] * (module == "kvopt"), str(path)]
         with subprocess.Popen(
             [*command, "--budget", "1000"], cwd=HERE, stderr=subprocess.PIPE, text=True
@@ -334,8 +331,7 @@ class TestBudget:
         assert err
 
     def test_good_arguments(self, tmp_path: Path, run: Run) -> None:
-        path = tmp_path / "c"
-        path.write_text(json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
+        path = written(tmp_path / "c", json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
         assert run("verify", path, "--budget", "2.5")[0] == 0
         command = [sys.executable, "-m", "kvopt.verify", "--budget", "3", str(path)]
         assert subprocess.run(command, cwd=HERE, capture_output=True, check=False).returncode == 0

@@ -128,8 +128,7 @@ def test_a_router_has_no_effect_on_a_single_machine(
     run: Run, ec1: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ec1.parent)
-    code, _, err = run(command[0], ec1, "-P", "fcfs", "--router", "random", *command[1:])
-    assert code == 0
+    err = run.done(command[0], ec1, "-P", "fcfs", "--router", "random", *command[1:])[1]
     assert "router random has no effect: there is one machine" in err
 
 

@@ -25,6 +25,7 @@ from theirs import installed
 from kvopt import BatchTime, Instance, Line, Request, certify, generate, write_instance
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
+from kvopt.kernels.interruptible import interruptible
 from kvopt.problem.clocks import Seconds
 
 COMMAND = [sys.executable, "-m", "kvopt"]
@@ -205,3 +206,13 @@ def test_a_solver_that_begins_late_is_asked_again_to_return() -> None:
         is_asked.wait(60)
 
     assert run_in_thread(search, work, cancel)
+
+
+def test_ctrl_c_in_compiled_code_is_ctrl_c() -> None:
+    def raising(cause: BaseException) -> None:
+        raise SystemError("a result with an exception set") from cause
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(raising)(KeyboardInterrupt())
+    with pytest.raises(SystemError):
+        interruptible(raising)(ValueError())

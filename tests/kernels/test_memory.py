@@ -143,8 +143,7 @@ def test_a_block_that_runs_out_of_memory_says_so() -> None:
 
 
 def test_the_command_line_takes_a_budget(run: Run, ec1: Path) -> None:
-    code, out, _ = run("solve", ec1, "--ram", "2G", "--json")
-    assert code == 0
+    out = run.done("solve", ec1, "--ram", "2G", "--json")[0]
     assert json.loads(out)["status"] == "optimal"
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 from brute_force import Due, Server, most_in_time, optimum, tel
+from known import known
 from strategies import drawn_fleet, plain, random_instances
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, heuristics, solve
@@ -127,8 +128,7 @@ def test_fleets_are_feasible_and_not_below_the_optimum(seed: int) -> None:
     assert search.faults == []
     assert (search.objective or 0) >= least
     made = placed(instance, fluid_of(instance, 0.9), Tries(3, seed), Budget())
-    assert made is not None
-    schedule = Schedule(instance, *made)
+    schedule = Schedule(instance, *known(made))
     assert schedule.check().feasible
     assert schedule.objective >= least
     assert solve(instance, quick_start=False, threads=1).objective == least
@@ -179,9 +179,8 @@ def test_as_many_are_in_time_in_seconds_as_can_be(due: Due) -> None:
         found = slo_ceiling(instance, levels, MODEL)
         spans = spans_of(levels, *least_times(instance, MODEL))
         floor = attaining_in_seconds(instance, MODEL, spans, found.costs)
-        assert floor is not None
         most = most_in_time(instance.memory, rows, each, server=SERVER)
-        assert floor.count <= most <= found.value
+        assert known(floor).count <= most <= found.value
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -194,8 +193,11 @@ def test_as_many_are_in_time_as_can_be(workers: int) -> None:
         found = slo_ceiling(fleet, levels)
         spans = spans_of(levels, *least_times(fleet, None), runs=True)
         floor = attaining_in_rounds(fleet, spans, found.costs)
-        assert floor is not None
-        assert floor.count <= most_in_time(memory, triples, allowed, workers=workers) <= found.value
+        assert (
+            known(floor).count
+            <= most_in_time(memory, triples, allowed, workers=workers)
+            <= found.value
+        )
 
 
 def test_local_search_is_feasible_and_not_below_the_optimum() -> None:
@@ -204,6 +206,5 @@ def test_local_search_is_feasible_and_not_below_the_optimum() -> None:
         search.offer(one_after_another(instance), "one after another")
         search_reinsertions(search, search.budget, most_passes=2)
         assert search.faults == []
-        assert search.schedule is not None
-        assert Schedule(instance, search.schedule.starts).check().feasible
+        assert Schedule(instance, known(search.schedule).starts).check().feasible
         assert (search.objective or 0) >= optimum(*plain(instance))

@@ -179,8 +179,7 @@ def test_options_of_searches_are_for_seconds_too(run: Run, tmp_path: Path) -> No
     file = tmp_path / "fleet.json"
     write_instance(Instance(2_000, FLEET.requests[:8], workers=2), file)
     options = "--cold", "--ram", "2G", "--scope", "restarts", "-t", "0.5", "--json"
-    status, out, _ = run("solve", file, "--seconds", *options)
-    assert status == 0
+    out = run.done("solve", file, "--seconds", *options)[0]
     assert json.loads(out)["scope"] == "restarts"
 
 

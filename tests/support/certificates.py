@@ -13,9 +13,11 @@ from typing import Any
 
 from strategies import instance_of, plain, random_feasible_starts
 
+from kvopt.certificates.files import certificate_text
+from kvopt.incumbent.certificate import Certificate
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_to_json
-from kvopt.verify import Verdict, verify
+from kvopt.verify import Verdict, verify, verify_text
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.slo import Due, most_in_time
@@ -166,6 +168,13 @@ def with_slo(content: dict[str, Any], source: random.Random) -> dict[str, Any]:
     best = content["upper"]
     claim["best"] = source.choice((None, {**best, "attained": attained(best)}))
     return content
+
+
+def verified(made: Certificate) -> str:
+    """Return the report on the file of a certificate, which is valid."""
+    verdict = verify_text(certificate_text(made))
+    assert verdict.valid, verdict.lines
+    return "\n".join(verdict.lines)
 
 
 def judged(path: Path, content: object) -> Verdict:

@@ -9,6 +9,7 @@ from typing import Any
 
 from brute_force import Row, Starts, Triple, feasible, optimum
 from hypothesis import strategies as st
+from literal.common import Job
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
@@ -30,6 +31,12 @@ def plain(instance: Instance) -> Problem:
 def rows_of(instance: Instance) -> list[Row]:
     """Return the requests of an instance, with prefixes, as plain rows."""
     return [(r.arrival, r.prompt, r.output, tuple(r.prefix)) for r in instance]
+
+
+def jobs_of(instance: Instance) -> list[Job]:
+    """Return the requests of an instance, with their intervals, as transcriptions take them."""
+    pairs = ((r, r.predicted or Prediction(r.output, r.output)) for r in instance)
+    return [Job(r.arrival, r.prompt, r.output, p.lower, p.upper) for r, p in pairs]
 
 
 def optimum_of(instance: Instance, **rules: Any) -> int:

@@ -53,7 +53,7 @@ def undominated(
 ) -> Layer:
     """Drop labels that another one with the same waiting requests dominates, or with one less.
 
-    No better schedule is lost: Claim 11 of docs/configurations.md, and Claim 12 with one less.
+    No better schedule is lost: Claim 3.11 of docs/theory, and Claim 3.12 with one less.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ def undominated(
     threads
         Threads that share the work.
     one_more
-        Whether a label that has started one more request may dominate another one (Claim 12).
+        Whether a label that has started one more request may dominate another one (Claim 3.12).
         The checker that is proved in Coq compares labels with the same waiting requests only.
     """
     waiting = layer.waiting()
-    # By sum of starts within a group: only a label before it can dominate a label (Claim 11).
+    # By sum of starts within a group: only a label before it can dominate a label (Claim 3.11).
     order = np.lexsort((layer.began, *waiting.T))
     keep = np.ones(len(order), dtype=np.bool_)
     if not len(order):

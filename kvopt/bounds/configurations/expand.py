@@ -41,7 +41,7 @@ def next_layer(
     """Return all extensions of a label whose least cost is within the budget.
 
     If threads share the work, each of them may return the same label.  Memory is checked at
-    completions of active requests only: Lemma 2 of docs/configurations.md.
+    completions of active requests only: Lemma 3.2 of docs/theory.
 
     Raises
     ------

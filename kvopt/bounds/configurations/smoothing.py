@@ -4,7 +4,7 @@ The bound is a sum of minima over starts less a sum of maxima over configuration
 temperature both become averages in which the best weighs most: least costs turn into
 ``-tau log sum exp(-cost / tau)``, and the dynamic program over configurations adds where it
 compared.  The derivative by the price of a state is the share of requests that pass it less
-the share of configurations that hold it.
+the share of configurations that hold it: Claim 3.15 of docs/theory.
 
 The same loops yield the exact values.  All of this is in floats: it steers and proves nothing.
 """
@@ -58,7 +58,7 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
     """Fill best[c, H] with the largest price of a configuration of c states that holds H.
 
     Returns the largest c that was reached.  Negative entries are out of reach.  That this is
-    the largest is Claim 4 of docs/configurations.md, which calls the number of members A.
+    the largest is Claim 3.4 of docs/theory, which calls the number of members A.
     """
     memory = states.memory
     best[:, :] = _OUT_OF_REACH

@@ -4,7 +4,7 @@ Of the first in line that fit, it starts the one of least key: the machine time 
 preference for long prompts.  This fills memory that would stay empty: a short prompt can fill the
 memory next to a long one later, but not the other way round.
 
-The total latency of a run is a bound by prices of machine time (``docs/seconds-bounds.md``), plus
+The total latency of a run is a bound by prices of machine time (``docs/theory/seconds.md``), plus
 the *reduced costs* of starts, plus the price of all time that no request takes.  So a run can be
 evaluated by its first rounds.
 """

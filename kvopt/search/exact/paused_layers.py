@@ -17,7 +17,7 @@ the value.  So the result is exact.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -209,12 +209,6 @@ def _behind(given: Given, labels: Integers, waits: Integers) -> Flags:
 
 
 @compiled
-def _in_blocks(given: Given, tokens: Any) -> Any:
-    """Return the tokens of the blocks that so many tokens take."""
-    return (tokens + given.block - 1) // given.block * given.block
-
-
-@compiled
 def _extend(
     given: Given, costs: Integers, layer: Layer, begin: int, time: int, upper: int, new: Layer
 ) -> tuple[int, int]:
@@ -243,7 +237,7 @@ def _extend(
             if bits < given.outputs[i] and given.arrivals[i] <= time:
                 first[g] = size - width[g]
                 width[g] += 1
-                needed[size] = _in_blocks(given, given.prompts[i] + bits + 1)
+                needed[size] = -(-(given.prompts[i] + bits + 1) // given.block) * given.block
                 gained[size] = np.int64(1) << given.shifts[i]
                 stride[size] = given.strides[i]
                 size += 1
@@ -294,7 +288,7 @@ def _active_times(
         before = _tokens(given, layers[time - 1])
         steps = _tokens(given, np.array([label])) - before
         unfinished = (before < given.outputs) & (given.arrivals < time)
-        held = _in_blocks(given, given.prompts + before + 1)
+        held = -(-(given.prompts + before + 1) // given.block) * given.block
         fits = (steps * held).sum(axis=1) <= given.memory
         fits &= ((steps == 0) | (steps == 1) & unfinished).all(axis=1)
         fits &= waits[time - 1] + unfinished.sum(axis=1) == value

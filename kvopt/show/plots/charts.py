@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -37,6 +37,10 @@ class Bar(NamedTuple):
         Position of a line across it; by default the least end.
     far
         End of a thin line; infinity is the end of the axis.
+    is_range
+        Whether it is hatched: one value in the interval is meant, and unknown.
+    colour
+        Its colour; by default that of an interval.
     """
 
     name: str
@@ -45,6 +49,8 @@ class Bar(NamedTuple):
     said: str = ""
     mark: float | None = None
     far: Number | None = None
+    is_range: bool = False
+    colour: str | None = None
 
 
 def intervals(
@@ -68,13 +74,16 @@ def intervals(
         The least possible value.
     """
     ax = style.axes_of(ax, 1.2 + 0.44 * len(bars))
-    ends = [end for bar in bars for end in (*bar[1:3], bar.far)]
+    ends = [end for bar in bars for end in (bar.least, bar.most, bar.far)]
     known = [float(end) for end in ends if end is not None and math.isfinite(end)]
     farthest = max([floor + 0.05, *known]) * 1.02
     for row, bar in enumerate(bars):
         left, right = max(float(bar.least or floor), floor), float(bar.most or farthest)
         colour = style.WAITING if None in (bar.least, bar.most) else style.PROMPT
-        ax.barh(row, right - left, left=left, height=0.3, color=colour)
+        look: dict[str, Any] = {"color": bar.colour or colour}
+        if bar.is_range:
+            look = {"facecolor": "none", "edgecolor": style.BOUND, "hatch": "//////"}
+        ax.barh(row, right - left, left=left, height=0.3, **look)
         marks = [bar.mark] if bar.mark else [left, right if bar.most else left]
         ax.vlines(marks, row - 0.22, row + 0.22, color=style.INK, linewidth=1.5)
         ax.hlines(row, right, min(float(bar.far or right), farthest), color=colour, linewidth=1)

@@ -138,6 +138,7 @@ def write_report(
     title = None if study.title == study.name else study.title
     page = ENVIRONMENT.get_template("page.html")
     words = {"name": study.name, "title": title, "sections": sections}
+    words |= {"kind": "kvopt study", "source": "from the records of the study"}
     made = page.render(**words, palette=PALETTE, version=__version__)
     if rows is not None:
         write_atomically(rows, _csv(study))

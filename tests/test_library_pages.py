@@ -1,4 +1,4 @@
-"""The checker in the browser: Pyodide runs it on files that never leave the machine."""
+"""Pages of the library in a browser: the table, and the checker, which Pyodide runs on the spot."""
 
 from __future__ import annotations
 
@@ -123,6 +123,34 @@ def test_a_link_of_the_library_checks_its_certificate(browser: Browser, address:
     link.click()
     heading, _ = verdict(browser)
     assert heading == f"{VALID[0]}.json.xz: VALID"
+
+
+@pytest.mark.parametrize("width", [360, 1300, 1700])
+@pytest.mark.parametrize("page", ["library.html", "check.html"])
+def test_pages_of_the_library_overflow_at_no_width(browser: Browser, page: str, width: int) -> None:
+    browser.open(LIBRARY / page, width=width)
+    assert browser.ask("return document.documentElement.scrollWidth") <= width
+
+
+def test_rows_of_the_library_have_a_line_and_end_with_the_certificate(browser: Browser) -> None:
+    browser.open(LIBRARY / "library.html", width=1300)
+    rows = "[...document.querySelectorAll('table.known tr')]"
+    heights = browser.ask(f"return {rows}.map(row => row.getBoundingClientRect().height)")
+    assert max(heights) < 2 * min(heights)
+    ends = browser.ask(f"return {rows}.map(row => row.lastChild.getBoundingClientRect().right)")
+    assert max(ends) <= 1300
+
+
+def test_points_of_the_picture_name_open_instances(browser: Browser) -> None:
+    browser.open(LIBRARY / "library.html")
+    named = browser.ask(
+        "return [...document.querySelectorAll('svg circle')].map(c => c.textContent)"
+    )
+    assert sorted(text.split(":")[0] for text in named) == sorted(
+        name
+        for name, entry in json.loads((LIBRARY / "best-known.json").read_text()).items()
+        if entry["objective"] != entry["lower_bound"]
+    )
 
 
 def test_a_link_leads_to_no_other_place(browser: Browser, address: str) -> None:
