@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from brute_force import Due, Triple, fleets_over_time
+from brute_force import Due, Server, Triple, fleets_over_time, most_in_time
 
 from kvopt import (
     BatchTime,
@@ -87,6 +87,45 @@ def test_no_schedule_has_fewer_machines(seed: int) -> None:
         least = min(sum(counts) for counts, _ in fleets)
         exact += least == sum(window.proved or 0 for window in found.windows)
     assert exact >= 5
+
+
+@pytest.mark.slow
+def test_no_schedule_in_seconds_has_fewer_machines() -> None:
+    """Two windows so far apart that each is a fleet of its own."""
+    source, exact = random.Random(3), 0
+    servers = (
+        Server([(7, 1)], 2, 1),
+        Server([(10, 0), (4, 3)], 0, 0),
+        Server([(20, 1), (0, 5)], 0, 1),
+    )
+    for server in servers * 4:
+        memory, limit = source.randint(3, 8), source.randint(40, 90)
+        outputs = [[source.randint(1, 3) for _ in range(source.randint(1, 3))] for _ in range(2)]
+        parts = [
+            [(source.randint(0, 30), source.randint(0, memory - o), o) for o in row]
+            for row in outputs
+        ]
+        rows = [(a + 10_000 * k, s, o) for k, part in enumerate(parts) for a, s, o in part]
+        requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
+        clock = Seconds(
+            BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
+        )
+        found = fleet_over_time(
+            Instance(memory, requests), "0.01ms", attain="60%", slo=f"e2e={limit}ns",
+            clock=clock, time_limit=0.2,
+        )  # fmt: skip
+        for window, part in zip(found.windows, parts, strict=True):
+            least = next(
+                m for m in range(len(part) + 1)
+                if m == len(part) or len(part) - window.allowed
+                <= (m and most_in_time(memory, part, [limit] * len(part), workers=m, server=server))
+            )  # fmt: skip
+            assert window.proved is not None
+            assert window.proved <= least
+            assert window.sufficient is not None
+            assert window.sufficient >= least
+            exact += window.proved == least
+    assert exact >= 12
 
 
 def test_the_formula_of_planners_is_no_bound() -> None:
