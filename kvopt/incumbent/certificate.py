@@ -197,6 +197,7 @@ class Certificate(Summarised):
             "undecided": self.undecided,
             "in time": self.in_time and self.in_time.sentence,
             "eager": self.eager_sentence,
+            "machine time": self.machine_time and self.machine_time.value,
             "notes": "; ".join(self.notes) or None,
         }
 

@@ -30,6 +30,7 @@ from kvopt.fleets.scaling import lower_counts
 from kvopt.fleets.windows import Trial, Windows
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.problem import Problem
+from kvopt.problem.scopes import Scope
 from kvopt.simulate.running import run
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify_text
@@ -277,6 +278,30 @@ def test_machine_time_leaves_out_the_largest_that_may_miss() -> None:
     assert machine_time(Instance(4, [Request(0, 1, 1)]), 9, [0], clock) == 5
     shared = [Request(0, 6, 2, prefix=("a",)), Request(0, 5, 1, prefix=("a",))]
     assert machine_time(Instance(10, shared, block_tokens=4), 9, [0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"every": 0}, "needs a length"),
+        ({"misses": [-1]}, "no negatives"),
+        ({"misses": [0, 0]}, "needs misses by window"),
+        ({"lines": [2]}, "needs lines of the model"),
+        ({"lines": [0, 1]}, "do not cover prompts in pieces"),
+    ],
+)
+def test_a_machine_time_that_means_nothing_is_refused(
+    changed: dict[str, object], reason: str
+) -> None:
+    clock = Seconds(BatchTime([Line(9, 1), Line(0, 5)]))
+    problem = Problem(TEN, clock, Scope.CHUNKS)
+    found = machine_time_bound(problem, 10, [0])
+    options = {"clock": clock, "scope": problem.scope, "machine_time": found}
+    text = certificate_text(Certificate(TEN, None, None, **options))  # type: ignore[arg-type]
+    assert verify_text(text).valid
+    content = json.loads(text)
+    content["machine_time"].update(changed)
+    assert reason in verify_text(json.dumps(content)).lines[-1]
 
 
 @pytest.mark.slow
