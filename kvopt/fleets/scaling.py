@@ -164,23 +164,15 @@ class _Work:
             except Stopped:
                 if not self.budget.is_interrupted:
                     raise
-        return self.found()
+        return self.result()
 
-    def found(self) -> FleetOverTime:
+    def result(self) -> FleetOverTime:
         """Return the results so far."""
         sizes = []
         for k, members in enumerate(self.windows.members):
-            upper = (
-                {}
-                if self.best is None
-                else {
-                    "sufficient": self.best.counts[k],
-                    "misses": self.best.misses[k],
-                    "drained": self.best.drained[k],
-                }
-            )
+            upper = [column[k] for column in self.best or ()]
             size = self.windows.begin(k), len(members), self.windows.allowed[k], self.formula[k]
-            sizes.append(WindowSizes(*size, self.proved.get(k), **upper))
+            sizes.append(WindowSizes(*size, self.proved.get(k), *upper))
         return FleetOverTime(
             self.windows,
             self.every,
@@ -203,8 +195,8 @@ class _Work:
         path = directory / RESULTS
         if not path.exists():
             return None
-        stored, here = parse_json(read_text(path)), self.found().to_json()
-        for name in ("instance", "slo", "attain", "every", "start_up", "scope", "unit"):
+        stored, here = parse_json(read_text(path)), self.result().to_json()
+        for name in ("instance", "clock", "slo", "attain", "every", "start_up", "scope"):
             if stored.get(name) != here[name]:
                 reason = f"is about another {name}: name another folder"
                 raise InvalidInput(reason, field="--out", file=str(path))
@@ -239,20 +231,18 @@ class _Work:
         self.directory.mkdir(parents=True, exist_ok=True)
         if k is not None and certificate is not None:
             self._write(certificate, self._certificate(k))
-        results = json.dumps(self.found().to_json(), indent=1)
+        results = json.dumps(self.result().to_json(), indent=1)
         write_atomically(self.directory / RESULTS, results + "\n")
 
     def _keep_machine_time(self, directory: Path) -> None:
         """Write a certificate of the machine time."""
         problem = self.windows.problem
-        path = directory / "machine-time.cert.json"
-        if not path.exists():
-            directory.mkdir(parents=True, exist_ok=True)
-            whole = Certificate(
-                replace(problem.instance, workers=1), None, None,
-                clock=problem.clock, scope=problem.scope, machine_time=self.machine_time,
-            )  # fmt: skip
-            self._write(whole, path)
+        directory.mkdir(parents=True, exist_ok=True)
+        whole = Certificate(
+            replace(problem.instance, workers=1), None, None,
+            clock=problem.clock, scope=problem.scope, machine_time=self.machine_time,
+        )  # fmt: skip
+        self._write(whole, directory / "machine-time.cert.json")
 
     def _write(self, certificate: Certificate, path: Path) -> None:
         """Write a certificate, unless it has so many requests that it could not be read."""

@@ -329,6 +329,9 @@ def test_seconds_write_certificates_and_continue(tmp_path: Path) -> None:
     assert again.to_json() == found.to_json()
     with pytest.raises(InvalidInput, match="another attain"):
         fleet_over_time(chat, "20s", out=tmp_path, **{**options, "attain": "95%"})  # type: ignore[arg-type]
+    other = Seconds(BatchTime([Line(40_000_001, 0)], kv_ns=10_000))
+    with pytest.raises(InvalidInput, match="another clock"):
+        fleet_over_time(chat, "20s", out=tmp_path, **{**options, "clock": other})  # type: ignore[arg-type]
     # A certificate that is gone, or of fewer machines, is not believed.
     (tmp_path / f"window-{needing[0]}.cert.json").unlink()
     stored = json.loads((tmp_path / "every.json").read_text())
