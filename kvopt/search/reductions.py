@@ -149,4 +149,6 @@ REDUCTIONS = (
 
 def reduction_of(search: Search, *, only_bounds: bool = False) -> Reduction | None:
     """Return the first reduction that applies."""
-    return next((each for each in REDUCTIONS if each.applies(search, only_bounds)), None)
+    return next(
+        (reduction for reduction in REDUCTIONS if reduction.applies(search, only_bounds)), None
+    )

@@ -26,8 +26,8 @@ def route(workload: Workload, workers: Sequence[Worker], router: ArrivalRouter) 
         prompt = workload.instance.requests[i].prompt
         chosen = router.send(workers, i, prompt, workers[0].believed[i])
         if type(chosen) is not int or not 0 <= chosen < len(workers):
-            said = f"chose {shown(chosen)}, workers are 0 .. {len(workers) - 1}"
-            raise PolicyFault(f"router {router.name}: {said}")
+            reason = f"chose {shown(chosen)}, workers are 0 .. {len(workers) - 1}"
+            raise PolicyFault(f"router {router.name}: {reason}")
         workers[chosen].serve(i)
         workers[chosen].deliver(i)
 
@@ -78,7 +78,7 @@ def _decide(present: list[Simulation], workers: list[Simulation], free: set[int]
                 for other in workers:
                     if other is not worker:
                         other.withdraw(i, worker.time)
-        called = {k for k, each in enumerate(present) if each.is_called} if started else set()
+        called = {k for k, beside in enumerate(present) if beside.is_called} if started else set()
         for k in ({place} if started else set()) | called - asking:
             asking.add(k)
             heappush(line, (present[k].view.next_load, k))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kvopt.bounds.configurations.labels import (
@@ -24,6 +26,32 @@ _NEVER = 2**30
 """A round later than all; times a number of requests it still fits into 64 bits."""
 _PART = 20_000
 """Labels that are extended between two checks of the stop flag."""
+
+
+class _Visit(NamedTuple):
+    """Arrays of a depth-first visit of the sets that may start after a label.
+
+    Parameters
+    ----------
+    label, settled
+        Completion rounds, and the same as the next layer keeps them.
+    active
+        Active requests: first those of the label, then those that start, in their order.
+    held
+        Tokens that all of them hold at the completion of each.
+    ends, rooms
+        For each number of active requests their first completion, and free memory at it.
+    savings
+        Reduced costs that requests from each on may save by a start now instead of later.
+    """
+
+    label: Integers
+    settled: Integers
+    active: Integers
+    held: Integers
+    ends: Integers
+    rooms: Integers
+    savings: Integers
 
 
 class TooWide(Exception):
@@ -244,16 +272,13 @@ def _fill_completions(labels: Integers, now: int, table: CompletionTable, found:
 
 
 @compiled
-def _holds_next(
-    states: States, label: Integers, active: Integers, many: int, held: Integers
-) -> bool:
+def _holds_next(states: States, visit: _Visit, many: int) -> bool:
     """Whether one more active request, the last, fits; if so, count its tokens.
 
-    ``held`` has the tokens that all hold at the completion of each.  Only those change at which
-    the new one is still active.
+    Only tokens at completions change at which the new one is still active.
     """
-    new = active[many]
-    end, peak = label[new], states.peaks[new]
+    label, active, held = visit.label, visit.active, visit.held
+    end, peak = label[active[many]], states.peaks[active[many]]
     at_end = peak
     for place in range(many):
         ahead = label[active[place]] - end
@@ -272,15 +297,47 @@ def _holds_next(
 
 
 @compiled
-def _release_last(
-    states: States, label: Integers, active: Integers, many: int, held: Integers
-) -> None:
+def _release_last(states: States, visit: _Visit, many: int) -> None:
     """Subtract the tokens of the last active request again."""
+    label, active, held = visit.label, visit.active, visit.held
     end, peak = label[active[many]], states.peaks[active[many]]
     for place in range(many):
         ahead = label[active[place]] - end
         if ahead <= 0:
             held[place] -= peak + ahead
+
+
+@compiled
+def _begin(
+    states: States, step: Round, labels: Integers, number: int, visit: _Visit
+) -> tuple[int, int, int, np.uint64]:
+    """Begin the visit of a label.
+
+    Returns the number of its active requests, the reduced costs of waiting ones for a later start,
+    the price of the active ones after this round, and its key.
+    """
+    label, settled, active, savings = visit.label, visit.settled, visit.active, visit.savings
+    now, many, coming, value, key, first = step.now, 0, 0, 0, np.uint64(0), _NEVER
+    for i in range(labels.shape[1] - 1, -1, -1):
+        end = label[i] = labels[number, i]
+        settled[i] = _settled(end, now)
+        key += _mixed(i, settled[i])
+        savings[i] = savings[i + 1]
+        if end == WAITING:
+            coming += step.later[i]
+            if states.arrivals[i] <= now:
+                savings[i] += max(0, step.later[i] - step.reduced_costs[i])
+        elif end > now:
+            value += step.prices[states.firsts[i] + end - now - 1]
+            active[many] = i
+            if end < first:
+                first = end
+            many += 1
+    room = states.memory
+    for place in range(many):
+        room -= states.peaks[active[place]] - (label[active[place]] - first)
+    visit.ends[many], visit.rooms[many] = first, room
+    return many, coming, value, key
 
 
 @compiled
@@ -298,54 +355,28 @@ def _expand(
     Sets are visited depth first, each after its prefixes.  Returns the number of new labels, and
     the first label that is not expanded: the end of the part, unless there was no room.
     """
-    now, budget, prices, horizon = step.now, step.budget, step.prices, step.horizon
+    now, budget, horizon = step.now, step.budget, step.horizon
     reduced_costs, later = step.reduced_costs, step.later
     arrivals, outputs, peaks, firsts = states.arrivals, states.outputs, states.peaks, states.firsts
     size = layer.labels.shape[1]
     looks_ahead, completes = len(horizon.gains) > 0, len(step.completions.keys) > 0
-    label = np.empty(size, dtype=layer.labels.dtype)
-    # The label as the next layer keeps it, and the sum of the keys of its entries.
-    settled = np.empty(size, dtype=layer.labels.dtype)
-    # Requests that are active after this round: first those of the label, then those that start;
-    # the tokens held at the completion of each.
-    active = np.empty(size, dtype=np.int64)
-    held = np.empty(size, dtype=np.int64)
-    # For each number of active requests the first completion, and free memory at it.
-    ends = np.empty(size + 1, dtype=np.int64)
-    rooms = np.empty(size + 1, dtype=np.int64)
+    label, settled = np.empty_like(layer.labels[0]), np.empty_like(layer.labels[0])
+    active, held = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    ends, rooms = np.empty(size + 1, dtype=np.int64), np.empty(size + 1, dtype=np.int64)
+    savings = np.zeros(size + 1, dtype=np.int64)
+    visit = _Visit(label, settled, active, held, ends, rooms, savings)
     # Free memory and slack of the look-ahead, for the label and for its children.
     freer, larger = _tables(horizon)
     free, slacks = _tables(horizon)
-    # Reduced costs that requests from the i-th on may save by a start now instead of later.
-    savings = np.zeros(size + 1, dtype=np.int64)
     for number in range(part[0], part[1]):
-        began, coming, value, many, key = layer.began[number], 0, 0, 0, np.uint64(0)
-        first = _NEVER
-        for i in range(size - 1, -1, -1):
-            end = label[i] = layer.labels[number, i]
-            settled[i] = _settled(end, now)
-            key += _mixed(i, settled[i])
-            savings[i] = savings[i + 1]
-            if end == WAITING:
-                coming += later[i]
-                if arrivals[i] <= now:
-                    savings[i] += max(0, later[i] - reduced_costs[i])
-            elif end > now:
-                value += prices[firsts[i] + end - now - 1]
-                active[many] = i
-                if many == 0 or end < first:
-                    first = end
-                many += 1
-        spent, before, free_then = layer.spent[number], many, states.memory
-        for place in range(many):
-            free_then -= peaks[active[place]] - (label[active[place]] - first)
-        ends[many], rooms[many] = first, free_then
-        i, visit, is_added, is_counted = 0, True, False, False
+        many, coming, value, key = _begin(states, step, layer.labels, number, visit)
+        spent, began, before = layer.spent[number], layer.began[number], many
+        i, is_new, is_added, is_counted = 0, True, False, False
         while True:
             # Keep the label that is reached, unless its least cost is above the budget.
             total = spent + step.largest - value
             if (
-                visit
+                is_new
                 and total + coming <= budget
                 and (
                     not completes
@@ -369,9 +400,8 @@ def _expand(
                     if is_kept:
                         if count == len(found.spent):
                             return count, number
-                        at = count
+                        at = slots[place] = count
                         count += 1
-                        slots[place] = at
                         for j in range(size):
                             found.labels[at, j] = settled[j]
                         found.spent[at] = total + 1
@@ -379,9 +409,9 @@ def _expand(
                     found.spent[at], found.began[at] = total, began
                     found.parents[at] = number
             # Go down: start the next request that fits, seen at the first completion and its own.
-            visit = False
+            is_new = False
             end, room = ends[many], rooms[many]
-            while i < size and not visit:
+            while i < size and not is_new:
                 late = now + outputs[i] - end
                 if (
                     label[i] == WAITING
@@ -392,40 +422,39 @@ def _expand(
                 ):
                     label[i] = now + outputs[i]
                     active[many] = i
-                    if not is_counted:
+                    if not is_counted:  # the tokens of the label, which fits
                         is_counted = True
                         for place in range(before):
-                            _holds_next(states, label, active, place, held)  # a label fits
-                    visit = _holds_next(states, label, active, many, held)
-                    if visit:
-                        # Memory at the first completion, which may be that of the new request.
-                        if late >= 0:
-                            ends[many + 1], rooms[many + 1] = end, room - peaks[i] + late
-                        else:
-                            ends[many + 1] = label[i]
-                            rooms[many + 1] = states.memory - held[many]
+                            _holds_next(states, visit, place)
+                    is_new = _holds_next(states, visit, many)
+                    if is_new:
+                        many += 1
+                        # The first completion is that of the new request, or as before.
+                        ends[many] = min(end, label[i])
+                        rooms[many] = (
+                            room - peaks[i] + late if late >= 0 else states.memory - held[many - 1]
+                        )
                         settled[i] = _settled(label[i], now)
                         key += _mixed(i, settled[i]) - _mixed(i, WAITING)
                         spent += reduced_costs[i]
                         coming -= later[i]
                         began += now
-                        value += prices[firsts[i] + outputs[i] - 1]
-                        many += 1
+                        value += step.prices[firsts[i] + outputs[i] - 1]
                     else:
                         label[i] = WAITING
                 i += 1
             # Go up: take back the last start, and continue with the request after it.
-            if not visit:
+            if not is_new:
                 if many == before:
                     break
                 many -= 1
                 i = active[many]
-                _release_last(states, label, active, many, held)
+                _release_last(states, visit, many)
                 key += _mixed(i, WAITING) - _mixed(i, settled[i])
                 label[i] = settled[i] = WAITING
                 spent -= reduced_costs[i]
                 coming += later[i]
                 began -= now
-                value -= prices[firsts[i] + outputs[i] - 1]
+                value -= step.prices[firsts[i] + outputs[i] - 1]
                 i += 1
     return count, part[1]

@@ -97,11 +97,11 @@ def _by_layers(
     """Return the result with pauses by `search_layers`."""
     from kvopt.search.exact.paused_layers import search_layers
 
-    instance = Instance(memory, [Request(*each) for each in requests])
-    found = search_layers(instance, token_prices((), 1), target, should_stop)
-    if found is None:
+    instance = Instance(memory, [Request(*kind) for kind in requests])
+    searched = search_layers(instance, token_prices((), 1), target, should_stop)
+    if searched is None:
         raise Stopped
-    if (best := found.schedule) is None:
+    if (best := searched.schedule) is None:
         return None
     return best.objective, [pairs[-1][1] - 1 for pairs in best.segments]
 

@@ -138,11 +138,11 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
 
 
 def _say_schedule(model: pyo.ConcreteModel, say: Say) -> None:
-    found = schedule_from(model)
-    if found is None:
+    solved = schedule_from(model)
+    if solved is None:
         say(fault="offered a solution that is not integral")
     else:
-        say(schedule={name: getattr(found, name) for name in ("starts", "workers")})
+        say(schedule={name: getattr(solved, name) for name in ("starts", "workers")})
 
 
 def _say_bound(bound: float | None, say: Say) -> None:

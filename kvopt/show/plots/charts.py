@@ -75,8 +75,8 @@ def intervals(
     """
     ax = style.axes_of(ax, 1.2 + 0.44 * len(bars))
     ends = [end for bar in bars for end in (bar.least, bar.most, bar.far)]
-    known = [float(end) for end in ends if end is not None and math.isfinite(end)]
-    farthest = max([floor + 0.05, *known]) * 1.02
+    finite = [float(end) for end in ends if end is not None and math.isfinite(end)]
+    farthest = max([floor + 0.05, *finite]) * 1.02
     for row, bar in enumerate(bars):
         left, right = max(float(bar.least or floor), floor), float(bar.most or farthest)
         colour = style.WAITING if None in (bar.least, bar.most) else style.PROMPT
@@ -87,14 +87,14 @@ def intervals(
         marks = [bar.mark] if bar.mark else [left, right if bar.most else left]
         ax.vlines(marks, row - 0.22, row + 0.22, color=style.INK, linewidth=1.5)
         ax.hlines(row, right, min(float(bar.far or right), farthest), color=colour, linewidth=1)
-        for x, side, said in ((0.004, "left", bar.name), (0.996, "right", bar.said)):
-            style.note(ax, x, row - 0.24, said, ha=side, va="bottom")
+        for x, side, text in ((0.004, "left", bar.name), (0.996, "right", bar.said)):
+            style.note(ax, x, row - 0.24, text, ha=side, va="bottom")
     ax.set(yticks=[], ylim=(len(bars) - 0.6, -0.8), xlabel=label)
     ax.set_xlim(min(floor, farthest), farthest)
     return ax
 
 
-def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] = ()) -> None:
+def points(ends: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] = ()) -> None:
     """Draw a dot at the lower end of each interval, and a line to its upper end.
 
     Parameters
@@ -108,15 +108,15 @@ def points(found: Sequence[Ends], ax: Axes, place: int = 0, urls: Sequence[str] 
     urls
         Link of each dot.
     """
-    look, (x, least, most) = style.policy(place), _columns(found)
+    look, (x, least, most) = style.policy(place), _columns(ends)
     ax.vlines(x, least, most, color=look["color"], linewidth=1, alpha=0.5)
     del look["linestyle"]
     ax.scatter(x, least, s=16, zorder=3, urls=[*urls], linewidths=0, clip_on=False, **look)
 
 
-def _columns(found: Sequence[Ends]) -> np.ndarray:
+def _columns(ends: Sequence[Ends]) -> np.ndarray:
     """Return places, lower and upper ends; NaN is unknown."""
-    return np.array(found, dtype=float).reshape(-1, 3).T
+    return np.array(ends, dtype=float).reshape(-1, 3).T
 
 
 def along(
@@ -138,7 +138,7 @@ def along(
     looks
         Places of the schedulers in the list of colours; by default in order.
     """
-    band = _columns([each for each in optimum if None not in each])
+    band = _columns([ends for ends in optimum if None not in ends])
     if band.size:
         ax.fill_between(*band, color=style.OPTIMUM, linewidth=0, label="optimum")
         ax.plot(*band[:2], color=style.BOUND, linewidth=1.2, linestyle="--", label="proved bound")
