@@ -17,7 +17,7 @@ from kvopt.show.summary import percent
 FULL = 0.95
 """Share of the cache from which on it counts as full."""
 _OFTEN = 0.25
-"""Share of the time with a full cache from which on memory limits a run."""
+"""Share of the time with a full cache from which on memory limits a run, if no other is known."""
 _IDLE = 0.8
 """Share of the latency that requests have alone from which on they hardly wait for each other."""
 
@@ -33,18 +33,30 @@ class Loads:
     work
         Machine time that the requests need at least, over the time in which they arrive; None if
         they arrive at once.
-    alone, latency
-        Mean latency in seconds: of each request alone on a machine, and in the run.
+    alone, roomy, latency
+        Mean latency in seconds: of each request alone on a machine, with a cache that holds all
+        requests, None if unknown, and in the run.
     """
 
     full: float
     work: float | None
     alone: float
+    roomy: float | None
     latency: float
 
     @classmethod
-    def of(cls, run: PolicyRun, block: int) -> Self:
-        """Return the measurements of a completed run in seconds, with blocks of so many tokens."""
+    def of(cls, run: PolicyRun, block: int, roomy: PolicyRun | None) -> Self:
+        """Return the measurements of a completed run in seconds.
+
+        Parameters
+        ----------
+        run
+            The run.
+        block
+            Tokens of a block.
+        roomy
+            The run of its scheduler with a cache that holds all requests.
+        """
         instance, model = run.instance, run.clock.batch_time
         arrivals = arrivals_ns(instance)
         span = max(arrivals) - min(arrivals)
@@ -58,15 +70,19 @@ class Loads:
             _share_full(run, block),
             takes / (span * instance.workers) if span else None,
             float(np.dot(weights, alone)) / count,
+            None if roomy is None else roomy.objective / count,
             run.objective / count,
         )
 
     @property
     def limit(self) -> str:
         """What limits most: ``memory``, ``machine time`` or ``arrivals``."""
-        if self.full >= _OFTEN:
-            return "memory"
-        return "arrivals" if self.alone >= _IDLE * self.latency else "machine time"
+        if self.alone >= _IDLE * self.latency:
+            return "arrivals"
+        if self.roomy is None:
+            return "memory" if self.full >= _OFTEN else "machine time"
+        waits_for_room = self.latency - self.roomy
+        return "memory" if waits_for_room > self.roomy - self.alone else "machine time"
 
     @property
     def sentence(self) -> str:
@@ -76,12 +92,12 @@ class Loads:
             "machine time": "machine time: requests share rounds, which last longer with each",
             "arrivals": "arrivals: requests hardly wait for each other",
         }
-        work = ""
-        if self.work is not None:
-            work = f", full batches need {self.work:.2f} times the span of arrivals"
+        roomy = "" if self.roomy is None else f", {self.roomy:.3f} s with a cache for all"
+        work = "" if self.work is None else f"; work is {self.work:.2f} times the span of arrivals"
         return (
-            f"{heads[self.limit]} (the cache is {FULL:.0%} full for {percent(self.full)} of the "
-            f"time{work}, alone a request takes {self.alone:.3f} s of {self.latency:.3f} s)"
+            f"{heads[self.limit]} (a request takes {self.latency:.3f} s{roomy}, "
+            f"{self.alone:.3f} s alone; the cache is {FULL:.0%} full for {percent(self.full)} of "
+            f"the time{work})"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -53,5 +53,5 @@ HEADROOM_SETTINGS = 0.4
 """Servers with other settings, of what that run left; they often end before."""
 HEADROOM_MACHINES = 0.4
 """Numbers of machines, of what is left then, if there is a service level."""
-HEADROOM_NARROWER = 0.5
-"""A narrower scope where the interval does not decide, of what is left before machines."""
+HEADROOM_NARROWER = 0.2
+"""A narrower scope, of the rest; it is not used if the interval of the wide one decides."""

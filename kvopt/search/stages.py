@@ -40,6 +40,8 @@ _LP_COLUMNS = 40_000
 """Columns up to which an LP ends the climb of prices; more cost time and memory."""
 _SHARES = 0.25
 """Share of the time of bounds in seconds that shares of the machine may take."""
+FINAL_BOUND = "the bound in seconds is final: more time can only improve the schedule"
+"""Remark if no bound has anything left to do."""
 
 # ---- sizes ------------------------------------------------------------------------------------
 
@@ -211,7 +213,7 @@ def bound_in_seconds(search: Search, budget: Budget) -> None:
     ended = _offer_in_seconds(search, "shares", seconds_bound, budget.part(_SHARES))
     ended &= budget.over() or _offer_in_seconds(search, "shared rounds", rounds, budget)
     if ended and len(search.instance) and not budget.over():
-        search.note("the bound in seconds is final: more time can only improve the schedule")
+        search.note(FINAL_BOUND)
 
 
 def _offer_in_seconds(

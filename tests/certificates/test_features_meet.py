@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from certificates import certificate, judged, prices_proof, verified
+from certificates import certificate, claiming, judged, prices_proof, verified
 from claims import untrue
+from configuration_proofs import proof_of
 from effort import few_steps
 from known import known
 from strategies import instance_of
@@ -20,7 +21,6 @@ from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify, gen
 from kvopt.certificates import Certificate, read_certificate, write_certificate
 from kvopt.certificates.files import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.problem.instance_files import instance_to_json
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
@@ -164,15 +164,11 @@ def fleet_certificate() -> dict[str, Any]:
     """Return a valid one of two workers with 5 tokens each, of which all are held at time 1."""
     rows = [{"arrival": 0, "prompt": s, "output": 1} for s in (4, 2, 1)]
     instance = {"schema": "kvopt.instance/2", "memory": 5, "workers": 2, "requests": rows}
-    return {
-        "schema": "kvopt.certificate/4",
-        "clock": "rounds",
-        "scope": "runs",
-        "instance": instance,
-        "hash": hash_of(instance),
-        "upper": {"value": 3, "starts": [0, 0, 0], "workers": [0, 1, 1]},
-        "lower": {"value": 3, "proof": {"kind": "volume"}},
-    }
+    return claiming(
+        instance,
+        upper={"value": 3, "starts": [0, 0, 0], "workers": [0, 1, 1]},
+        lower={"value": 3, "proof": {"kind": "volume"}},
+    )
 
 
 def in_seconds() -> dict[str, Any]:
@@ -184,21 +180,14 @@ def in_seconds() -> dict[str, Any]:
     }  # fmt: skip
     model = {"lines": [{"round_ns": 9, "token_ns": 1}], "kv_ns": 0, "prompt_ns": 0}
     shares = {"kind": "shares", "lines": [0], "weights": [], "company": []}
-    return {
-        "schema": "kvopt.certificate/4",
-        "scope": "runs",
-        "instance": instance,
-        "hash": hash_of(instance),
-        "clock": model,
-        "upper": {
-            "value": 22, "starts": [0, 0], "workers": [0, 1], "waits": [[0, 7, 1]]
-        },
-        "lower": {"value": 16, "proof": shares},
-        "policies": [
-            {"policy": "p", "outcome": "completed", "value": 22, "starts": [0, 0],
-             "workers": [0, 1], "waits": [[0, 7, 1]]}
-        ],
-    }  # fmt: skip
+    run = {"value": 22, "starts": [0, 0], "workers": [0, 1], "waits": [[0, 7, 1]]}
+    return claiming(
+        instance,
+        clock=model,
+        upper=run,
+        lower={"value": 16, "proof": shares},
+        policies=[{"policy": "p", "outcome": "completed", **copy.deepcopy(run)}],
+    )
 
 
 def in_time() -> dict[str, Any]:
@@ -206,68 +195,58 @@ def in_time() -> dict[str, Any]:
     rows = [{"arrival": 0, "prompt": 3, "output": 2, "e2e": 2} for _ in range(2)]
     instance = {"schema": "kvopt.instance/2", "memory": 5, "requests": rows}
     prices = {"times": [0, 2], "numerators": [1], "denominator": 9}
-    return {
-        "schema": "kvopt.certificate/4", "clock": "rounds", "scope": "runs",
-        "instance": instance,
-        "hash": hash_of(instance),
-        "upper": {"value": 6, "starts": [0, 2]},
-        "lower": {
-            "value": 5,
-            "proof": {"kind": "configurations", "target": None, "searched": False, "stages": [
-                {"denominator": 1, "peaks": [[5, 2]], "times": [2], "numerators": [[1, 0]]}]},
-        },
-        "slo": {
+    stage = {"denominator": 1, "peaks": [[5, 2]], "times": [2], "numerators": [[1, 0]]}
+    return claiming(
+        instance,
+        upper={"value": 6, "starts": [0, 2]},
+        lower={"value": 5, "proof": proof_of([stage])},
+        slo={
             "limits": {"e2e": "own"}, "ceiling": 1, "proof": prices, "attained": [],
             "best": {"value": 6, "starts": [0, 2], "attained": 1},
         },
-    }  # fmt: skip
+    )  # fmt: skip
 
 
 def paused() -> dict[str, Any]:
     """Return a valid one of a schedule with a pause, which has 12 where runs have 14."""
-    instance = instance_to_json(instance_of(10, [(0, 0, 10), (6, 5, 1)]))
-    return {
-        "schema": "kvopt.certificate/4", "clock": "rounds", "scope": "pauses",
-        "instance": instance,
-        "hash": hash_of(instance),
-        "upper": {"value": 12, "segments": [[[1, 6], [8, 11]], [[7, 7]]]},
-        "lower": {"value": 12, "proof": prices_proof(7, 7, [1])},
-        "policies": [
+    return claiming(
+        instance_of(10, [(0, 0, 10), (6, 5, 1)]),
+        scope="pauses",
+        upper={"value": 12, "segments": [[[1, 6], [8, 11]], [[7, 7]]]},
+        lower={"value": 12, "proof": prices_proof(7, 7, [1])},
+        policies=[
             {"policy": "run", "outcome": "completed", "value": 14, "starts": [3, 6]},
             {"policy": "pauses", "outcome": "completed", "value": 12,
              "segments": [[[1, 3], [4, 6], [8, 11]], [[7, 7]]]},
         ],
-    }  # fmt: skip
+    )  # fmt: skip
 
 
 def in_blocks() -> dict[str, Any]:
     """Return a valid one of three requests in four blocks of two tokens."""
     rows = [{"arrival": 0, "prompt": 0, "output": output} for output in (2, 2, 1)]
     instance = {"schema": "kvopt.instance/2", "memory": 8, "block_size": 2, "requests": rows}
-    return {
-        "schema": "kvopt.certificate/4", "clock": "rounds", "scope": "runs",
-        "instance": instance,
-        "hash": hash_of(instance),
-        "upper": {"value": 5, "starts": [0, 0, 0]},
-        "lower": {"value": 5, "relaxations": ["tokens"], "proof": {"kind": "volume"}},
-    }  # fmt: skip
+    return claiming(
+        instance,
+        upper={"value": 5, "starts": [0, 0, 0]},
+        lower={"value": 5, "relaxations": ["tokens"], "proof": {"kind": "volume"}},
+    )
 
 
 PRICED = {"value": 6, "proof": prices_proof(8, 1, [1])}
 """Three requests pay four tokens each for their first time, of eight: 5 + (12 - 8) / 8."""
 
 
-def of_four(said: dict[str, Any], **more: object) -> str:
+def of_four(said: dict[str, Any], **more: object) -> dict[str, Any]:
     """Give out memory in two blocks of four tokens, of which the schedule needs three."""
+    rehashed(said, block_size=4)
     said.update(more)
-    return rehashed(said, block_size=4)
+    return said
 
 
 def priced_blocks() -> dict[str, Any]:
     """Return a valid one of two blocks, with prices that tokens would not pay."""
-    said = in_blocks()
-    of_four(said, upper=None, lower=PRICED)
-    return said
+    return of_four(in_blocks(), upper=None, lower=PRICED)
 
 
 def segments(rows: list[Any], value: int = 12) -> Change:
@@ -448,11 +427,11 @@ BLOCKS: dict[str, tuple[Change, str]] = {
         "need the relaxation tokens",
     ),
     "no word of tokens": (
-        lambda c: (of_four(c, upper=None), c["lower"].pop("relaxations")),
+        lambda c: of_four(c, upper=None)["lower"].pop("relaxations"),
         "volume of this problem need the relaxation tokens",
     ),
     "no word of tokens in a fleet": (
-        lambda c: (of_four(c, upper=None), rehashed(c, workers=2), c["lower"].pop("relaxations")),
+        lambda c: (of_four(c, upper=None)["lower"].pop("relaxations"), rehashed(c, workers=2)),
         "volume of this problem need the relaxation tokens",
     ),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import Place, changed, judged, problem_of, verified
+from certificates import Place, changed, claiming, in_file, judged, problem_of, verified
 from claims import Problem as Claims
 from commands import Run
 from effort import many
@@ -22,7 +22,6 @@ from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.certificates.files import (
     certificate_text,
     proof_from_json,
-    proof_to_json,
 )
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.problem.clocks import Seconds, arrivals_ns
@@ -110,11 +109,11 @@ def test_parts_are_written_read_and_checked(tmp_path: Path) -> None:
     model = BatchTime([Line(10_000_000, 2_000_000)], 80)
     found = content(side_by_side, model)
     bound = seconds_bound(side_by_side, model)
-    proof = json.loads(json.dumps(proof_to_json(bound.proof)))
+    proof = in_file(bound.proof)
     found["lower"] = {"value": bound.value_ns, "proof": proof}
     assert proof["parts"] > 0
     assert judged(tmp_path / "c", found).valid
-    again = json.loads(json.dumps(proof_to_json(proof_from_json(proof))))
+    again = in_file(proof_from_json(proof))
     assert again == proof
     for parts, status in ((0, 1), (-1, 1), (65, 1), ("8", 2), (8.0, 2)):
         proof["parts"] = parts
@@ -181,15 +180,8 @@ class TestHostile:
         requests = [{"arrival": 0, "prompt": 1, "output": big, "arrival_seconds": 1e300},
                     {"arrival": 0, "prompt": 0, "output": 1, "arrival_seconds": 0}]  # fmt: skip
         instance = {"schema": "kvopt.instance/1", "memory": 2**53 - 1, "requests": requests}
-        found = {
-            "schema": "kvopt.certificate/4",
-            "scope": "runs",
-            "instance": instance,
-            "hash": instance_from_json(instance).hash,
-            "clock": ROOF.to_json(),
-            "upper": {"value": 0, "starts": [far, 0], "waits": [[far, 10**299]]},
-            "lower": None,
-        }
+        upper = {"value": 0, "starts": [far, 0], "waits": [[far, 10**299]]}
+        found = claiming(instance, clock=ROOF.to_json(), upper=upper)
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 1
         assert "begins too early" in verdict.lines[0]

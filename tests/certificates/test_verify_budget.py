@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import judged, prices_proof
+from certificates import claiming, judged, prices_proof
 from commands import Run, written
+from interpreters import ROOT, python
 
 import kvopt
 import kvopt.verify as checker
@@ -21,14 +22,11 @@ from kvopt import BatchTime, Line
 from kvopt.certificates.files import write_certificate
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.clocks import Seconds
-from kvopt.problem.instance_files import instance_from_json
 from kvopt.verify import apart, verify
 from kvopt.verify import work as budget
 from kvopt.verify.problem import Problem, Request
 from kvopt.verify.proofs import value_of_proof
 from kvopt.verify.work import MOST_STATED, Work
-
-HERE = Path(__file__).parents[2]
 
 
 def rows(*triples: tuple[int, int, int]) -> list[dict[str, int]]:
@@ -40,16 +38,7 @@ def claimed(
 ) -> dict[str, Any]:
     """Return a certificate of nothing but a lower bound."""
     instance = {"schema": "kvopt.instance/1", "memory": memory, "requests": requests}
-    return {
-        "schema": "kvopt.certificate/4",
-        "clock": "rounds",
-        "scope": "runs",
-        "instance": instance,
-        "hash": instance_from_json(instance).hash,
-        "upper": None,
-        "lower": {"value": value, "proof": proof},
-        **more,
-    }
+    return claiming(instance, **{"lower": {"value": value, "proof": proof}, **more})
 
 
 def a_long_output() -> dict[str, Any]:
@@ -173,10 +162,7 @@ class TestSmallFiles:
             "most = re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1];"
             "print(most, r.exit_status, r.lines[-1])"
         )
-        command = [sys.executable, "-c", code, str(path)]
-        done = subprocess.run(
-            command, cwd=HERE, capture_output=True, text=True, check=True, preexec_fn=twenty_seconds
-        )
+        done = python("-c", code, path, check=True, preexec_fn=twenty_seconds)
         kilobytes, found, last = done.stdout.split(" ", 2)
         assert int(found) == status, last
         assert words in last
@@ -299,7 +285,7 @@ class TestBudget:
         path = written(tmp_path / "c.json", json.dumps(a_long_output()))
         command = [sys.executable, "-m", module, *["verify"] * (module == "kvopt"), str(path)]
         with subprocess.Popen(
-            [*command, "--budget", "1000"], cwd=HERE, stderr=subprocess.PIPE, text=True
+            [*command, "--budget", "1000"], cwd=ROOT, stderr=subprocess.PIPE, text=True
         ) as child:
             assert child.stderr is not None
             assert "checking, 0% of at most about 500 min" in child.stderr.readline()
@@ -320,8 +306,7 @@ class TestBudget:
     )
     def test_bad_arguments(self, arguments: list[str], tmp_path: Path, run: Run) -> None:
         (tmp_path / "c").write_text(json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
-        command = [sys.executable, "-m", "kvopt.verify", str(tmp_path / "c"), *arguments]
-        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+        done = python("-m", "kvopt.verify", tmp_path / "c", *arguments)
         assert done.returncode == 2
         assert not done.stdout
         assert done.stderr.splitlines()[-1].startswith("python -m kvopt.verify: error: ")
@@ -333,8 +318,7 @@ class TestBudget:
     def test_good_arguments(self, tmp_path: Path, run: Run) -> None:
         path = written(tmp_path / "c", json.dumps(claimed(9, rows((0, 1, 2)), {"kind": "volume"})))
         assert run("verify", path, "--budget", "2.5")[0] == 0
-        command = [sys.executable, "-m", "kvopt.verify", "--budget", "3", str(path)]
-        assert subprocess.run(command, cwd=HERE, capture_output=True, check=False).returncode == 0
+        assert python("-m", "kvopt.verify", "--budget", "3", path).returncode == 0
 
 
 @pytest.mark.usefixtures("processor_clock")

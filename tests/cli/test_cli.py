@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from commands import Run, written
+from interpreters import python
 
 from kvopt import Instance, Request, write_instance
 
@@ -91,10 +92,7 @@ class TestSolve:
 @pytest.mark.slow
 def test_an_unknown_solver_of_pyomo_is_one_line(ec1: Path) -> None:
     # In a process of its own: Pyomo would log to the standard error that it was loaded with.
-    command = [sys.executable, "-m", "kvopt", "solve", str(ec1), "-e", "pyomo"]
-    done = subprocess.run(
-        [*command, "--pyomo-solver", "nosuch"], capture_output=True, text=True, check=False
-    )
+    done = python("-m", "kvopt", "solve", ec1, "-e", "pyomo", "--pyomo-solver", "nosuch")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("kvopt: Pyomo cannot use the solver 'nosuch' here; available: ")
     assert len(done.stderr.splitlines()) == 1

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from commands import Run
+from interpreters import python
 from known import known
 from theirs import installed
 
@@ -124,13 +125,8 @@ def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
 def test_ctrl_c_in_code_that_was_a_string(ec1: Path, tmp_path: Path) -> None:
     """It falls there while modules are loaded; Python would end by the signal, with no status."""
     body = "exec('import os, signal; os.kill(os.getpid(), signal.SIGINT)')"
-    done = subprocess.run(
-        [*COMMAND, "run", str(ec1), "-P", "mc-sf", "-P", "ending", "--json"],
-        capture_output=True,
-        text=True,
-        env=installed(tmp_path, "ending", body),
-        check=False,
-    )
+    command = ("-m", "kvopt", "run", ec1, "-P", "mc-sf", "-P", "ending", "--json")
+    done = python(*command, env=installed(tmp_path, "ending", body))
     assert done.returncode == 130
     assert [run["policy"] for run in json.loads(done.stdout)["policies"]] == ["mc-sf"]
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 from brute_force import Due, Server, most_in_time, optimum, tel
 from known import known
-from strategies import drawn_fleet, plain, random_instances
+from strategies import batch_time, drawn_fleet, plain, random_instances, timed_instance
 
-from kvopt import BatchTime, Instance, Line, Request, Schedule, bound, certify, heuristics, solve
+from kvopt import Instance, Schedule, bound, certify, heuristics, solve
 from kvopt.bounds import lagrangian
 from kvopt.bounds.configurations.bound import rising_large_bounds
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
@@ -145,9 +145,8 @@ def test_prices_of_states_for_many_requests() -> None:
         assert (search.lower_bound or 0) <= least
 
 
-LINES, TOKEN_NS, PROMPT_NS = [(7, 1), (2, 3)], 1, 2
-MODEL = BatchTime([Line(*line) for line in LINES], TOKEN_NS, PROMPT_NS)
-SERVER = Server(LINES, PROMPT_NS, TOKEN_NS)
+SERVER = Server([(7, 1), (2, 3)], prompt_ns=2, kv_ns=1)
+MODEL = batch_time(SERVER)
 
 
 def timed(count: int, seed: int) -> Iterator[tuple[Instance, list[tuple[int, int, int]]]]:
@@ -155,8 +154,7 @@ def timed(count: int, seed: int) -> Iterator[tuple[Instance, list[tuple[int, int
     source = random.Random(seed)
     for instance in drawn(count, seed, most=3):
         rows = [(source.randint(0, 40), r.prompt, r.output) for r in instance]
-        late = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
-        yield replace(instance, requests=tuple(late)), rows
+        yield timed_instance(instance.memory, rows), rows
 
 
 def test_both_sides_in_seconds() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import Run
+from commands import Run, written
 
 from kvopt import InvalidInput, import_trace
 
@@ -44,11 +44,6 @@ LOGS = {
         "1700000000500000000", "1700000002000000000", "ns since 1970",
     ),
 }  # fmt: skip
-
-
-def written(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -11,6 +11,7 @@ from brute_force import Server, optimum
 from commands import Run
 from effort import many
 from known import known
+from strategies import batch_time
 
 from kvopt import (
     BatchTime,
@@ -60,8 +61,7 @@ def drawn(seed: int, most: int = 4) -> tuple[Instance, Server]:
 
 def clock_of(server: Server) -> Seconds:
     """Return the clock of an oracle's server."""
-    lines = [Line(*line) for line in server.lines]
-    return Seconds(BatchTime(lines, prompt_ns=server.prompt_ns, kv_ns=server.kv_ns))
+    return Seconds(batch_time(server))
 
 
 def oracle(instance: Instance, server: Server) -> int:

@@ -11,12 +11,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import brute_force
+from certificates import claiming
 from effort import many
 from literal import configurations as literal
 from literal.best_prices import best_prices
 from strategies import instance_of
 
-from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify import problem as checker
 from kvopt.verify.problem import Request
 from kvopt.verify.proofs import value_of_proof
@@ -246,16 +246,7 @@ def plainly(problem: Problem) -> checker.Problem:
 
 def content_of(problem: Problem, proof: Proof, value: int) -> dict[str, Any]:
     """Return a certificate of nothing but a proof."""
-    instance = instance_of(*problem)
-    return {
-        "schema": "kvopt.certificate/4",
-        "clock": "rounds",
-        "scope": "runs",
-        "instance": instance_to_json(instance),
-        "hash": instance.hash,
-        "upper": None,
-        "lower": {"value": value, "proof": proof},
-    }
+    return claiming(instance_of(*problem), lower={"value": value, "proof": proof})
 
 
 def words(problem: Problem, proof: Proof, value: int) -> str:

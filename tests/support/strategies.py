@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
-from brute_force import Row, Starts, Triple, feasible, optimum
+from brute_force import Row, Server, Starts, Triple, feasible, optimum
 from hypothesis import strategies as st
 from literal.common import Job
 
+from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
 
@@ -49,6 +50,17 @@ def optimum_of(instance: Instance, **rules: Any) -> int:
         "most_active": instance.max_active or inf,
     }
     return optimum(instance.memory, rows_of(instance), **(asked | rules))
+
+
+def batch_time(server: Server) -> BatchTime:
+    """Return how long rounds last on a server of brute force."""
+    return BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
+
+
+def timed_instance(memory: int, triples: Sequence[Triple], **more: Any) -> Instance:
+    """Return an instance whose arrivals are nanoseconds."""
+    requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
+    return Instance(memory, requests, **more)
 
 
 def shapes(memory: int, most_output: int) -> st.SearchStrategy[tuple[int, int]]:

@@ -77,6 +77,16 @@ def beliefs_or_truth(jobs: Sequence[Job], believed: Sequence[int] | None) -> lis
     return list(believed)
 
 
+def by(values: Sequence[Hashable], jobs: Sequence[Job]) -> Callable[[int], tuple[Hashable, ...]]:
+    """Return the order of these values; ties by (prompt, arrival, position), as they are then."""
+
+    def key(position: int) -> tuple[Hashable, ...]:
+        job = jobs[position]
+        return values[position], job.prompt, job.arrival, position
+
+    return key
+
+
 class Timed(list[Job]):
     """Requests that arrive at nanoseconds, on a worker whose rounds last some of these.
 
