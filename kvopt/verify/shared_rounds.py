@@ -54,7 +54,9 @@ def by_shared_rounds(problem: Problem, proof: dict[str, Any], work: Work) -> Pre
     rounds are paid; what is left of the fixed parts goes to tokens and active requests.
     """
     assert problem.clock is not None, "shared rounds are of a clock in seconds"
+    weights = proof.get("block_shares", [])
     steps = 200 * len(problem.requests) + 40 * sum(map(len, proof["row_prices"]))
+    steps += 8 * sum(len(row) * len(path) for row, path in zip(weights, problem.paths))
     return steps, lambda: (_Bound(problem, problem.clock, proof).value(work), "shared rounds")
 
 
