@@ -68,7 +68,7 @@ class ServerSetting:
         """Return the settings of a policy."""
         server = policy(text)
         assert isinstance(server, ServerPolicy)
-        by = server.by if isinstance(server, VllmPriority) else "arrival"
+        by: str = server.by if isinstance(server, VllmPriority) else "arrival"
         by = "work" if isinstance(server, LeastWork) else by
         limits = server.budget, server.max_seqs, server.prompts, server.chunked, server.block
         return cls(by, *limits)

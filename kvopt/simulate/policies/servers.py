@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import add
@@ -198,7 +198,7 @@ class LeastWork(ServerPolicy):
 
     name = "least-work"
     source = "-"
-    presets: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    presets: ClassVar[dict[str, dict[str, str]]] = {}
 
     keeps: Literal["recent", "next"] = "recent"
 
