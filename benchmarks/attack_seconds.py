@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "bounds"))
 
 from brute_force import Row, Server
-from test_seconds_bounds import batch_time
+from strategies import batch_time
 from test_seconds_sharing import drawn_in_seconds, least
 from test_shared_rounds import random_proof, with_block_shares
 
