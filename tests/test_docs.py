@@ -291,9 +291,41 @@ def test_statements_are_numbered_by_chapter() -> None:
         assert not re.search(rf"^\*\*{kinds}\.\*\*", text, re.M), f"{name}: no number"
 
 
+@pytest.mark.slow
+def test_the_table_of_strength_has_the_bounds_of_today() -> None:
+    """Those that no limit of time can change; ``benchmarks/strength.py --write`` renews it."""
+    head, *rows = re.findall(r"^\| (.*) \|$", PAGES["theory/strength.md"], re.MULTILINE)
+    columns = head.split(" | ")
+    assert len(rows) == 10
+    for row in rows:
+        cells = dict(zip(columns, row.split(" | "), strict=True))
+        instance = kvopt.read_instance(ROOT / "instances" / f"{cells['instance']}.json")
+        for method in ("lp", "volume"):
+            value = kvopt.bound(instance, method).value
+            assert value is not None
+            assert f"{value / int(cells['optimum'].replace(',', '')):.3f}" == cells[method]
+
+
 def test_every_relaxation_has_a_reason_in_the_theory() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGES["theory/bounds.md"], re.MULTILINE)
     assert sorted(rows) == sorted(RELAXATIONS)
+
+
+def test_every_column_of_a_table_is_explained() -> None:
+    """Headings of the tables that commands print on pages; ``s`` at the end is for seconds."""
+    page = re.sub(r"```.*?```", "", PAGES["reading.md"], flags=re.DOTALL)
+    explained = {name.removesuffix(" s") for name in re.findall(r"`([^`]+)`", page)}
+    begins = ("instance", "policy", "method", "machines", "from round")
+    seen = 0
+    for name in CONSOLE:
+        for line in "".join(each.wanted for each in console_examples(PAGES[name])).splitlines():
+            cells = re.split(r"  +", line.strip())
+            if len(cells) < 4 or cells[0] not in begins:
+                continue
+            columns = {cell.removesuffix(" s") for cell in cells[1:] if " + " not in cell}
+            assert columns <= explained, (name, columns - explained)
+            seen += 1
+    assert seen > 10
 
 
 def test_messages_of_the_troubleshooting_page_are_printed() -> None:

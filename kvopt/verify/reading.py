@@ -92,6 +92,9 @@ CERTIFICATE = {
         "proof": {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]},
         "attained": [(None, int)], "best": (None, *({**run, "attained": int} for run in _RUNS)),
     },
+    "machine_time?": {
+        "value": int, "every": int, "misses": [int], "lines?": [int], "relaxations?": [RELAXATIONS],
+    },
     "budget?": int,
     "provenance?": dict,
     "instance": INSTANCE,
