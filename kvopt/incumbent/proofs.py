@@ -286,6 +286,12 @@ class SharedRoundsProof(
         in addition.
     by_memory
         As of `SharesProof`.
+    grown
+        Parts of the weights, in parts of 64, whose interference grows with the work that arrives.
+    backlog
+        In each part of windows the price of the backlog at a border of cells, for each request.
+    waits
+        For each request the price of waiting, times its prompt's work (`kvopt.bounds.backlog`).
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -296,6 +302,9 @@ class SharedRoundsProof(
     interference: tuple[int, ...]
     row_prices: tuple[tuple[int, ...], ...]
     by_memory: int = 64
+    grown: tuple[int, ...] = ()
+    backlog: tuple[tuple[int, ...], ...] = ()
+    waits: tuple[int, ...] = ()
 
 
 Proof = (

@@ -59,7 +59,8 @@ _PROOFS = (
     {"kind": "shares", "lines": [int], "weights?": [int], "company?": [int], "mix?": [int],
      "parts?": int, "by_memory?": int},
     {"kind": "shared-rounds", "rows": [[int]], "unit": int, "cell": int, "fixed": [int],
-     "slopes": [int], "interference": [int], "row_prices": [[int]], "by_memory?": int},
+     "slopes": [int], "interference": [int], "row_prices": [[int]], "by_memory?": int,
+     "grown?": [int], "backlog?": [[int]], "waits?": [int]},
 )  # fmt: skip
 _SPANS = {"value": int, "workers?": [int], "waits?": [[int]]}
 _RUNS = (
