@@ -68,7 +68,7 @@ def find_windows(
             if arrived < k * cell - arrivals[i] - alone[i]:
                 break
             k += 1
-        begins[i], sizes[i] = begin, k - begin
+        begins[i], sizes[i] = min(begin, count), k - begin
 
 
 class Growth(NamedTuple):
