@@ -20,11 +20,7 @@ from typing import Any
 from unittest.mock import patch
 
 from kvopt import Instance, generate, read_instance, solve
-from kvopt.incumbent.incumbent import Search
-from kvopt.kernels.budget import Budget
 from kvopt.kernels.pipes import writing_output
-from kvopt.search import plan
-from kvopt.search.restricted import bound_by_relaxation
 
 LIBRARY = Path(__file__).resolve().parents[1] / "instances" / "challenge"
 
@@ -51,12 +47,6 @@ class Part:
 
 def nothing(*_: object, **__: object) -> None:
     """Do nothing instead of a part."""
-
-
-def only_bounds(search: Search, budget: Budget, work: Callable[[Search], None]) -> None:
-    """Bound by the problem of the papers, but do not solve it."""
-    if work is plan.bounding:
-        bound_by_relaxation(search, budget, work)
 
 
 def library(*names: str) -> Iterator[tuple[str, Instance]]:
@@ -105,13 +95,6 @@ def with_prefixes() -> Iterator[tuple[str, Instance]]:
     yield from drawn("agents", n=100, memory=12_000)
 
 
-def few_with_prefixes() -> Iterator[tuple[str, Instance]]:
-    """Yield the same with few requests."""
-    yield from drawn("sessions", n=12, memory=650)
-    yield from drawn("sessions", n=20, memory=1_000)
-    yield from drawn("agents", n=16, memory=5_000)
-
-
 PARTS = {
     "fluid-orders": Part(
         "kvopt.heuristics.fleets.fluid_orders.search_fluid_orders", nothing, saturated_fleets
@@ -122,9 +105,6 @@ PARTS = {
     ),
     "sharing-beams": Part("kvopt.heuristics.trace_beams.search_traces", nothing, with_prefixes),
     "shared-prices": Part("kvopt.bounds.shared_prices.offer_shared_prices", nothing, with_prefixes),
-    "shared-optimum": Part(
-        "kvopt.search.restricted.bound_by_relaxation", only_bounds, few_with_prefixes
-    ),
 }
 
 

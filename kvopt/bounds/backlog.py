@@ -2,7 +2,7 @@
 
 While a request waits or runs, prompts arrive.  They delay it, or they are not yet processed: the
 *backlog*, the work of all such prompts.  A request prices the backlog at borders of cells in its
-*window*, and counts the work of all prompts that arrive there.  ``docs/seconds-bounds.md`` proves
+*window*, and counts the work of all prompts that arrive there.  ``docs/theory/seconds.md`` proves
 the bound.
 
 Requests are sorted by arrival here, and prompts are counted as work by all lines of the model.

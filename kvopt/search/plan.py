@@ -365,9 +365,6 @@ SEARCHES = (
           stages.search_beams_in_seconds),
     Stage("routers", lambda s: _in_seconds(s) and _knows_prefixes(s), search_runs),
     Stage("beams", _is_searched_by_beams, restricted.improve_sharing, _share_of_beams),
-    Stage("optimum with shares", lambda s: _is_shared(s) and _is_solved_by_program(s),
-          lambda s, t: restricted.bound_by_relaxation(
-              s, t, lambda inner: Driver(inner).work(auto)), 0.3),
     Stage("narrower", lambda s: _is_restricted(s) and restricted.is_wide(s),
           lambda s, t: restricted.search_narrower(s, t, solving)),
     Stage("proof by a solver", lambda s: _is_restricted(s) and not restricted.is_wide(s),

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from kvopt.verify.eager import check_eager
+from kvopt.verify.machine_time import check_machine_time
 from kvopt.verify.problem import Problem, problem_of
 from kvopt.verify.proofs import modules_of, value_of_proof
 from kvopt.verify.runs import Times, checked_run, times_of, uncovered
@@ -34,8 +35,8 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             line, times = _checked_run(problem, claim, name, work)
             lines.append(line)
             if among := [side for side in sides if not uncovered(claim, side[0])]:
-                own, *ends = among[0]
-                rows[own].append(f"  {name} is {_ratio(value, *ends)}")
+                side_scope, *ends = among[0]
+                rows[side_scope].append(f"  {name} is {_ratio(value, *ends)}")
             else:
                 used = uncovered(claim, scope)
                 beyond.append(f"  of {name} nothing: it has {used}, which the bounds do not cover")
@@ -44,6 +45,10 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
     if "slo" in certificate:
         checked, in_time = check_in_time(certificate, problem, reached, work)
         lines.append(checked)
+    if (claim := certificate.get("machine_time")) is not None:
+        checked, proved = check_machine_time(problem, claim, work)
+        lines.append(checked)
+        in_time.append(proved)
     if (eager := certificate.get("eager")) is not None:
         lines.append(check_eager(problem, eager, work))
     lines.append("proved:")
@@ -52,13 +57,13 @@ def report_on(certificate: dict[str, Any], work: Work | None = None) -> list[str
             "  there is one eager schedule of whole prompts; what may be gained comes from holding "
             "requests back or from pieces"
         )
-    for own, upper, lower in sides:
+    for side_scope, upper, lower in sides:
         lines += _conclusions(problem, upper, lower)
-        if own == scope:
-            rows[own] += [*beyond, *in_time]
-        lines += rows[own]
-        if lower is not None or (own == scope and in_time):
-            lines.append(covered_by(own))
+        if side_scope == scope:
+            rows[side_scope] += [*beyond, *in_time]
+        lines += rows[side_scope]
+        if lower is not None or (side_scope == scope and in_time):
+            lines.append(covered_by(side_scope))
     if beyond or any(run["value"] is not None for run in runs):
         lines.append("not checked: that a policy would decide as recorded under its name")
     return [*lines, _modules(certificate), "VALID"]
@@ -123,8 +128,8 @@ def _modules(certificate: dict[str, Any]) -> str:
     names = {"problem", "reading", "relaxations", "report", "runs", "work"}
     names = names.union(*map(modules_of, proofs))
     names |= {"eager"} if "eager" in certificate else set()
-    if "slo" in certificate:
-        names |= {"slo"} if certificate["clock"] == "rounds" else {"slo", "seconds"}
+    own = {"slo", "machine_time"} & certificate.keys()
+    names |= own | ({"seconds"} if own and certificate["clock"] != "rounds" else set())
     return f"checked by {len(names)} modules of kvopt/verify: {', '.join(sorted(names))}"
 
 

@@ -4,7 +4,7 @@ The bound is a sum of minima over starts less a sum of maxima over configuration
 temperature both become averages in which the best weighs most: least costs turn into
 ``-tau log sum exp(-cost / tau)``, and the dynamic program over configurations adds where it
 compared.  The derivative by the price of a state is the share of requests that pass it less
-the share of configurations that hold it.
+the share of configurations that hold it: Claim 3.15 of docs/theory.
 
 The same loops yield the exact values.  All of this is in floats: it steers and proves nothing.
 """
@@ -58,7 +58,7 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
     """Fill best[c, H] with the largest price of a configuration of c states that holds H.
 
     Returns the largest c that was reached.  Negative entries are out of reach.  That this is
-    the largest is Claim 4 of docs/configurations.md, which calls the number of members A.
+    the largest is Claim 3.4 of docs/theory, which calls the number of members A.
     """
     memory = states.memory
     best[:, :] = _OUT_OF_REACH
@@ -71,9 +71,8 @@ def largest_sums(states: States, prices: Any, steps: Integers, best: Any) -> int
             continue
         top = _members_before(states, state, min(reached, best.shape[0] - 2))
         for c in range(top, -1, -1):  # descending, so that this copy is added at most once
-            source, target = best[c], best[c + 1]
             for held in range(c * least, memory - hold - (c + 1) * left + 1):
-                target[held + hold] = max(target[held + hold], source[held] + price)
+                best[c + 1, held + hold] = max(best[c + 1, held + hold], best[c, held] + price)
         if top == reached:
             reached += 1
     return reached
@@ -87,8 +86,8 @@ def fill_largest(states: States, prices: Any, copies: Integers, best: Any, large
         longest = max(longest, copies[row].sum())
     steps = np.empty(longest, dtype=np.int64)
     for row in range(len(prices)):
-        some = _steps_of(states, prices[row], copies[row], 0.0, steps)
-        largest_sums(states, prices[row], some, best)
+        added = _steps_of(states, prices[row], copies[row], 0.0, steps)
+        largest_sums(states, prices[row], added, best)
         largest[row] = best.max()
 
 
@@ -161,10 +160,9 @@ def _smooth_sums(
         tops[step], weights[step] = top, weight
         for c in range(top, -1, -1):
             begin, end = c * least, memory - hold - (c + 1) * left + 1
-            source, target = table[c], table[c + 1]
             for held in range(begin, end):
-                kept[place + held - begin] = source[held]
-                target[held + hold] += weight * source[held]
+                kept[place + held - begin] = table[c, held]
+                table[c + 1, held + hold] += weight * table[c, held]
             place += max(0, end - begin)
         if top == reached:
             reached += 1
@@ -185,11 +183,10 @@ def _smooth_sums(
         for c in range(top + 1):
             begin, end = c * least, memory - hold - (c + 1) * left + 1
             place -= max(0, end - begin)
-            after, now = table[c + 1], table[c]
             for held in range(begin, end):
-                gained = weight * after[held + hold]
+                gained = weight * table[c + 1, held + hold]
                 share += kept[place + held - begin] * gained
-                now[held] += gained
+                table[c, held] += gained
         shares[state] += share
     smooth: float = largest + tau * np.log(total)
     return smooth
@@ -213,7 +210,12 @@ class Smoothed(NamedTuple):
 
 @steering
 def fill_smoothed(
-    states: States, rows: Integers, prices: Floats, copies: Integers, taus: Floats, found: Smoothed
+    states: States,
+    rows: Integers,
+    prices: Floats,
+    copies: Integers,
+    taus: Floats,
+    smoothed: Smoothed,
 ) -> None:
     """Evaluate the configurations at some knots, each with a temperature of its own."""
     longest = room = 0
@@ -222,20 +224,20 @@ def fill_smoothed(
     for state in range(len(states.holds)):  # stored entries of the steps of one knot
         free, left = states.memory - states.holds[state], states.lefts[state]
         members = _members_before(states, state, states.most - 1) + 1
-        own = members * (free + 1) - left * (members * (members + 1) // 2)
-        room += copies[:, state].max() * own
+        entries = members * (free + 1) - left * (members * (members + 1) // 2)
+        room += copies[:, state].max() * entries
     steps = np.empty(longest, dtype=np.int64)
     best = np.empty((states.most + 1, states.memory + 1))
     tables = _Tables(np.empty_like(best), np.empty(room), np.empty_like(steps), np.empty(longest))
     for row in rows:
         tau = taus[row]
-        some = _steps_of(states, prices[row], copies[row], -_FAINT * tau, steps)
-        reached = largest_sums(states, prices[row], some, best)
+        added = _steps_of(states, prices[row], copies[row], -_FAINT * tau, steps)
+        reached = largest_sums(states, prices[row], added, best)
         scale = _scale(best, reached, tau)
-        found.largest[row], found.smooth[row] = scale[0], np.inf
+        smoothed.largest[row], smoothed.smooth[row] = scale[0], np.inf
         if scale[2] > -np.inf:
-            found.smooth[row] = _smooth_sums(
-                states, prices[row], some, tau, scale, tables, found.shares[row]
+            smoothed.smooth[row] = _smooth_sums(
+                states, prices[row], added, tau, scale, tables, smoothed.shares[row]
             )
 
 
