@@ -22,15 +22,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from kvopt.bounds.backlog import FINE, Prices, Queue
 from kvopt.bounds.block_shares import BlockUsers, in_periods
 from kvopt.bounds.seconds_evaluation import FULL
 from kvopt.bounds.shares import Processed, processed
 from kvopt.incumbent.proofs import SharedRoundsProof
-from kvopt.kernels.interruptible import machine_code
+from kvopt.kernels.interruptible import quick
 from kvopt.kernels.magnitudes import NEVER, fits
 from kvopt.problem.arrays import Integers, Numbers
 from kvopt.problem.batch_time import BatchTime, Line
@@ -38,8 +39,6 @@ from kvopt.problem.instance import Instance
 
 _BEYOND = 2**300
 """Above all costs that numbers of instances and prices may lead to."""
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,11 +158,25 @@ class Columns:
 
 
 class Shares(NamedTuple):
-    """Of each request its prices of rounds and its share of interference, as in a proof."""
+    """What requests pay.
+
+    Parameters
+    ----------
+    fixed, slopes
+        Prices of rounds, as in a proof.
+    interference
+        Shares that charge works in times alone, over the unit.
+    grown
+        Shares that charge prompts by the backlog, over the unit.
+    left
+        What of ``grown`` charges the works of tokens in times alone, over the unit.
+    """
 
     fixed: Numbers
     slopes: Numbers
     interference: Numbers
+    grown: Numbers
+    left: Numbers
 
 
 class Grid(NamedTuple):
@@ -275,25 +288,36 @@ def shared_rounds_value(
     2000
     """
     assert not chunks or all(len(row) == 1 for row in proof.rows), "a roof is of whole prompts"
-    assert machines_of(instance) == 1 or not any(proof.interference), "interference is of one"
-    grid = Grid(proof.unit, proof.cell)
+    assert machines_of(instance) == 1 or not any(proof.interference + proof.grown), "of one"
+    assert not (proof.grown and (chunks or proof.block_shares)), "the backlog is of whole prompts"
+    grid, added = Grid(proof.unit, proof.cell), 0
     if proof.block_shares:
         columns = Columns.of_prefixes(instance, model, proof.rows, arrivals)
         grid = grid._replace(period=proof.period)
         columns = replace(columns, profile=_profile(instance, proof, columns))
     else:
         columns = Columns.of(instance, model, proof.rows, arrivals, chunks=chunks, done=done)
-    shares = Shares(*map(_integers, (proof.fixed, proof.slopes, proof.interference)))
     prices = np.array(proof.row_prices, dtype=object).reshape(len(proof.rows), -1)
     rates = Rates.of(instance, model, proof.rows, proof.by_memory)
+    interference = _integers(proof.interference) * (grid.unit // FULL)
+    grown = _integers(proof.grown or (0,) * len(instance)) * (grid.unit // FULL)
+    left = grown
+    if proof.grown:
+        queue = queue_of(columns, grid, prices.shape[1])
+        in_order = (_integers(column)[queue.order] for column in (*proof.backlog, proof.waits))
+        *backlog, waits = in_order
+        charged = queue.exactly(grown[queue.order], Prices(np.array(backlog), waits))
+        added, left = charged.value // FINE, np.empty_like(grown)
+        left[queue.order] = charged.left
+    shares = Shares(_integers(proof.fixed), _integers(proof.slopes), interference, grown, left)
     cells = priced(rates, columns, grid, shares, prices)
     kind = np.int64 if fits(_largest(columns, cells, grid, shares)) else object
     requests, chosen = in_numbers(columns, grid.unit, shares, kind), cells.of(kind)
     answers = Answers.of(len(instance), kind)
     never = _BEYOND if kind is object else NEVER
     quick(find_cheapest, kind)(0, len(instance), grid, never, chosen, requests, answers)
-    beside = shares.interference * (columns.alone - columns.works(rates))
-    total: int = sum(answers.values.tolist()) + grid.unit // FULL * int(beside.sum())
+    added += int(beside_value(columns, rates, shares))
+    total: int = sum(answers.values.tolist()) + added
     total -= machines_of(instance) * grid.cell * int(cells.rows[:-1].sum())
     return -(-total // grid.unit)
 
@@ -305,6 +329,18 @@ def _profile(instance: Instance, proof: SharedRoundsProof, columns: Columns) -> 
     weights = in_periods(proof.block_shares, first, object)
     missing = -(-len(proof.row_prices[0]) // proof.period) - weights.shape[1]
     return BlockUsers(instance.forest).profile(np.pad(weights, ((0, 0), (0, max(0, missing)))))
+
+
+def queue_of(columns: Columns, grid: Grid, count: int) -> Queue:
+    """Return the requests by arrival, with the works of their prompts by all lines."""
+    return Queue.of(columns.arrivals, columns.alone, columns.prompts[-1], grid.cell, count)
+
+
+def beside_value(columns: Columns, rates: Rates, shares: Shares) -> Any:
+    """Return the times alone of shares of interference, less works of requests themselves."""
+    works = columns.works(rates)
+    values = (shares.interference + shares.grown) * columns.alone - shares.interference * works
+    return (values - shares.left * (works - columns.prompts[-1])).sum()
 
 
 def machines_of(instance: Instance) -> int:
@@ -320,19 +356,22 @@ def priced(rates: Rates, columns: Columns, grid: Grid, shares: Shares, prices: N
     """
     count = prices.shape[1]
     needed = payments(columns.arrivals, shares, grid, count)
-    rows = np.concatenate([prices, _beside(columns, shares, grid, count)[None]])
+    beside = _beside(columns, shares.interference, grid, count)
+    left = _beside(columns, shares.left, grid, count)
+    rows = np.concatenate([prices, beside[None]])
     paid = 0 * needed
     for fixed, row in zip(rates.fixed[1:-1], prices[1:], strict=True):
         paid = paid + fixed * row
     missing = np.maximum(needed - paid, 0)
     assert rates.fixed[0] or not missing.any(), "rounds of the first row have no fixed part"
     rows[0] += -(-missing // max(rates.fixed[0], 1))
-    left = paid + rates.fixed[0] * rows[0] - needed
-    by_memory = left * rates.by_memory // FULL
-    active = (rates.token[:, None] * rows).sum(axis=0)
+    unpaid = paid + rates.fixed[0] * rows[0] - needed
+    by_memory = unpaid * rates.by_memory // FULL
+    active = (rates.token[:, None] * rows).sum(axis=0) + rates.token[-1] * left
     if rates.most_active is not None:
-        active = active + (left - by_memory) // rates.most_active
-    return Cells(active, rates.kv * rows.sum(axis=0) + by_memory // rates.memory, rows)
+        active = active + (unpaid - by_memory) // rates.most_active
+    held = rates.kv * (rows.sum(axis=0) + left)
+    return Cells(active, held + by_memory // rates.memory, rows)
 
 
 def payments(arrivals: Numbers, shares: Shares, grid: Grid, count: int) -> Numbers:
@@ -362,13 +401,13 @@ def _add_payments(
             needed[k] += pays
 
 
-def _beside(columns: Columns, shares: Shares, grid: Grid, count: int) -> Numbers:
-    """Return the shares of interference of the windows that contain each cell, over the unit."""
+def _beside(columns: Columns, shares: Numbers, grid: Grid, count: int) -> Numbers:
+    """Return the sum of the shares whose times alone contain each cell."""
     first, last = windows(columns, grid, count)
-    changes = np.zeros(count + 1, dtype=shares.interference.dtype)
-    np.add.at(changes, first, shares.interference)
-    np.add.at(changes, last, -shares.interference)
-    sums: Numbers = np.cumsum(changes[:-1]) * (grid.unit // FULL)
+    changes = np.zeros(count + 1, dtype=shares.dtype)
+    np.add.at(changes, first, shares)
+    np.add.at(changes, last, -shares)
+    sums: Numbers = np.cumsum(changes[:-1])
     return sums
 
 
@@ -405,7 +444,7 @@ class Requests(NamedTuple):
 
 def in_numbers(columns: Columns, unit: int, shares: Shares, kind: Any) -> Requests:
     """Return the columns that the loops read, in one kind of numbers."""
-    rates = (FULL * columns.counts - shares.interference) * (unit // FULL)
+    rates = columns.counts * unit - shares.interference - shares.grown
     whole = columns.rounds * columns.shortest
     chosen = (columns.arrivals, columns.alone, columns.shortest, whole, whole - columns.shortest,
               columns.growth, rates, shares.fixed, shares.slopes, columns.prompts, columns.nodes,
@@ -517,12 +556,6 @@ def find_cheapest(
                     least += growth[i] * token_low
             k += 1
         values[i], ends[i], limits[i] = best, place, limit
-
-
-def quick(function: Function, kind: Any) -> Function:
-    """Return a loop in machine code, or in Python where integers pass 64 bits."""
-    is_large = np.dtype(kind).hasobject
-    return function if is_large else machine_code(function, or_python=True)
 
 
 def _largest(columns: Columns, cells: Cells, grid: Grid, shares: Shares) -> int:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
+from kvopt.bounds.backlog import FINE, Charged, Prices, Queue, slopes_of
 from kvopt.bounds.block_shares import BlockUsers
 from kvopt.bounds.fluid import machine_prices
 from kvopt.bounds.seconds import SecondsBound, Way
@@ -27,17 +28,19 @@ from kvopt.bounds.shared_rounds import (
     Rates,
     Requests,
     Shares,
+    beside_value,
     find_cheapest,
     in_numbers,
     machines_of,
     payments,
     priced,
-    quick,
+    queue_of,
     shared_rounds_value,
     windows,
 )
 from kvopt.incumbent.proofs import SharedRoundsProof
 from kvopt.kernels.budget import Budget
+from kvopt.kernels.interruptible import quick
 from kvopt.kernels.parallel import map_ranges
 from kvopt.problem.arrays import Floats, Numbers
 from kvopt.problem.batch_time import BatchTime
@@ -83,6 +86,21 @@ _PERIODS = 192
 """Periods in which weights of block shares may differ."""
 _WEIGHT, _LARGEST_LOG, _FASTER = 16.0, 6.0, 6.0
 """First weight of block shares, largest logarithm of its change, and how much faster it moves."""
+_BACKLOG = (0.0, 0.0, 0.05, 0.15, 0.25, 0.3, 0.25)
+"""First prices of the backlog in each part of a window, over its share."""
+_PARTS = len(_BACKLOG)
+_BACKLOG_STEP = 0.4
+"""Step of prices of the backlog, over that of shares."""
+_LEVELS = -12, 11
+"""Prices of waiting are these powers of the fourth root of two over the mean work of a prompt."""
+_GROWN = 0.95
+"""First share of interference in windows that grow, at a low load."""
+_QUIET = 0.35
+"""Windows may grow up to this load of prompts; above it windows of times alone are better."""
+_ALONE = 0.25
+"""Share of the time before windows grow."""
+_WAITS = 0.4
+"""First part of a share of interference that pays for waiting, for a prompt of mean work."""
 _BY_MEMORY = (FULL, 32, 0)
 """Parts of what is left of fixed parts that tokens pay if active requests are limited."""
 
@@ -134,7 +152,7 @@ def shared_rounds_bound(
         columns = Columns.of_prefixes(instance, model, rows, arrivals)
     else:
         columns = Columns.of(instance, model, rows, arrivals, chunks=chunks)
-    ascent = _Ascent(instance, model, rows, columns, users, threads)
+    ascent = _Ascent(instance, model, rows, columns, users, chunks, threads)
     best = ascent.best(budget)
     if best is None:
         return None
@@ -164,19 +182,26 @@ class _Point(NamedTuple):
         Price of a round at the arrival, times its weight, for each nanosecond that it lasts alone.
     span
         Nanoseconds in which it falls to 0.
-    beside
-        Share of interference.
+    beside, grown
+        Shares of interference, in times alone and in windows that grow.
     rows
         Prices of rows in cells.
     weights
         Logarithms of the weights of block shares in periods.
+    backlog
+        For each part of a window the sum of its prices of the backlog, over the share.
+    waits
+        Part of the share of interference that pays for waiting.
     """
 
     height: Floats
     span: Floats
     beside: Floats
+    grown: Floats
     rows: Floats
     weights: Floats
+    backlog: Floats
+    waits: Floats
 
     def mixed(self, other: _Point, share: float) -> _Point:
         """Return a point between this one and another."""
@@ -194,6 +219,7 @@ class _Ascent:
         rows: Sequence[tuple[int, ...]],
         exact: Columns,
         users: BlockUsers | None,
+        chunks: bool,
         threads: int,
     ) -> None:
         self._columns, self._threads = exact.map(lambda column: column.astype(float)), threads
@@ -206,6 +232,10 @@ class _Ascent:
         self._machines = machines_of(instance)
         self._works = self._columns.works(self._rates)
         self._grid, self._fluid = self._on_grid()
+        self._queue: Queue | None = None
+        span = max(1.0, self._columns.arrivals.max())
+        is_quiet = self._columns.prompts[-1].sum() <= _QUIET * span
+        self._quiet = exact if is_quiet and not chunks and self._machines == 1 else None
         self.is_final, self._interferes = False, self._machines == 1
 
     def _on_grid(self) -> tuple[Grid, Floats]:
@@ -243,16 +273,25 @@ class _Ascent:
         return np.asarray(takes / self._machines)
 
     def best(self, budget: Budget) -> SharedRoundsProof | None:
-        """Climb, and return the best prices."""
+        """Climb, and return the best prices; at a low load then with windows that grow."""
         start = self._start(budget)
         if start is None:
             return None
+        if self._quiet is None:
+            return self._proof(self._climb(start, budget)[1])
+        value, point = self._climb(start, budget.part(_ALONE))
+        proof = self._proof(point)
+        grown, point = self._climb(self._growing(self._quiet, point), budget)
+        return self._proof(point) if grown > value else proof
+
+    def _climb(self, start: tuple[float, _Point], budget: Budget) -> tuple[float, _Point]:
+        """Climb from a point with its value, and return the best one."""
         value, point = start
         # Block shares gain more under load, where interference only costs steps.
         self._interferes = self._machines == 1 and (not self._users or bool(point.beside.any()))
         best, mean = start, point
         ways = [Way(column.shape, _MOMENTUM, _MEMORY) for column in point]
-        earlier = value
+        earlier, self.is_final = value, False
         for step in range(MOST_STEPS):
             if budget.over():
                 break
@@ -268,8 +307,7 @@ class _Ascent:
             best = max(best, (self._value(point), point), key=lambda pair: pair[0])
         else:
             self.is_final = True
-        best = max(best, (self._value(mean), mean), key=lambda pair: pair[0])
-        return self._proof(best[1])
+        return max(best, (self._value(mean), mean), key=lambda pair: pair[0])
 
     def _start(self, budget: Budget) -> tuple[float, _Point] | None:
         """Return the best of some simple prices with its value."""
@@ -300,16 +338,58 @@ class _Ascent:
             height * (1 - beside) * alike,
             _SPAN * self._columns.alone,
             beside * alike,
+            0 * alike,
             rows,
             np.zeros((len(alike), periods)),
+            np.zeros((_PARTS, len(alike))),
+            0 * alike,
         )
 
-    def _shares(self, point: _Point) -> Shares:
-        """Return a point in whole numbers, as in a proof."""
-        columns = self._columns
-        fixed = np.rint(point.height * columns.shortest * columns.counts * self._grid.unit)
-        beside = np.rint(point.beside * FULL * columns.counts)
-        return Shares(fixed, np.rint(fixed / np.maximum(point.span, 1.0)), beside)
+    def _growing(self, exact: Columns, point: _Point) -> tuple[float, _Point]:
+        """Price the backlog from now on, and return a first point of that kind with its value."""
+        grid = Grid(self._grid.unit, int(self._grid.cell))
+        self._queue = queue = queue_of(exact, grid, self._fluid.shape[1]).in_floats()
+        mean = max(1.0, queue.line.prompts.mean())
+        steps = 2.0 ** (np.arange(*_LEVELS) / 4)
+        self._levels = np.append(0.0, np.rint(self._grid.unit * FINE / mean * steps))
+        alike = np.ones(len(queue.order))
+        point = _Point(
+            (1 - _GROWN) * alike,
+            point.span,
+            0 * alike,
+            _GROWN * alike,
+            0 * point.rows,
+            point.weights,
+            np.array(_BACKLOG)[:, None] * alike,
+            np.minimum(1.0, _WAITS * self._columns.prompts[-1] / mean),
+        )
+        return self._value(point), point
+
+    def _shares(self, point: _Point) -> tuple[Shares, _Backlog | None]:
+        """Return a point in whole numbers, as in a proof, and what the backlog adds there."""
+        columns, queue, unit = self._columns, self._queue, self._grid.unit
+        fixed = np.rint(point.height * columns.shortest * columns.counts * unit)
+        slopes = np.rint(fixed / np.maximum(point.span, 1.0))
+        beside, grown = (
+            np.floor(share * FULL * columns.counts) * (unit // FULL)
+            for share in (point.beside, point.grown)
+        )
+        if queue is None:
+            return Shares(fixed, slopes, beside, 0 * grown, 0 * grown), None
+        order, sizes = queue.order, np.diff(queue.parts(_PARTS), axis=0)
+        grown[order[queue.line.sizes == 0]] = 0.0
+        in_order, left = grown[order], np.empty_like(grown)
+        parts = np.where(sizes > 0, np.maximum(point.backlog[:, order], _LOWEST), 0.0)
+        # Prices of a window sum to its share at least.
+        parts /= np.clip(parts.sum(axis=0), _LOWEST, 1.0)
+        waits = point.waits[order] * in_order * FINE / np.maximum(queue.line.prompts, 1)
+        place = np.searchsorted(self._levels, waits, side="right") - 1
+        backlog = np.ceil(in_order * parts / np.maximum(sizes, 1))
+        prices, growing = Prices(backlog, self._levels[place]), np.zeros_like(backlog)
+        charged = queue.charged(in_order, prices, self._threads, growing)
+        left[order] = charged.left
+        at = _Backlog(prices, charged, growing, sizes)
+        return Shares(fixed, slopes, beside, grown, left), at
 
     def _weights(self, point: _Point) -> Floats:
         """Return the weights of block shares in whole numbers, 0 before a request arrives."""
@@ -320,7 +400,8 @@ class _Ascent:
 
     def _value(self, point: _Point) -> float:
         """Return the bound at a point, and keep what requests pay there."""
-        columns, grid, shares = self._columns, self._grid, self._shares(point)
+        columns, grid = self._columns, self._grid
+        shares, backlog = self._shares(point)
         prices = np.rint(point.rows * self._grid.unit)
         cells = priced(self._rates, columns, grid, shares, prices)
         if self._users:
@@ -333,10 +414,12 @@ class _Ascent:
             len(answers.values),
             self._threads,
         )
-        self._at = _At(shares, prices, cells, requests, answers)
+        self._at = _At(shares, prices, cells, requests, answers, backlog)
         total = answers.values.sum() - self._machines * grid.cell * cells.rows[:-1].sum()
-        added = (shares.interference * (columns.alone - self._works)).sum()
-        return float(total / grid.unit + added / FULL)
+        total += beside_value(columns, self._rates, shares)
+        if backlog is not None:
+            total += backlog.charged.value / FINE
+        return float(total / grid.unit)
 
     def _slope(self, point: _Point) -> _Point:
         """Return how the bound changes with each share at the last point."""
@@ -361,12 +444,30 @@ class _Ascent:
         first, last = windows(columns, grid, len(left))
         ends = np.maximum(at.answers.ends * grid.cell, columns.arrivals)
         waits = np.maximum(columns.alone, ends - columns.arrivals)
+        by_beside = columns.alone - self._works + met[last] - met[first] - waits
+        by_grown, by_wait = np.zeros((2, len(waits)))
+        by_backlog = np.zeros_like(point.backlog)
+        if (backlog := at.backlog) is not None:
+            assert self._queue is not None
+            order = self._queue.order
+            met = np.append(0.0, np.cumsum(works[-1] - used.prompts[-1]))
+            by_left = met[last] - met[first] - self._works + columns.prompts[-1]
+            changes = slopes_of(self._queue, backlog.prices, backlog.charged, backlog.growing)
+            means = changes.backlog / np.maximum(backlog.sizes, 1)
+            by_wait[order] = changes.waits
+            by_grown[order] = changes.shares + (means * point.backlog[:, order]).sum(axis=0)
+            by_grown += columns.alone - waits + point.waits * by_wait + (1 - point.waits) * by_left
+            by_wait = point.grown * columns.counts * (by_wait - by_left)
+            by_backlog[:, order] = point.grown[order] * means
         return _Point(
             scale * (by_fixed + by_slope / span),
             -scale * point.height * by_slope / span,  # of its logarithm
-            columns.counts * (columns.alone - self._works + met[last] - met[first] - waits),
+            columns.counts * by_beside,
+            columns.counts * by_grown,
             rows,
             self._users.slope(self._weights(point), used.reads) if self._users else point.weights,
+            by_backlog,
+            by_wait,
         )
 
     def _used(self) -> _Used:
@@ -402,32 +503,58 @@ class _Ascent:
 
     def _moved(self, point: _Point, slope: _Point, ways: Sequence[Way], step: float) -> _Point:
         """Return the next point."""
-        height, span, beside, rows, weights = (
+        height, span, beside, grown, rows, weights, backlog, waits = (
             way.after(column) for way, column in zip(ways, slope, strict=True)
         )
-        if not self._interferes:
-            beside = 0 * beside
+        beside = np.clip(point.beside + step * beside, 0.0, 1.0) * self._interferes
+        grown = np.clip(point.grown + step * grown, 0.0, 1.0) * (self._queue is not None)
+        both = np.maximum(beside + grown, 1.0)
+        parts = np.maximum(point.backlog + _BACKLOG_STEP * step * backlog, 0.0)
         scale = 1 + self._fluid.max(axis=0)
         return _Point(
             np.clip(point.height + step * height, _LOWEST, 2.0),
             np.maximum(point.span * (1 + 1.6 * step * span), 1.0),
-            np.clip(point.beside + step * beside, 0.0, 1.0),
+            beside / both,
+            grown / both,
             np.maximum(point.rows + step * scale * rows, 0.0),
             np.clip(point.weights + _FASTER * step * weights, -_LARGEST_LOG, _LARGEST_LOG),
+            parts / np.clip(parts.sum(axis=0), _LOWEST, 1.0),
+            np.clip(point.waits + step * waits, 0.0, 1.0),
         )
 
     def _proof(self, point: _Point) -> SharedRoundsProof:
         """Return the proof of a point."""
-        fixed, slopes, beside = (tuple(map(int, column)) for column in self._shares(point))
-        prices = tuple(tuple(map(int, row)) for row in np.rint(point.rows * self._grid.unit))
-        part, unit, cell = self._rates.by_memory, self._grid.unit, int(self._grid.cell)
-        proof = SharedRoundsProof(self._rows, unit, cell, fixed, slopes, beside, prices, part)
-        if not self._users:
-            return proof
-        first = (self._columns.arrivals // (cell * self._grid.period)).astype(int)
-        rows = (row[start:] for row, start in zip(self._weights(point), first, strict=True))
-        weights = tuple(tuple(map(int, row)) for row in rows)
-        return structs.replace(proof, block_shares=weights, period=self._grid.period)
+        shares, at = self._shares(point)
+        unit, cell = self._grid.unit, int(self._grid.cell)
+        columns = [shares.fixed, shares.slopes, shares.interference // (unit // FULL)]
+        if self._queue is not None and at is not None:
+            in_order = np.array([*at.prices.backlog, at.prices.waits])
+            sorted_back = np.empty_like(in_order)
+            sorted_back[:, self._queue.order] = in_order
+            columns += [shares.grown // (unit // FULL), *sorted_back]
+        fixed, slopes, beside, *more = (tuple(map(int, column)) for column in columns)
+        prices = tuple(tuple(map(int, row)) for row in np.rint(point.rows * unit))
+        proof = SharedRoundsProof(
+            self._rows, unit, cell, fixed, slopes, beside, prices, self._rates.by_memory
+        )
+        if more:
+            grown, *backlog, waits = more
+            proof = structs.replace(proof, grown=grown, backlog=tuple(backlog), waits=waits)
+        if self._users:
+            first = (self._columns.arrivals // (cell * self._grid.period)).astype(int)
+            rows = (row[start:] for row, start in zip(self._weights(point), first, strict=True))
+            weights = tuple(tuple(map(int, row)) for row in rows)
+            proof = structs.replace(proof, block_shares=weights, period=self._grid.period)
+        return proof
+
+
+class _Backlog(NamedTuple):
+    """Prices of the backlog, what they add, and the borders of each part of a window."""
+
+    prices: Prices
+    charged: Charged
+    growing: Floats
+    sizes: Numbers
 
 
 class _At(NamedTuple):
@@ -438,6 +565,7 @@ class _At(NamedTuple):
     cells: Cells
     requests: Requests
     answers: Answers
+    backlog: _Backlog | None
 
 
 class _Used(NamedTuple):

@@ -293,6 +293,12 @@ class SharedRoundsProof(
         count their part of a block by these.  Without them requests hold constant shares.
     period
         Cells of a period.
+    grown
+        Parts of the weights, in parts of 64, whose interference grows with the work that arrives.
+    backlog
+        In each part of windows the price of the backlog at a border of cells, for each request.
+    waits
+        For each request the price of waiting, times its prompt's work (`kvopt.bounds.backlog`).
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -305,6 +311,9 @@ class SharedRoundsProof(
     by_memory: int = 64
     block_shares: tuple[tuple[int, ...], ...] = ()
     period: int = 0
+    grown: tuple[int, ...] = ()
+    backlog: tuple[tuple[int, ...], ...] = ()
+    waits: tuple[int, ...] = ()
 
 
 Proof = (

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from kvopt.errors import Stopped
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -17,6 +19,12 @@ def machine_code(function: Function, *, or_python: bool = False) -> Function:
     With ``or_python`` it runs in Python if the time is over before it is compiled.
     """
     return cast("Function", _compiled(function, or_python))
+
+
+def quick(function: Function, kind: Any) -> Function:
+    """Return a loop in machine code, or in Python where integers pass 64 bits."""
+    is_large = np.dtype(kind).hasobject
+    return function if is_large else machine_code(function, or_python=True)
 
 
 @cache

@@ -23,7 +23,7 @@ KINDS: dict[str, tuple[str, Callable[[Problem, Proof, Work], Prepared]]] = {
     "configurations": ("configurations prices", by_configurations),
     "search": ("configurations prices", by_configurations),
     "shares": ("seconds volume", by_shares),
-    "shared-rounds": ("shared_rounds", by_shared_rounds),
+    "shared-rounds": ("shared_rounds backlog", by_shared_rounds),
 }
 """For each kind of proof the modules to read, and the function that prepares its evaluation."""
 _TIMED = ("shares", "shared-rounds")

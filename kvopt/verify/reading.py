@@ -60,7 +60,8 @@ _PROOFS = (
      "parts?": int, "by_memory?": int},
     {"kind": "shared-rounds", "rows": [[int]], "unit": int, "cell": int, "fixed": [int],
      "slopes": [int], "interference": [int], "row_prices": [[int]], "by_memory?": int,
-     "block_shares?": [[int]], "period?": int},
+     "block_shares?": [[int]], "period?": int, "grown?": [int], "backlog?": [[int]],
+     "waits?": [int]},
 )  # fmt: skip
 _SPANS = {"value": int, "workers?": [int], "waits?": [[int]]}
 _RUNS = (

@@ -9,6 +9,7 @@ from itertools import accumulate
 from operator import mul
 from typing import Any
 
+from kvopt.verify.backlog import Backlog
 from kvopt.verify.problem import Clock, Problem, surely_processed
 from kvopt.verify.work import Invalid, Prepared, Work, paired, refuse
 
@@ -38,6 +39,8 @@ def by_shared_rounds(problem: Problem, proof: dict[str, Any], work: Work) -> Pre
     in the window of E after its arrival, on one machine.  A share of it is bounded so, which makes
     works in the window dearer; its own works in it are at most all of them.
 
+    Of the shares ``grown`` prompts interfere by `Backlog`, and works of tokens in the window.
+
     *Pieces.*  With prompts in pieces a row is one line, so that works are linear; and in
     interference a token of a prompt counts f(1) - f(0).
 
@@ -57,19 +60,21 @@ def by_shared_rounds(problem: Problem, proof: dict[str, Any], work: Work) -> Pre
     weights = proof.get("block_shares", [])
     steps = 200 * len(problem.requests) + 40 * sum(map(len, proof["row_prices"]))
     steps += 8 * sum(len(row) * len(path) for row, path in zip(weights, problem.paths))
-    return steps, lambda: (_Bound(problem, problem.clock, proof).value(work), "shared rounds")
+    return steps, lambda: (_Bound(problem, problem.clock, proof, work).value(work), "shared rounds")
 
 
 class _Bound:
     """The prices of a proof, and what requests pay at them; all over ``unit``."""
 
-    def __init__(self, problem: Problem, clock: Clock, proof: dict[str, Any]) -> None:
+    def __init__(self, problem: Problem, clock: Clock, proof: dict[str, Any], work: Work) -> None:
         self.problem, self.clock = problem, clock
         self.rows, self.prices = proof["rows"], proof["row_prices"]
         self.unit, self.cell = proof["unit"], proof["cell"]
         self.counts = list(problem.weights or (1,) * len(problem.requests))
         self.fixed, self.slopes = proof["fixed"], proof["slopes"]
         self.beside = proof["interference"]
+        self.grown = proof.get("grown") or [0] * len(self.counts)
+        self.charged = [share + more for share, more in zip(self.beside, self.grown)]
         self.first = min((request.arrival for request in problem.requests), default=0)
         self.fresh = list(problem.fresh or [request.prompt for request in problem.requests])
         self.nodes, self.period = [0] * len(problem.requests), 1 << 62
@@ -78,8 +83,13 @@ class _Bound:
         self.length = len(self.prices[0])
         self.most = clock.line(1) - clock.line(0)
         self.in_pieces = problem.chunks or bool(proof.get("block_shares"))
+        both = self.in_pieces and bool(proof.get("grown"))
+        refuse(both, "lower: the backlog is one of whole prompts, without block shares")
         if proof.get("block_shares"):
             self._share(proof["block_shares"], proof.get("period", 0))
+        self.left, self.added = self.grown, 0
+        if proof.get("grown"):
+            self._charge_backlog(proof.get("backlog", []), proof.get("waits", []), work)
         self._price(proof.get("by_memory", 64))
 
     def _share(self, weights: list[list[int]], period: int) -> None:
@@ -107,6 +117,23 @@ class _Bound:
                     if weight:
                         self.held[-1][place] += problem.nodes[v] * weight // sums[v][place]
 
+    def _charge_backlog(self, parts: list[list[int]], waits: list[int], work: Work) -> None:
+        """Let prompts interfere in windows that grow."""
+        requests = self.problem.requests
+        if not parts or {*map(len, (*parts, waits, self.grown))} != {len(requests)}:
+            raise Invalid("lower: needs prices of the backlog and of waiting for each request")
+        order = sorted(range(len(requests)), key=lambda i: (requests[i].arrival, i))
+        arrivals = [request.arrival - self.first for request in requests]
+        shares = [share * (self.unit // 64) for share in self.grown]
+        alone = [self._alone(i) for i in order]
+        prompts = [self._prompts(i)[-1] for i in order]
+        rows = [[row[i] for i in order] for row in (arrivals, shares, waits, *parts)]
+        backlog = Backlog(
+            rows[0], alone, prompts, rows[1], rows[3:], rows[2], self.cell, self.length
+        )
+        self.added, left = backlog.value(work)
+        self.left = [share for _, share in sorted(paired(order, left))]
+
     def _check(self, by_memory: int) -> None:
         """Refuse what is no proof of this problem."""
         clock, count = self.clock, len(self.problem.requests)
@@ -116,15 +143,15 @@ class _Bound:
         refuse(not all(map(clock.has, self.rows)), "lower: needs lines of the model")
         if self.problem.chunks and any(len(row) > 1 for row in self.rows):
             raise Invalid("lower: a row of several lines does not cover prompts in pieces")
-        if {*map(len, (self.fixed, self.slopes, self.beside))} != {count}:
+        if {*map(len, (self.fixed, self.slopes, self.beside, self.grown))} != {count}:
             raise Invalid("lower: needs two prices and interference for each request")
         if len(self.prices) != len(self.rows) or len({*map(len, self.prices)}) > 1:
             raise Invalid("lower: needs a price for each row and cell")
-        numbers = [self.fixed, self.slopes, self.beside, *self.prices]
+        numbers = [self.fixed, self.slopes, self.beside, self.grown, *self.prices]
         refuse(min(map(min, filter(None, numbers)), default=0) < 0, "lower: a price is negative")
-        if any(share > 64 * times for share, times in paired(self.beside, self.counts)):
+        if any(share > 64 * times for share, times in paired(self.charged, self.counts)):
             raise Invalid("lower: interference of a request is in 0 .. 64 for each of its weight")
-        is_fleet = any(self.beside) and self.problem.used > 1
+        is_fleet = any(self.charged) and self.problem.used > 1
         refuse(is_fleet, "lower: interference is of one worker")
         limited = self.problem.most is not None
         if not 0 <= by_memory <= 64 or (by_memory < 64 and not limited):
@@ -137,9 +164,11 @@ class _Bound:
         clock, problem, fixed = self.clock, self.problem, [self.clock.line(0, r) for r in self.rows]
         token = [clock.line(1, row) - none for row, none in paired(self.rows, fixed)]
         self.first_row, self.a_round, self.a_token = list[int](), list[int](), list[int]()
-        self.windows = [*self._windows()]
-        columns = paired(self._payments(), self.windows, *self.prices)
-        for payments, window, first, *others in columns:
+        unit = self.unit // 64
+        self.windows = [*self._windows([share * unit for share in self.beside])]
+        lefts = self._windows(self.left)
+        columns = paired(self._payments(), self.windows, lefts, *self.prices)
+        for payments, window, rest, first, *others in columns:
             paid = sum(price * none for price, none in zip(others, fixed[1:]))
             if payments > paid:
                 refuse(fixed[0] == 0, "lower: rounds of the first row have no fixed part")
@@ -147,12 +176,17 @@ class _Bound:
             left = paid + first * fixed[0] - payments
             by_tokens = left * by_memory // 64
             rows = [first, *others]
-            cost = sum(price * each for price, each in paired(rows, token)) + window * self.most
+            cost = (
+                sum(price * each for price, each in paired(rows, token))
+                + (window + rest) * self.most
+            )
             if problem.most is not None:
                 cost += (left - by_tokens) // problem.most
             self.first_row.append(first)
             self.a_round.append(cost)
-            self.a_token.append(clock.kv * (sum(rows) + window) + by_tokens // problem.memory)
+            self.a_token.append(
+                clock.kv * (sum(rows) + window + rest) + by_tokens // problem.memory
+            )
 
     def _payments(self) -> Iterator[int]:
         """Yield what all requests pay for a round in each cell: sums of falling lines."""
@@ -174,17 +208,17 @@ class _Bound:
         pairs = paired(accumulate(levels[:-1]), accumulate(falls[:-1]))
         return (level - fall * place for place, (level, fall) in enumerate(pairs))
 
-    def _windows(self) -> Iterator[int]:
-        """Yield the interference of the windows that contain each cell."""
+    def _windows(self, shares: list[int]) -> Iterator[int]:
+        """Yield the sum of the shares of the times alone that contain each cell."""
         changes = [0] * (self.length + 1)
-        for i, (request, share) in enumerate(paired(self.problem.requests, self.beside)):
+        for i, (request, share) in enumerate(paired(self.problem.requests, shares)):
             if share:
                 arrival = request.arrival - self.first
                 begin, end = -(-arrival // self.cell), (arrival + self._alone(i)) // self.cell
                 if begin < min(end, self.length):
                     changes[begin] += share
                     changes[min(end, self.length)] -= share
-        return (share * (self.unit // 64) for share in accumulate(changes[:-1]))
+        return accumulate(changes[:-1])
 
     def _alone(self, i: int) -> int:
         """Return the time of a request alone."""
@@ -206,14 +240,14 @@ class _Bound:
     def value(self, work: Work) -> int:
         """Return the bound."""
         total = -self.problem.used * self.cell * sum(map(sum, (self.first_row, *self.prices[1:])))
-        for i, (request, share) in enumerate(paired(self.problem.requests, self.beside)):
+        total += self.added
+        unit = self.unit // 64
+        for i, (_, prompt, output) in enumerate(self.problem.requests):
             alone, prompts = self._alone(i), self._prompts(i)
-            total += self._cheapest(i, alone, prompts, work)
-            if share:
-                _, prompt, output = request
-                own = output * self.most + prompts[-1]
-                own += self.clock.kv * (output * prompt + output * (output + 1) // 2)
-                total += share * (self.unit // 64) * (alone - own)
+            own = output * self.most
+            own += self.clock.kv * (output * prompt + output * (output + 1) // 2)
+            total += self._cheapest(i, alone, prompts, work) + unit * self.charged[i] * alone
+            total -= unit * self.beside[i] * (own + prompts[-1]) + self.left[i] * own
         return int(-(-total // self.unit))
 
     def _cheapest(self, i: int, alone: int, prompts: list[int], work: Work) -> int:
@@ -228,7 +262,7 @@ class _Bound:
         )
         held = self.problem.requests[i].prompt + 1
         profile, period, nodes = self.held[i], self.period, self.nodes[i]
-        growth, waiting = output * (output - 1) // 2, (64 * self.counts[i] - self.beside[i])
+        growth, waiting = output * (output - 1) // 2, 64 * self.counts[i] - self.charged[i]
         waiting *= self.unit // 64
         shortest = self.clock.line(1) + self.clock.kv * held
         needed, later, cell = output * shortest, (output - 1) * shortest, self.cell

@@ -7,6 +7,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from brute_force import Server, Triple, optimum
 from certificates import problem_of
@@ -17,10 +18,11 @@ from test_seconds_bounds import MODELS
 from test_seconds_sharing import drawn_in_seconds, least
 
 from kvopt import BatchTime, Instance, Line, Request, Scope
+from kvopt.bounds.backlog import FINE
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.shared_rounds import shared_rounds_value
+from kvopt.bounds.shared_rounds import Columns, Grid, queue_of, shared_rounds_value
 from kvopt.bounds.shared_rounds_ascent import shared_rounds_bound
-from kvopt.bounds.shares import processed, shared_out
+from kvopt.bounds.shares import Processed, processed, shared_out
 from kvopt.certificates.files import certificate_text, proof_from_json, proof_to_json
 from kvopt.incumbent.certificate import Certificate
 from kvopt.incumbent.proofs import SharedRoundsProof
@@ -68,7 +70,11 @@ def best_of(server: Server, instance: Instance, scope: str) -> int:
 
 
 def random_proof(
-    source: random.Random, server: Server, instance: Instance, chunks: bool
+    source: random.Random,
+    server: Server,
+    instance: Instance,
+    chunks: bool,
+    done: Processed | None = None,
 ) -> SharedRoundsProof:
     """Return any proof that fits."""
     places, unit, cell = range(len(server.lines)), 1024, source.choice((1, 2, 5, 9))
@@ -83,7 +89,43 @@ def random_proof(
     )
     part = source.choice((64, 64, 20, 0)) if instance.max_active else 64
     slopes = tuple(price // source.choice((5, 20, 60)) for price in fixed)
-    return SharedRoundsProof(tuple(rows), unit, cell, fixed, slopes, beside, prices, part)
+    proof = SharedRoundsProof(tuple(rows), unit, cell, fixed, slopes, beside, prices, part)
+    if chunks or instance.workers > 1:
+        return proof
+    return with_backlog(source, server, instance, proof, done)
+
+
+def with_backlog(
+    source: random.Random,
+    server: Server,
+    instance: Instance,
+    proof: SharedRoundsProof,
+    done: Processed | None,
+) -> SharedRoundsProof:
+    """Return a proof with prices of the backlog, and shares that they allow."""
+    unit, count, model = proof.unit, len(instance), batch_time(server)
+    columns = Columns.of(instance, model, proof.rows, arrivals_ns(instance), done=done)
+    queue = queue_of(columns, Grid(unit, proof.cell), len(proof.row_prices[0]))
+    parts = [[source.choice((0, 0, 5, 60, 200, unit)) for _ in range(count)] for _ in range(3)]
+    sums = queue.masses(np.array(parts, dtype=object)[:, queue.order])
+    weights = [request.weight for request in instance]
+    grown = [source.choice((0, 20, 64)) * weight for weight in weights]
+    beside, waits = list(proof.interference), [0] * count
+    wait = source.randint(0, unit * FINE // max(1, *columns.prompts[-1]))
+    for place, i in enumerate(queue.order):
+        grown[i] = min(grown[i], int(sums[place]) * 64 // unit)
+        beside[i] = min(beside[i], 64 * weights[i] - grown[i])
+        limit = grown[i] * (unit // 64) * FINE // max(1, columns.prompts[-1][i])
+        waits[i] = min(limit, wait // source.choice((1, 1, 2)))
+    backlog = tuple(map(tuple, parts))
+    return structs.replace(
+        proof, interference=tuple(beside), grown=tuple(grown), backlog=backlog, waits=tuple(waits)
+    )
+
+
+def without_backlog(proof: SharedRoundsProof) -> SharedRoundsProof:
+    """Return a proof without windows that grow."""
+    return structs.replace(proof, grown=(), backlog=(), waits=())
 
 
 def verified(instance: Instance, server: Server, scope: str, proof: SharedRoundsProof) -> int:
@@ -178,12 +220,10 @@ def test_with_prefixes_private_tokens_count(scope: str) -> None:
             continue
         problem = in_file(json.loads(certificate_text(empty))).within(scope)
         arrivals = arrivals_ns(instance)
-        for _ in range(9):
-            proof = random_proof(source, server, instance, chunks)
-            value = shared_rounds_value(
-                shared_out(instance, chunks=chunks), model, proof, arrivals, chunks=chunks,
-                done=processed(instance, arrivals),
-            )  # fmt: skip
+        shared, done = shared_out(instance, chunks=chunks), processed(instance, arrivals)
+        proofs = [random_proof(source, server, shared, chunks, done) for _ in range(9)]
+        for proof in [*proofs, *map(without_backlog, proofs)]:
+            value = shared_rounds_value(shared, model, proof, arrivals, chunks=chunks, done=done)
             written = json.loads(json.dumps(proof_to_json(proof)))
             assert value_of_proof(problem, written, Work(), ["shares"])[0] == value <= best, seed
             bounds += value > best / 2
@@ -218,6 +258,52 @@ def test_what_is_no_proof_is_refused() -> None:
     for reason, proof in spoiled.items():
         with pytest.raises(Invalid, match=reason):
             verified(fleet, server, "runs", proof)
+
+
+def test_spoiled_prices_of_the_backlog_are_refused() -> None:
+    server = Server([(9, 0), (0, 3)], 0, 0)
+    rows = [Request(0, 4, 3, arrival_seconds=i / 10**8) for i in range(3)]
+    instance, nothing = Instance(30, rows), (0,) * 3
+    good = SharedRoundsProof(
+        ((0, 1),), 64, 5, nothing, nothing, nothing, ((0,) * 40,), grown=(64,) * 3,
+        backlog=((0,) * 3, (32,) * 3), waits=(FINE,) * 3,
+    )  # fmt: skip
+    assert 0 < verified(instance, server, "runs", good) <= best_of(server, instance, "runs")
+    spoiled = {
+        "below its share": structs.replace(good, backlog=((0,) * 3, (1,) * 3)),
+        "negative": structs.replace(good, backlog=((-1,) * 3, (64,) * 3)),
+        "more than the share": structs.replace(good, waits=(64 * FINE,) * 3),
+        "each request": structs.replace(good, waits=()),
+        "for each of its weight": structs.replace(good, interference=(1,) * 3),
+        "two prices": structs.replace(good, grown=(64,)),
+    }
+    for reason, proof in spoiled.items():
+        with pytest.raises(Invalid, match=reason):
+            verified(instance, server, "runs", proof)
+    good = structs.replace(good, rows=((0,),))
+    with pytest.raises(Invalid, match="of whole prompts"):
+        verified(instance, server, "chunks", good)
+    blocks = with_block_shares(random.Random(1), instance, good)
+    with pytest.raises(Invalid, match="without block shares"):
+        verified(instance, server, "runs", blocks)
+
+
+def test_windows_grow_at_a_low_load() -> None:
+    source, server = random.Random(2), Server([(20_000, 15), (7_000, 73)], 0, 0)
+    times = [0]
+    for _ in range(60):
+        times.append(times[-1] + int(source.expovariate(1 / 250_000)))
+    rows = [
+        Request(0, source.randint(500, 1500), source.randint(30, 80), arrival_seconds=time / 10**9)
+        for time in times
+    ]
+    instance = Instance(10**6, rows)
+    bound = shared_rounds_bound(instance, batch_time(server), scope="runs")
+    assert bound is not None
+    assert any(bound.proof.grown)
+    plain = without_backlog(bound.proof)
+    assert verified(instance, server, "runs", bound.proof) == bound.value_ns
+    assert bound.value_ns > verified(instance, server, "runs", plain)
 
 
 def test_numbers_beyond_64_bits_are_exact() -> None:
