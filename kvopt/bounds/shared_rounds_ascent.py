@@ -24,6 +24,7 @@ from kvopt.bounds.shared_rounds import (
     Rates,
     Requests,
     Shares,
+    charges,
     find_cheapest,
     in_numbers,
     machines_of,
@@ -121,7 +122,7 @@ def shared_rounds_bound(
     if scope.covers(Scope.SHARING) and "prefix" in instance.extras:
         done = processed(instance, arrivals)
         instance = shared_out(instance, chunks=chunks)
-    rows = _rows(model, chunks)
+    rows = rows_of(model, chunks=chunks)
     if not len(instance) or not max(model.lines[line].round_ns for line in rows[0]):
         return None
     ascent = _Ascent(instance, model, rows, arrivals, chunks, done, threads)
@@ -132,7 +133,7 @@ def shared_rounds_bound(
     return SecondsBound(value, best, ascent.is_final)
 
 
-def _rows(model: BatchTime, chunks: bool) -> list[tuple[int, ...]]:
+def rows_of(model: BatchTime, *, chunks: bool) -> list[tuple[int, ...]]:
     """Return the rows of a proof: the first one has the largest fixed part.
 
     Whole prompts have the roof of all lines, and single lines, under which prompts share rounds.
@@ -292,7 +293,7 @@ class _Ascent:
         """Return the bound at a point, and keep what requests pay there."""
         columns, grid, shares = self._columns, self._grid, self._shares(point)
         prices = np.rint(point.rows * self._grid.unit)
-        cells = priced(self._rates, columns, grid, shares, prices)
+        cells = priced(self._rates, prices, *charges(columns, shares, grid, prices.shape[1]))
         requests = in_numbers(columns, grid.unit, shares, float)
         answers = Answers.of(len(columns.arrivals), float)
         search = quick(find_cheapest, float)

@@ -19,7 +19,7 @@ from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.incumbent.certificate import Certificate, Optimum
 from kvopt.incumbent.in_time import InTime
-from kvopt.incumbent.proofs import CheckedBound, Proof, SloPrices
+from kvopt.incumbent.proofs import CheckedBound, Proof, SharedRoundsProof, SloPrices
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.hardware.batch_time_files import SCHEMA as MODEL_SCHEMA
 from kvopt.problem.hardware.batch_time_files import batch_time_from_json
@@ -265,7 +265,7 @@ def _in_time(value: dict[str, Any], best: PolicyRun | None, count: int) -> InTim
         slo=Slo(**value["limits"]),
         count=count,
         ceiling=value["ceiling"],
-        proof=convert(value["proof"], SloPrices),
+        proof=convert(value["proof"], SharedRoundsProof if "kind" in value["proof"] else SloPrices),
         sure_misses=None,
         best=best,
         attained=tuple(value["attained"]),

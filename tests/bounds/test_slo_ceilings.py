@@ -14,12 +14,14 @@ from brute_force import Due, Server, Triple, most_in_time
 from definitions import cheapest_times
 from effort import many
 from known import known
+from msgspec import to_builtins
 from strategies import instance_of
 
 from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
+from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
 from kvopt.problem.arrays import Floats
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.slo import Levels
@@ -28,7 +30,7 @@ from kvopt.verify.problem import Clock, Problem
 from kvopt.verify.problem import Request as Plain
 from kvopt.verify.slo import TimePrices
 from kvopt.verify.slo import most_in_time as checked_most
-from kvopt.verify.work import Work
+from kvopt.verify.work import Invalid, Work
 
 pytestmark = pytest.mark.usefixtures("processor_clock")
 
@@ -149,6 +151,32 @@ def drawn_prices(case: Case, source: random.Random) -> dict[str, Any]:
     return proof
 
 
+def drawn_shared(case: Case, source: random.Random) -> dict[str, Any]:
+    """Return prices of shared rounds that are about what a ceiling needs, as a file has them."""
+    assert case.model is not None
+    lines, cell, one = case.model.lines, source.randint(1, 9), 64 * 840
+    some = range(len(lines))
+    rows = [
+        [source.choice(some)] if "chunks" in case.scope else sorted(source.sample(some, k))
+        for k in source.choices(range(1, len(lines) + 1), k=source.randint(1, 2))
+    ]
+    rows.sort(key=lambda row: -max(lines[line].round_ns for line in row))
+    last = max(a for a, _, _ in case.requests) + source.randint(3, 25)
+    prices = [
+        [int(one * source.choice((0, 0.5, 1, source.random()))) for _ in range(-(-last // cell))]
+        for _ in rows
+    ]
+    instance, chunks = case.instance, "chunks" in case.scope
+    can = spans_of(case.levels, *least_times(instance, case.model, chunks=chunks))
+    most = max(lines[line].round_ns for line in rows[0])
+    fixed = [int(one * most * source.choice((0, 0.3, 1)) * source.random()) for _ in can]
+    unit = one * source.randint(2, 30) * source.choice((1, 2))
+    return {
+        "kind": "shared-rounds", "rows": rows, "unit": unit, "cell": cell, "fixed": fixed,
+        "slopes": [], "interference": [], "row_prices": prices,
+    }  # fmt: skip
+
+
 def test_costs_of_runs_are_those_of_the_definition() -> None:
     source = random.Random(3)
     for _ in range(many(400)):
@@ -215,6 +243,7 @@ def test_a_restart_counts_by_the_run_that_is_not_lost() -> None:
     assert most_in_time(2, pair, [Due(1)] * 2, scope="pauses") == 2
     paused = slo_ceiling(instance, within(instance, ttft=1), scope=Scope.PAUSES)
     assert paused.value == 2
+    assert isinstance(paused.proof, SloPrices)
     assert Fraction(paused.proof.paid, paused.proof.denominator) >= 0
 
 
@@ -250,6 +279,49 @@ def test_no_prices_prove_less_than_fleets_reach() -> None:
             assert value >= case.most, case
             helped += 1
     assert helped > many(8)
+
+
+@pytest.mark.slow
+def test_no_prices_of_shared_rounds_prove_less_than_fleets_reach() -> None:
+    source, helped = random.Random(8), 0
+    for drawn in fleets(400, 10):
+        case = drawn if source.random() < 0.4 else drawn.of_a_backlog()
+        most = case.most if case.server else 0
+        for _ in range(8 if case.server else 0):
+            proof = drawn_shared(case, source)
+            value, misses = judged(case, proof)
+            assert value >= most, (case, proof)
+            helped += value < len(case.requests) - misses
+    assert helped > many(20)
+
+
+def test_requests_pay_for_the_rounds_that_they_share() -> None:
+    """A first token in 4 s and a token in 30 ms: prompts leave no time for so many rounds."""
+    rows = [Request(0, 40, 200, arrival_seconds=n / 5) for n in range(60)]
+    instance = Instance(10**6, rows)
+    model = BatchTime([Line(20_000_000, 0), Line(0, 2_500_000)])
+    levels = Slo(ttft="4s", tpot="30ms").levels(instance, rounds=False)
+    found = slo_ceiling(instance, levels, model)
+    assert isinstance(found.proof, SharedRoundsProof)
+    assert found.value < 50
+    clock = Clock.of(model.to_json())
+    requests = [Plain(n * 200_000_000, 40, 200) for n in range(60)]
+    dues = [checked.Due(*due) for due in zip(*levels, strict=True)]
+    content = to_builtins(found.proof)
+    for scope in ("runs", "pauses"):
+        problem = Problem(10**6, requests, clock=clock).within(scope)
+        assert checked_most(problem, content, dues, Work()) == (found.value, 0)
+    spoiled = {
+        "negative": {"fixed": [-1, *content["fixed"][1:]]},
+        "each request": {"fixed": content["fixed"][1:]},
+        "no such prices": {"slopes": [1] * 60},
+        "lines of the model": {"rows": [[0], [7]]},
+        "does not cover prompts in pieces": {},
+    }
+    for reason, change in spoiled.items():
+        problem = Problem(10**6, requests, clock=clock).within("" if change else "chunks")
+        with pytest.raises(Invalid, match=reason):
+            checked_most(problem, {**content, **change}, dues, Work())
 
 
 def test_prices_prove_no_less_with_longer_limits_or_more_machines() -> None:
