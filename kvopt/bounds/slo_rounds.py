@@ -31,14 +31,18 @@ _SCALE = 2.0**60
 _FIRST = (0.0, 0.3, 0.6, 1.0)
 """First parts of fixed parts that rounds pay; tokens pay the rest."""
 _LOWEST, _FLOOR = 1e-3, 0.1
-"""Lowest first part, and lowest scale of a price over their mean."""
+"""Lowest first part of rounds, and lowest scale of a price."""
 CELLS_OF_ROUNDS = 8
 """Cells of equal prices in a typical window: with more of them the way is longer."""
-_STEPS, _STEP, _SLOWER = 400, 0.2, 100
-"""Limit of the steps, first change of a price over its scale, and when it is 0.7 of that."""
+_STEPS = 1500
+"""Limit of the steps."""
+_STEP, _SHORTER, _SHORTEST = 0.2, 0.5, 2e-3
+"""First change of a price over its scale, its factor where little is gained, and its lowest."""
+_ENOUGH = 1e-4
+"""Little is a smaller share of the value, in so many steps as are patience."""
 _MOMENTUM, _MEMORY = 0.97, 0.99
 """Decay, in each step, of the means of the slope and of its square."""
-_RECENT, _PATIENCE = 0.1, 20
+_RECENT, _PATIENCE = 0.1, 40
 """Weight of the last point in the mean, which is evaluated after so many steps."""
 
 
@@ -88,13 +92,11 @@ class OfSharedRounds:
         """Return the best of first prices, from prices of machine time by some lines in cells."""
         place = self._rows.index(tuple(line)) if tuple(line) in self._rows else 0
         rows = np.zeros((len(self._rows), self.window.count))
-        here, there = ((np.arange(w.count) + 0.5) * w.width for w in (self.window, other))
-        rows[place] = np.interp(here, there, prices, right=0.0)
-        together = np.maximum(self._over(np.ones(len(self._float.arrivals))), 1.0)
-        sums = np.append(0.0, np.cumsum(rows[place] / together))
-        first, last = self._reach
+        borders = [np.arange(some.count + 1) * some.width for some in (self.window, other)]
+        paid = np.append(0.0, np.cumsum(prices * other.width))
+        rows[place] = np.diff(np.interp(borders[0], borders[1], paid)) / self.window.width
         fixed = self._float_rates.fixed
-        shares = (sums[last] - sums[first]) / np.maximum(last - first, 1) * fixed[place] / fixed[0]
+        shares = self._shares(rows[place]) * fixed[place] / fixed[0]
         points = []
         for part in _FIRST:
             left = rows.copy()
@@ -102,27 +104,44 @@ class OfSharedRounds:
             points.append(np.concatenate([max(part, _LOWEST) * shares, left.ravel()]))
         return max(points, key=lambda point: self.evaluate(point)[0])
 
+    def _shares(self, machine: Floats) -> Floats:
+        """Return what each request pays in the mean if all that may be active share a price."""
+        together = np.maximum(self._over(np.ones(len(self._float.arrivals))), 1.0)
+        sums = np.append(0.0, np.cumsum(machine / together))
+        first, last = self._reach
+        shares: Floats = (sums[last] - sums[first]) / np.maximum(last - first, 1)
+        return shares
+
     def climbed(self, point: Floats, budget: Budget) -> Floats:
         """Return the best prices on a way upwards, and on that of a moving mean of its points."""
         count = len(self._float.arrivals)
-        lambdas = point[count:].reshape(len(self._rows), -1).sum(axis=0)
+        machine = point[count:].reshape(len(self._rows), -1).sum(axis=0)
+        # Prices at which a mean request pays for what it is worth are the scale of low ones.
+        lowest = max(machine.mean(), 1.0 / max(self._float.works(self._float_rates).mean(), 1.0))
+        machine = np.maximum(machine, _FLOOR * lowest)
         scale = np.concatenate([
-            np.maximum(point[:count], _FLOOR * point[:count].mean()),
-            np.tile(np.maximum(lambdas, _FLOOR * lambdas.mean()), len(self._rows)),
+            np.maximum(point[:count], _FLOOR * self._shares(machine)),
+            np.tile(machine, len(self._rows)),
         ])  # fmt: skip
         value, _, slope = self.evaluate(point)
-        best, mean = (value, point), point
-        way = Way(point.shape, _MOMENTUM, _MEMORY)
-        for step in range(_STEPS):
-            if budget.over():
+        best, mean, earlier = (value, point), point, value
+        way, length = Way(point.shape, _MOMENTUM, _MEMORY), _STEP
+        for step in range(1, _STEPS):
+            if budget.over() or length < _SHORTEST:
                 break
-            length = _STEP / (1 + step / _SLOWER) ** 0.5
             point = np.maximum(point + length * scale * way.after(scale * slope), 0.0)
             mean = (1 - _RECENT) * mean + _RECENT * point
             value, _, slope = self.evaluate(point)
             best = max(best, (value, point), key=itemgetter(0))
-            if step % _PATIENCE == _PATIENCE - 1:
-                best = max(best, (self.evaluate(mean)[0], mean), key=itemgetter(0))
+            if step % _PATIENCE:
+                continue
+            best = max(best, (self.evaluate(mean)[0], mean), key=itemgetter(0))
+            if best[0] - earlier < _ENOUGH * abs(best[0]):  # shorter steps, from the best
+                length *= _SHORTER
+                point = mean = best[1]
+                _, _, slope = self.evaluate(point)
+                way = Way(point.shape, _MOMENTUM, _MEMORY)
+            earlier = best[0]
         return best[1]
 
     def evaluate(self, prices: Floats) -> tuple[float, Floats, Floats]:
