@@ -17,10 +17,11 @@ from known import known
 from msgspec import to_builtins
 from strategies import instance_of
 
-from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate
+from kvopt import BatchTime, Instance, Line, Request, Schedule, Scope, Slo, certify, generate, run
 from kvopt.bounds.slo import least_times, slo_ceiling, spans_of
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
+from kvopt.incumbent.in_time import attained_in
 from kvopt.incumbent.proofs import SharedRoundsProof, SloPrices
 from kvopt.problem.arrays import Floats
 from kvopt.problem.clocks import Seconds
@@ -358,9 +359,9 @@ def test_runs_in_seconds_fit_and_are_counted() -> None:
     clock = Seconds(BatchTime([Line(40_000_000, 100_000)]))
     made = certify(fleet, clock=clock, slo="ttft=3s,tpot=90ms,e2e=6s", only_slo=True, time_limit=2)
     assert made.in_time is not None
-    run = known(made.in_time.best)
-    assert run.violations() == []
-    pairs = zip(run.arrivals, run.first_tokens, run.completions, fleet, strict=True)
+    best = known(made.in_time.best)
+    assert best.violations() == []
+    pairs = zip(best.arrivals, best.first_tokens, best.completions, fleet, strict=True)
     counted = sum(
         end - a <= 6 * 10**9
         and first - a <= 3 * 10**9
@@ -370,3 +371,27 @@ def test_runs_in_seconds_fit_and_are_counted() -> None:
     assert made.in_time.best_attained == counted
     assert made.in_time.ceiling - counted <= 12
     assert made.provenance["attained_by"] == "search for service levels"
+
+
+def test_servers_that_process_prompts_in_pieces_keep_the_pace() -> None:
+    """Prompts at once last up to 220 ms, in which others yield no token."""
+    source = random.Random(1)
+    rows = [
+        Request(0, s, o, arrival_seconds=round(a, 3))
+        for s, o, a in zip(
+            (source.randint(500, 3000) for _ in range(150)),
+            (source.randint(5, 40) for _ in range(150)),
+            (source.uniform(0, 20) for _ in range(150)),
+            strict=True,
+        )
+    ]
+    clock = Seconds(BatchTime([Line(20_000_000, 15_000), Line(7_000_000, 73_000)], kv_ns=30))
+    limits: dict[str, Any] = {"clock": clock, "slo": "ttft=2s,tpot=50ms", "only_slo": True}
+    fleet = Instance(400_000, rows, workers=2)
+    made = certify(fleet, scope="pauses+chunks", time_limit=9, **limits)
+    assert made.in_time is not None
+    assert made.in_time.best_attained == 150
+    by = "policy vllm-fcfs:budget=417,max_seqs=417 behind least-requests"
+    assert made.provenance["attained_by"] == by
+    alone = run(fleet, "slo", clock=clock, slo="ttft=2s,tpot=50ms")
+    assert known(attained_in(alone, Slo(ttft="2s", tpot="50ms"))) < 150
